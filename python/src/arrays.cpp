@@ -42,7 +42,7 @@ static std::string class_name(nb::handle object)
     return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
 }
 
-static std::string dclass_name(nb::dlpack::dtype type)
+static std::string number_name(nb::dlpack::dtype type)
 {
     static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
     if (type.code >= sizeof(kinds) / sizeof(kinds[0])) return "numbers of another kind";
@@ -84,70 +84,142 @@ static bool is_numpy(nb::handle object)
     return object.type().ptr() == type;
 }
 
+/* What an array says of itself. */
+struct View {
+    void *memory = nullptr;
+    nb::dlpack::dtype dtype;
+    int64_t num_dims = 0;
+    const int64_t *shape = nullptr, *strides = nullptr; /* strides null: C order */
+    bool is_read_only = false;
+};
+
+/* DLPack's capsule with a version, as its specification lays it out. */
+struct VersionedTensor {
+    uint32_t major, minor;
+    void *manager;
+    void (*deleter)(VersionedTensor *);
+    uint64_t flags; /* bit 0: read-only */
+    nb::dlpack::dltensor tensor;
+};
+
+/* The view in a capsule, which stays the capsule's: it is freed with it. */
+static View view_of(nb::handle capsule)
+{
+    View view;
+    const void *plain = PyCapsule_GetPointer(capsule.ptr(), "dltensor");
+    const nb::dlpack::dltensor *tensor = static_cast<const nb::dlpack::dltensor *>(plain);
+    if (tensor == nullptr) {
+        PyErr_Clear();
+        auto *versioned =
+            static_cast<const VersionedTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+        if (versioned == nullptr) throw nb::python_error();
+        tensor = &versioned->tensor;
+        view.is_read_only = (versioned->flags & 1) != 0;
+    }
+    view.memory = static_cast<char *>(tensor->data) + tensor->byte_offset;
+    view.dtype = tensor->dtype;
+    view.num_dims = tensor->ndim;
+    view.shape = tensor->shape;
+    view.strides = tensor->strides;
+    return view;
+}
+
+/* An array's capsule on the host. A plain one is made quicker, and cannot be had of arrays that are read-only. Null,
+ * and no exception, for objects without it. */
+static nb::object host_capsule(nb::handle object)
+{
+    static PyObject *method = PyUnicode_InternFromString("__dlpack__");
+    PyObject *made = PyObject_CallMethodObjArgs(object.ptr(), method, nullptr);
+    if (made == nullptr && PyErr_ExceptionMatches(PyExc_BufferError)) {
+        PyErr_Clear();
+        return object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+    }
+    if (made == nullptr) PyErr_Clear();
+    return nb::steal(made);
+}
+
 Array::Array(nb::handle object, const Wanted &wanted)
 {
-    const std::string name = wanted.name;
     if (!is_numpy(object)) device = cuda_device_of(object);
-    if (device >= 0) {
-        if (!wanted.cuda)
-            throw nb::value_error((name + " is on a GPU, and the work is done by the processor: write " + name +
-                                   ".cpu() in PyTorch, cupy.asnumpy(" + name + ") in CuPy")
-                                      .c_str());
+    if (device < 0) {
+        capsule = host_capsule(object);
+    } else if (!wanted.cuda) {
+        const std::string name = wanted.name;
+        throw nb::value_error((name + " is on a GPU, and the work is done by the processor: write " + name +
+                               ".cpu() in PyTorch, cupy.asnumpy(" + name + ") in CuPy")
+                                  .c_str());
+    } else {
         nb::object number = nb::module_::import_("loraster._arrays").attr("stream_of")(object);
         stream = reinterpret_cast<void *>(static_cast<uintptr_t>(nb::cast<uint64_t>(number)));
-        held = nb::hasattr(object, "__dlpack__")
-                   ? nb::cast<nb::ndarray<nb::ro>>(object.attr("__dlpack__")("stream"_a = number))
-                   : of_cuda_interface(object);
-    } else if (!nb::try_cast(object, held)) {
-        throw nb::type_error((name + " is a " + class_name(object) + ", and not an array: write numpy.asarray(" + name +
-                              ", dtype=numpy.float32), or give "
-                              "an array of PyTorch, CuPy or another library that has __dlpack__")
-                                 .c_str());
+        if (nb::hasattr(object, "__dlpack__"))
+            capsule = object.attr("__dlpack__")("stream"_a = number);
+        else
+            held = of_cuda_interface(object);
     }
-    const bool is_double = held.dtype() == nb::dtype<double>();
-    if (!(held.dtype() == nb::dtype<float>()) && !(is_double && wanted.doubles))
-        throw nb::type_error((name + " has numbers of type " + dclass_name(held.dtype()) + ", and float32 is " +
-                              (wanted.doubles ? "(or float64) " : "") + "wanted: write " +
-                              (wanted.writes ? "out=numpy.empty(shape, dtype=numpy.float32)"
-                                             : name + ".astype('float32'), or " + name + ".float() in PyTorch"))
-                                 .c_str());
+    View view;
+    if (capsule.is_valid()) {
+        view = view_of(capsule);
+    } else {
+        nb::ndarray<> writable;
+        if (!held.is_valid() && !nb::try_cast(object, held))
+            throw nb::type_error((std::string(wanted.name) + " is a " + class_name(object) +
+                                  ", and not an array: write numpy.asarray(" + wanted.name +
+                                  ", dtype=numpy.float32), or give an array of PyTorch, CuPy or another library that "
+                                  "has __dlpack__")
+                                     .c_str());
+        view.memory = const_cast<void *>(held.data());
+        view.dtype = held.dtype();
+        view.num_dims = (int64_t)held.ndim();
+        view.shape = held.shape_ptr();
+        view.strides = held.stride_ptr();
+        view.is_read_only = wanted.writes && device < 0 && !nb::try_cast(object, writable);
+    }
+    take(view, wanted);
+}
+
+/* Keeps what fits; throws for what does not. */
+void Array::take(const View &view, const Wanted &wanted)
+{
     const Shape &shape = *wanted.shape;
-    bool is_same = held.ndim() == shape.size();
-    for (size_t k = 0; k < shape.size() && is_same; k++) is_same = shape[k] < 0 || held.shape(k) == (size_t)shape[k];
+    const bool is_double = view.dtype == nb::dtype<double>();
+    bool is_same = view.num_dims == (int64_t)shape.size(), is_dense = true;
+    for (size_t k = 0; k < shape.size() && is_same; k++) is_same = shape[k] < 0 || view.shape[k] == shape[k];
+    num = 1;
+    for (int64_t k = view.num_dims; k-- > 0;) {
+        is_dense = is_dense && (view.strides == nullptr || view.shape[k] == 1 || view.strides[k] == num);
+        num *= view.shape[k];
+    }
+    memory = view.memory;
+    precision = is_double ? LR_FLOAT64 : LR_FLOAT32;
+    const bool is_number = view.dtype == nb::dtype<float>() || (is_double && wanted.doubles);
+    if (is_number && is_same && is_dense && !(wanted.writes && view.is_read_only)) return;
+
+    const std::string name = wanted.name, empty = "out=numpy.empty(shape, dtype=numpy.float32)";
+    if (!is_number)
+        throw nb::type_error((name + " has numbers of type " + number_name(view.dtype) + ", and float32 " +
+                              (wanted.doubles ? "or float64 " : "") + "is wanted: write " +
+                              (wanted.writes ? empty : name + ".astype('float32'), or " + name + ".float() in PyTorch"))
+                                 .c_str());
     if (!is_same) {
-        Shape given(held.ndim());
-        for (size_t k = 0; k < given.size(); k++) given[k] = (int64_t)held.shape(k);
-        int64_t num_given = 1, num_wanted = 1;
-        for (const int64_t n : given) num_given *= n;
-        for (const int64_t n : shape) num_wanted *= n;
+        const Shape given(view.shape, view.shape + view.num_dims), turned(given.rbegin(), given.rend());
         const std::string right = shape_text(shape.data(), shape.size());
-        const Shape turned(given.rbegin(), given.rend());
+        int64_t num_wanted = 1;
+        for (const int64_t n : shape) num_wanted *= n;
         std::string remedy;
         if (turned == shape)
             remedy = ": images are [nz][ny][nx]: write numpy.ascontiguousarray(" + name + ".T)";
-        else if (num_given == num_wanted && given.size() == 1)
+        else if (num == num_wanted && given.size() == 1)
             remedy = ": write " + name + ".reshape" + right;
         throw nb::value_error((name + " has the shape " + shape_text(given.data(), given.size()) + ", and " + right +
                                " is wanted" + remedy)
                                   .c_str());
     }
-    num = 1;
-    for (size_t k = shape.size(); k-- > 0;) {
-        if (held.shape(k) != 1 && held.stride(k) != num)
-            throw nb::value_error(
-                (name + " is not in C order, or has gaps between its numbers: write " +
-                 (wanted.writes ? "out=numpy.empty(shape, dtype=numpy.float32)"
-                                : "numpy.ascontiguousarray(" + name + "), or " + name + ".contiguous() in PyTorch"))
-                    .c_str());
-        num *= (int64_t)held.shape(k);
-    }
-    if (wanted.writes && device < 0) {
-        nb::ndarray<> writable;
-        if (!nb::try_cast(object, writable))
-            throw nb::value_error((name + " is read-only: give an array that can be written to").c_str());
-    }
-    memory = const_cast<void *>(held.data());
-    precision = is_double ? LR_FLOAT64 : LR_FLOAT32;
+    if (!is_dense)
+        throw nb::value_error(
+            (name + " is not in C order, or has gaps between its numbers: write " +
+             (wanted.writes ? empty : "numpy.ascontiguousarray(" + name + "), or " + name + ".contiguous() in PyTorch"))
+                .c_str());
+    throw nb::value_error((name + " is read-only: give an array that can be written to").c_str());
 }
 
 lr_status Array::vector(CudaPlaces *places, const lr_log *log, lr_vector *vector)
@@ -181,7 +253,7 @@ nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::han
     const bool is_array = nb::try_cast(object, rows, false);
     if (is_array && (columns == 0 ? rows.ndim() == 1 : rows.ndim() == 2 && rows.shape(1) == (size_t)columns))
         return rows;
-    const std::string type = dclass_name(nb::dtype<Number>());
+    const std::string type = number_name(nb::dtype<Number>());
     throw nb::type_error((std::string(name) + " must be an array of " + type + " with the shape " +
                           (columns == 0 ? std::string("(n,)") : "(n, " + std::to_string(columns) + ")") +
                           ": write numpy.ascontiguousarray(" + name + ", dtype=numpy." + type + ")")

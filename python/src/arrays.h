@@ -75,7 +75,10 @@ class Array
     int64_t count() const { return num; } /* numbers */
 
   private:
-    nb::ndarray<nb::ro> held;
+    void take(const struct View &view, const Wanted &wanted);
+
+    nb::object capsule;       /* DLPack's; or, for arrays without it: */
+    nb::ndarray<nb::ro> held; /* by the buffer protocol or __cuda_array_interface__ */
     void *memory = nullptr;
     int64_t num = 0;
     lr_precision precision = LR_FLOAT32;

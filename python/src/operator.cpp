@@ -207,8 +207,8 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     engine->lors = events->lors;
     engine->events = events;
     const lr_grid grid = grid_of(grid_given);
-    engine->factors = make_factors(*engine, options["efficiencies"],
-                                   nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    engine->factors =
+        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
     ListOptions list(*engine, options, &grid, (int64_t)events->events.size());
     list.params.lors = engine->lors->lors;
     list.params.events = events->events.data();
