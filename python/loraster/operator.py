@@ -39,8 +39,8 @@ class Operator:
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: True keeps the matrix, False computes it anew in every projection; None = what is quicker for so many
-        `projections` (0 = not known).
+    store: True keeps the matrix, which takes the time of some projections and memory; False computes it anew in every
+        projection; None = what is quicker for so many `projections` (0 = keep it if it fits).
     deterministic: the same bits in every run. penetration: photons stop along the crystals' depth.
     max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
     progress: True for a bar by tqdm, or a function of (what, done, total).
@@ -61,7 +61,7 @@ class Operator:
         attenuation: Any = None,
         efficiencies: Any = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
-        store: Optional[bool] = None,
+        store: Optional[bool] = False,
         projections: float = 0.0,
         deterministic: bool = False,
         penetration: bool = False,

@@ -64,7 +64,7 @@ def test_osem_is_the_programs_bit_for_bit(scanner, native, counts, tmp_path):
         cwd=tmp_path,
         check=True,
     )  # fmt: skip
-    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native", store=False)
+    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native")
     image = lr.recon.osem(op, counts, iterations=2, subsets=3)
     np.testing.assert_array_equal(image, np.load(tmp_path / "image.npy"))
 
