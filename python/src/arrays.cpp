@@ -29,6 +29,17 @@ lr_place *CudaPlaces::at(int device, void *stream)
     return place;
 }
 
+lr_traffic CudaPlaces::traffic() const
+{
+    lr_traffic sum = {};
+    for (const Kept &one : kept) {
+        const lr_traffic traffic = lr_place_get_info(one.place).traffic;
+        sum.to_device += traffic.to_device;
+        sum.to_host += traffic.to_host;
+    }
+    return sum;
+}
+
 std::string shape_text(const int64_t *shape, size_t num_dims)
 {
     std::string text = "(";

@@ -30,6 +30,8 @@ class CudaPlaces
     /* The place of that device and cudaStream_t. Kept. errors: NULL, logged. */
     lr_place *at(int device, void *stream);
 
+    lr_traffic traffic() const;
+
   private:
     struct Kept {
         int device;

@@ -85,6 +85,9 @@ struct Engine {
     ~Engine();
     void opened(lr_operator *made);
 
+    /* Bytes between the host and the places of the operator and of arrays that came from devices. */
+    lr_traffic traffic() const;
+
     /* Locks the operator whose sensitivity is this one's, which the library may compute during this one's calls. */
     std::unique_lock<std::mutex> hold_sensitivity();
 };

@@ -23,6 +23,17 @@ Engine::~Engine()
     lr_operator_destroy(op);
 }
 
+lr_traffic Engine::traffic() const
+{
+    lr_traffic sum = places.traffic();
+    const lr_place *place = lr_operator_place(op);
+    if (place == nullptr) return sum;
+    const lr_traffic own = lr_place_get_info(place).traffic;
+    sum.to_device += own.to_device;
+    sum.to_host += own.to_host;
+    return sum;
+}
+
 std::unique_lock<std::mutex> Engine::hold_sensitivity()
 {
     return sensitivity_of != nullptr ? sensitivity_of->calls.hold() : std::unique_lock<std::mutex>();
@@ -442,6 +453,9 @@ static nb::dict info(const Operator &op)
     facts["rays"] = info->rays;
     facts["samples"] = nb::make_tuple(info->samples[0], info->samples[1], info->samples[2]);
     facts["threads"] = info->threads;
+    const lr_traffic traffic = op.engine->traffic();
+    facts["to_device_bytes"] = traffic.to_device;
+    facts["to_host_bytes"] = traffic.to_host;
     facts["build_seconds"] = info->build_seconds;
     return facts;
 }

@@ -55,34 +55,42 @@ struct Callback {
     }
 };
 
+/* An optional argument of a reconstruction: an array, and its vector during the call. */
+struct Given {
+    Array array;
+    lr_vector vector = {};
+    bool is_given = false;
+
+    Given(nb::handle object, const char *name, const Shape &shape, const Engine &engine)
+    {
+        if (object.is_none()) return;
+        array = Array(object, {name, &shape, true, false, engine.takes_cuda});
+        is_given = true;
+    }
+    const lr_vector *get() const { return is_given ? &vector : nullptr; }
+};
+
 static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict options)
 {
     Engine &engine = *op.engine;
     if (op.is_part) throw nb::value_error("a subset is no operator to reconstruct with: give the whole one");
-    Array counts(data, {"y", &engine.data}), additive, initial, kappa, image(out, {"out", &engine.image, false, true});
-    lr_lor_data measured = {counts.count(), nullptr, const_cast<float *>(counts.floats())}, expected;
+    const nb::object given_prior = options["prior"], none = nb::none();
+    Given y(data, "y", engine.data, engine), additive(options["additive"], "additive", engine.data, engine),
+        initial(options["initial"], "initial", engine.image, engine),
+        kappa(given_prior.is_none() ? none : nb::object(given_prior.attr("kappa")), "kappa", engine.image, engine);
+    Array image(out, {"out", &engine.image, true, true, engine.takes_cuda});
+    if (!y.is_given) throw nb::type_error("y is None: give the measured counts");
     lr_rdp prior = {};
     lr_recon_params params = {};
     params.op = engine.op;
-    params.data = &measured;
-    if (!options["additive"].is_none()) {
-        additive = Array(options["additive"], {"additive", &engine.data});
-        expected = {additive.count(), nullptr, const_cast<float *>(additive.floats())};
-        params.additive = &expected;
-    }
-    if (!options["initial"].is_none()) {
-        initial = Array(options["initial"], {"initial", &engine.image});
-        params.initial = initial.floats();
-    }
-    if (!options["prior"].is_none()) {
-        const nb::object given = options["prior"];
-        prior.beta = nb::cast<double>(given.attr("beta"));
-        prior.gamma = nb::cast<double>(given.attr("gamma"));
-        prior.epsilon = nb::cast<double>(given.attr("epsilon"));
-        if (!given.attr("kappa").is_none()) {
-            kappa = Array(given.attr("kappa"), {"kappa", &engine.image});
-            prior.kappa = kappa.floats();
-        }
+    params.data = y.get();
+    params.additive = additive.get();
+    params.initial = initial.get();
+    if (!given_prior.is_none()) {
+        prior.beta = nb::cast<double>(given_prior.attr("beta"));
+        prior.gamma = nb::cast<double>(given_prior.attr("gamma"));
+        prior.epsilon = nb::cast<double>(given_prior.attr("epsilon"));
+        prior.kappa = kappa.get();
         params.prior = &prior;
     }
     params.algorithm = (lr_recon_algorithm)nb::cast<int>(options["algorithm"]);
@@ -103,7 +111,10 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
             const auto held = engine.hold_sensitivity();
             lr_vector to;
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
+            for (Given *given : {&y, &additive, &initial, &kappa})
+                if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
             if (status == LR_OK) status = lr_recon(&params, &to);
+            for (Given *given : {&y, &additive, &initial, &kappa}) given->array.unwrap();
             image.unwrap();
             return status;
         },
