@@ -23,7 +23,7 @@ def on_device(scanner):
 
 @pytest.fixture(scope="module")
 def views():
-    op = lr.Operator.direct((64, 64, 16), 4.0, views=lr.direct.views(4, 1), tof_ps=300, backend="cuda")
+    op = lr.Operator.direct((64, 64, 16), 4.0, views=lr.direct.views(8, 1), tof_ps=300, backend="cuda")
     if op.info["backend"] != "cuda":
         pytest.skip(f"direct runs on {op.info['backend']}")
     return op
@@ -55,9 +55,10 @@ def test_numbers_stay_on_the_device(on_device, views):
         # Sums and sizes that a call reads or tells are below a kilobyte; images and data are above.
         assert bytes_moved(op) - before < 3 * 2 * 1024
         before = bytes_moved(op)
-        image = lr.recon.osem(op, y, iterations=2, subsets=2)
+        image = lr.recon.mlem(op, y, iterations=3, callback=lambda done: None)
         assert image.is_cuda and bool(torch.isfinite(image).all())
-        assert bytes_moved(op) - before < 4 * x.numel()
+        # The sensitivity, once made, is kept on the host; counts and estimates stay.
+        assert bytes_moved(op) - before < 4 * x.nbytes < y.nbytes + x.nbytes
 
 
 def test_work_waits_for_other_streams(views):
