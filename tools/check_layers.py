@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that src/ and bench/ keep to the table of src/README.md: who includes whom, file and function
+"""Checks that src/, bench/ and python/ keep to the table of src/README.md: who includes whom, file and function
 length, SPDX lines. Prints one line per violation; exit code 1 when there is any.
 
 usage: check_layers.py [ROOT]      ROOT holds them, default: the folder above this script
@@ -36,11 +36,12 @@ MAY_INCLUDE = {
     "cli": ["viewer/view.h", "base/background.h", "base/helper.h", "plugin/plugin.h"],
     "bench": ["fft/fft.h", "cli/cluster.h", "cli/common.h", "cli/direct.h", "cli/stop.h", "cli/verbs.h"],
     "fft": [],
+    "python": [],
 }
 # These see nothing of base/.
-WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader"]
+WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader", "python"]
 # Folders elsewhere than in src/.
-ELSEWHERE = {"bench": "bench", "fft": "bench/fft"}
+ELSEWHERE = {"bench": "bench", "fft": "bench/fft", "python": "python/src"}
 # Heads shared between C and shaders.
 SHADER_HEADS = {"common/bindings.h": ["gl", "vector", "vector_gl", "render", "cuda_interop"]}
 # System headers that belong to few folders.
@@ -69,7 +70,7 @@ MAX_FILE_LINES = 1200
 MAX_FUNCTION_LINES = 120
 OTHER_SOURCES = [
     ("tests", "*.[ch]"), ("tests", "*.py"), ("tests", "CMakeLists.txt"), ("shaders", "*.*"),
-    ("tools", "*.py"), ("tools", "*.sh"), ("cmake", "*.cmake"),
+    ("tools", "*.py"), ("tools", "*.sh"), ("cmake", "*.cmake"), ("python", "*.py*"), ("python", "CMakeLists.txt"),
 ]
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 COPYRIGHT = "Copyright The LORaster authors"
@@ -99,7 +100,7 @@ def check_quoted(folder, name):
     target = name.split("/")[0] if "/" in name else folder
     if name in SHADER_HEADS:
         return None if folder in SHADER_HEADS[name] else f'"{name}" is for {SHADER_HEADS[name]}'
-    if folder in ("cli", "bench"):
+    if folder in ("cli", "bench", "python"):
         good = "/" not in name or name in MAY_INCLUDE[folder] or folder == target
         return None if good else f"{folder}/ sees <lr/...> and its own headers only"
     if folder == "lr":
@@ -194,8 +195,8 @@ def check_licences(root):
 
 def check(root):
     violations = list(check_readme(root)) + list(check_licences(root))
-    files = sorted(p for top in ("src", "bench") for p in (root / top).rglob("*")
-                   if p.suffix in (".c", ".h", ".cu", ".cuh"))
+    files = sorted(p for top in ("src", "bench", "python") for p in (root / top).rglob("*")
+                   if p.suffix in (".c", ".h", ".cu", ".cuh") or (p.suffix == ".cpp" and top == "python"))
     for path in files:
         if folder_of(root, path) not in MAY_INCLUDE:
             violations.append(f"{path.relative_to(root)}: a folder that src/README.md lacks")

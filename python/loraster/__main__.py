@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+"""The program loraster: python -m loraster does the same."""
+
+import os
+import sys
+from typing import NoReturn
+
+from .files import program
+
+
+def main() -> NoReturn:
+    path = program()
+    os.execv(path, [path, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

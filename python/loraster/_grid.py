@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+"""Grids of voxels, as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional, Union, cast
+
+import numpy as np
+
+Size = Sequence[int]
+Millimetres = Union[float, Sequence[float]]
+Core = tuple[tuple[int, int, int], tuple[float, float, float], Optional[tuple[float, float, float]]]
+
+
+class Image(NamedTuple):
+    """An image and where it is.
+
+    values: float32 [nz][ny][nx].
+    voxel_mm: edges (dx, dy, dz) of a voxel.
+    origin_mm: centre (x, y, z) of voxel [0, 0, 0] in the scanner's frame; None = the grid is centred on the scanner.
+    """
+
+    values: Any
+    voxel_mm: Millimetres
+    origin_mm: Optional[Sequence[float]] = None
+
+
+def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float, float]:
+    """Three numbers, one for each of x, y and z; a single number is that of all."""
+    numbers: tuple[Any, ...] = (value,) * 3 if np.ndim(value) == 0 else tuple(cast(Sequence[float], value))
+    if len(numbers) != 3:
+        raise ValueError(f"{name} has {len(numbers)} numbers: give one, or three in the order x, y, z")
+    return float(numbers[0]), float(numbers[1]), float(numbers[2])
+
+
+def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]) -> Core:
+    numbers = tuple(size)
+    if len(numbers) != 3:
+        raise ValueError(f"grid has {len(numbers)} numbers: give (nx, ny, nz), the voxels along x, y and z")
+    return (
+        (int(numbers[0]), int(numbers[1]), int(numbers[2])),
+        three(voxel_mm, "voxel_mm"),
+        None if origin_mm is None else three(origin_mm, "origin_mm"),
+    )
+
+
+def image(given: Any, default: Core, name: str) -> tuple[Any, Core]:
+    """An image with its grid: an Image has its own, an array the default's."""
+    if not isinstance(given, Image):
+        return given, default
+    nz, ny, nx = given.values.shape
+    return given.values, grid((nx, ny, nz), given.voxel_mm, given.origin_mm)

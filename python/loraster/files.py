@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core, _grid
+from ._grid import Image
+from .listmode import ListMode
+from .scanner import Scanner
+
+Path = Union[str, os.PathLike[str]]
+
+
+def phantom(
+    name: str,
+    grid: _grid.Size,
+    voxel_mm: _grid.Millimetres,
+    *,
+    radius_mm: float = 0.0,
+    contrast: float = 0.0,
+    origin_mm: Optional[Sequence[float]] = None,
+) -> NDArray[np.float32]:
+    """The activity [nz][ny][nx] of a phantom: "derenzo", "spheres", "six-spheres" or "point".
+
+    radius_mm: of its outer cylinder; 0 = 0.46 of the grid. contrast: of spheres to background; 0 = 4, or 6.
+    """
+    return _core.phantom(name, _grid.grid(grid, voxel_mm, origin_mm), radius_mm, contrast)
+
+
+def poisson(expected: ArrayLike, seed: int) -> NDArray[np.float32]:
+    """Poisson counts of expectations, which depend on the seed and the place in the array alone."""
+    counts = np.array(expected, dtype=np.float32, order="C")
+    _core.poisson(counts, seed)
+    return counts
+
+
+def read(path: Path, scanner: Optional[Scanner] = None) -> Any:
+    """What a file holds: a Scanner, an Image (with its voxels' size), or, with a scanner, data [num_lors] or a
+    ListMode."""
+    name = os.fspath(path)
+    kind = _core.file_kind(name)
+    if kind == "image":
+        return Image(*_core.read_image(name, 1))
+    if kind == "scanner" or (kind == "petsird" and scanner is None):
+        return Scanner(name)
+    if kind in ("events", "petsird", "data"):
+        if scanner is None:
+            raise ValueError(f"{name} holds numbers of a scanner's LORs: write read(path, scanner)")
+        return ListMode(scanner, name) if kind != "data" else _core.read_data(name, scanner._core)
+    raise ValueError(f"{name}: neither a scanner, an image, data, nor events, or it cannot be read")
+
+
+def write(
+    path: Path,
+    what: Any,
+    *,
+    voxel_mm: Optional[_grid.Millimetres] = None,
+    origin_mm: Optional[Sequence[float]] = None,
+    scanner: Optional[Scanner] = None,
+) -> None:
+    """Writes a Scanner (.yaml, .geom, .hscan, .petsird); an Image, or an array [nz][ny][nx] with voxel_mm (.nii,
+    .nii.gz, .hv, .hdr, .mhd, .mha); or data [num_lors] with scanner (.h5, .hs)."""
+    name = os.fspath(path)
+    if isinstance(what, Scanner):
+        _core.write_scanner(name, what._core)
+    elif scanner is not None:
+        _core.write_data(name, what, scanner._core)
+    else:
+        if not isinstance(what, Image):
+            if voxel_mm is None:
+                raise TypeError("write(path, image, voxel_mm=...) for an image, write(path, y, scanner=...) for data")
+            what = Image(what, voxel_mm, origin_mm)
+        values, where = _grid.image(what, ((0, 0, 0), (0.0, 0.0, 0.0), None), "image")
+        _core.write_image(name, values, where)
+
+
+def program() -> str:
+    """The path of the program loraster that belongs to this module."""
+    folder = os.path.dirname(os.path.abspath(_core.__file__))
+    for path in (os.path.join(folder, "bin", "loraster"), os.path.join(folder, "..", "..", "loraster")):
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.normpath(path)
+    raise FileNotFoundError(f"there is no program loraster in {folder}: install the package again")
+
+
+def view(scanner: Scanner, image: Any = None, voxel_mm: Optional[_grid.Millimetres] = None) -> subprocess.Popen[bytes]:
+    """Opens the viewer with a scanner and an image (an Image, or an array with voxel_mm), and does not wait for it.
+
+    Returns its process.
+    """
+    folder = tempfile.mkdtemp(prefix="loraster-view-")
+    geometry = os.path.join(folder, "scanner.yaml")
+    write(geometry, scanner)
+    command = [program(), "view", "--scanner", geometry]
+    if image is not None:
+        shown = os.path.join(folder, "image.nii")
+        write(shown, image, voxel_mm=voxel_mm)
+        command += ["--image", shown]
+    # The folder goes when the viewer does.
+    clean = "import shutil, subprocess, sys; c = subprocess.call(sys.argv[2:]); shutil.rmtree(sys.argv[1]); sys.exit(c)"
+    return subprocess.Popen([sys.executable, "-c", clean, folder, *command])

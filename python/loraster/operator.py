@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional, TypeVar, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core, _grid, _progress
+from ._arrays import output_like, result_like
+from .listmode import ListMode
+from .scanner import Scanner, png
+
+Array = TypeVar("Array")
+
+
+class Operator:
+    """The system matrix A of a scanner and a grid of voxels: A @ x projects an image, A.T @ y projects back.
+
+    A[l, v] is the probability that a photon pair emitted uniformly in voxel v is detected by LOR l.
+
+    Images are arrays [nz][ny][nx] (A.image_shape), data are [num_lors] by the scanner's numbers of LORs
+    (A.data_shape): float32 in C order, and with backend "cpu" float64, too. They may be of any library that has
+    __dlpack__, on the host or, where the operator computes on it, on the GPU; results are of the same library, type
+    and device. Nothing is converted: what does not fit is an error that says what to write. With out=, results are
+    written there and returned.
+
+    Calls give up the interpreter's lock; those of several threads come one after the other. Ctrl-C ends a call by
+    KeyboardInterrupt, and the operator may be used again.
+
+    scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
+        of the first voxel; None = the grid is centred on the scanner.
+    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL), "raster", or "auto".
+    device: number among the usable ones of loraster.devices().
+    mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
+    samples: points per voxel along x, y and z; 0 = as many as the mean needs.
+    attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
+    efficiencies: [num_crystals], or [num_lors], float32.
+    psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
+    store: True keeps the matrix, which takes the time of some projections and memory; False computes it anew in every
+        projection; None = what is quicker for so many `projections` (0 = keep it if it fits).
+    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth.
+    max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
+    progress: True for a bar by tqdm, or a function of (what, done, total).
+    """
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        grid: _grid.Size,
+        voxel_mm: _grid.Millimetres,
+        *,
+        origin_mm: Optional[Sequence[float]] = None,
+        backend: str = "auto",
+        device: int = 0,
+        mode: str = "auto",
+        rays: int = 0,
+        samples: Union[int, Sequence[int]] = 0,
+        attenuation: Any = None,
+        efficiencies: Any = None,
+        psf_mm: Union[float, Sequence[float]] = 0.0,
+        store: Optional[bool] = False,
+        projections: float = 0.0,
+        deterministic: bool = False,
+        penetration: bool = False,
+        layers_alone: bool = False,
+        max_memory_bytes: int = 0,
+        threads: int = 0,
+        progress: _progress.Progress = None,
+    ) -> None:
+        where = _grid.grid(grid, voxel_mm, origin_mm)
+        with _progress.listening(progress) as listener:
+            core = _core.Operator.correspondence(
+                scanner._core,
+                where,
+                dict(
+                    backend=backend,
+                    device=device,
+                    mode=mode,
+                    rays=rays,
+                    samples=_whole(samples),
+                    attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
+                    efficiencies=efficiencies,
+                    psf_mm=_grid.three(psf_mm, "psf_mm"),
+                    store=store,
+                    projections=projections,
+                    deterministic=deterministic,
+                    penetration=penetration,
+                    layers_alone=layers_alone,
+                    max_memory_bytes=max_memory_bytes,
+                    threads=threads,
+                    progress=listener,
+                ),
+            )
+        self._set(core)
+
+    def _set(self, core: _core.Operator) -> None:
+        self._core = core
+        self.image_shape: tuple[int, int, int] = core.image_shape
+        """(nz, ny, nx)"""
+        self.data_shape: tuple[int, ...] = core.data_shape
+        """(num_lors,), (num_events,) or, of the family direct, (num_views, nz, ny, nx)."""
+
+    @classmethod
+    def _of(cls, core: _core.Operator) -> Operator:
+        op = cls.__new__(cls)
+        op._set(core)
+        return op
+
+    @classmethod
+    def of_events(
+        cls,
+        events: ListMode,
+        grid: _grid.Size,
+        voxel_mm: _grid.Millimetres,
+        *,
+        origin_mm: Optional[Sequence[float]] = None,
+        kernel: str = "tube",
+        tube_fwhm_mm: float = 0.0,
+        tube_width_mm: float = 0.0,
+        samples: Union[int, Sequence[int]] = 0,
+        ranges: int = 0,
+        backend: str = "auto",
+        device: int = 0,
+        attenuation: Any = None,
+        efficiencies: Any = None,
+        factors: Any = None,
+        sensitivity_of: Optional[Operator] = None,
+        psf_mm: Union[float, Sequence[float]] = 0.0,
+        sensitivity_lines: int = 0,
+        seed: int = 0,
+        max_memory_bytes: int = 0,
+        threads: int = 0,
+        progress: _progress.Progress = None,
+    ) -> Operator:
+        """An operator of list mode: data are [num_events], one value for each event; the measured one is 1.
+
+        Its sensitivity is that of all LORs in coincidence, times its share of the events in a subset.
+        kernel: "tube" (a Gaussian of tube_fwhm_mm across the line, cut at tube_width_mm; 0 = by the crystals),
+            "line" (Joseph), or "exact" (solid angles).
+        ranges: as many as subsets are to be used; 0 = 1.
+        sensitivity_lines: LORs that the sensitivity is estimated from; 0 = enough. seed: of their choice.
+        sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
+        factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
+            then are the sensitivity's alone.
+        Other arguments are those of Operator; backend: "cuda", "compute", "native", "cpu" or "auto".
+        """
+        where = _grid.grid(grid, voxel_mm, origin_mm)
+        with _progress.listening(progress) as listener:
+            return cls._of(
+                _core.Operator.of_events(
+                    events._core,
+                    where,
+                    dict(
+                        kernel=kernel,
+                        tube_fwhm_mm=tube_fwhm_mm,
+                        tube_width_mm=tube_width_mm,
+                        samples=_whole(samples),
+                        ranges=ranges,
+                        backend=backend,
+                        device=device,
+                        attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
+                        efficiencies=efficiencies,
+                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        sensitivity_lines=sensitivity_lines,
+                        seed=seed,
+                        factors=factors,
+                        sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
+                        max_memory_bytes=max_memory_bytes,
+                        threads=threads,
+                        progress=listener,
+                    ),
+                )
+            )
+
+    @classmethod
+    def of_lines(
+        cls,
+        start: Any,
+        end: Any,
+        grid: _grid.Size,
+        voxel_mm: _grid.Millimetres,
+        *,
+        tof_mm: Any = None,
+        tof_resolution_ps: float = 0.0,
+        tof_bin_mm: float = 0.0,
+        origin_mm: Optional[Sequence[float]] = None,
+        kernel: str = "line",
+        tube_fwhm_mm: float = 0.0,
+        tube_width_mm: float = 0.0,
+        ranges: int = 0,
+        factors: Any = None,
+        sensitivity_of: Optional[Operator] = None,
+        backend: str = "auto",
+        device: int = 0,
+        psf_mm: Union[float, Sequence[float]] = 0.0,
+        max_memory_bytes: int = 0,
+        threads: int = 0,
+        progress: _progress.Progress = None,
+    ) -> Operator:
+        """An operator of lines by their ends, of any geometry: data are [num_lines], line integrals in mm.
+
+        start, end: [num_lines, 3] x, y, z in mm, float32 or float64; they are copied.
+        tof_mm: [num_lines] place of the annihilation on the line from its middle, positive towards the end, with
+            tof_resolution_ps (FWHM of the time difference); elements are then densities per mm of tof_mm, means over
+            bins of tof_bin_mm around it (0 = not binned). None = no time of flight.
+        kernel: "line" (Joseph) or "tube" (a Gaussian of tube_fwhm_mm across the line, cut at tube_width_mm).
+        factors: [num_lines] float32 that multiply the lines' rows.
+        Its sensitivity is A^T 1 of these lines, or, for lines that are single events, that of the operator
+        sensitivity_of. ranges: as many as subsets are to be used; subset k has the k-th part of the lines, so that
+        lines are best ordered by angle within them, as sinogram[k::n].
+        Other arguments are those of of_events.
+        """
+        where = _grid.grid(grid, voxel_mm, origin_mm)
+        with _progress.listening(progress) as listener:
+            return cls._of(
+                _core.Operator.of_lines(
+                    start,
+                    end,
+                    tof_mm,
+                    where,
+                    dict(
+                        kernel=kernel,
+                        tube_fwhm_mm=tube_fwhm_mm,
+                        tube_width_mm=tube_width_mm,
+                        tof_resolution_ps=tof_resolution_ps,
+                        tof_bin_mm=tof_bin_mm,
+                        ranges=ranges,
+                        factors=factors,
+                        sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
+                        backend=backend,
+                        device=device,
+                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        max_memory_bytes=max_memory_bytes,
+                        threads=threads,
+                        progress=listener,
+                    ),
+                )
+            )
+
+    @classmethod
+    def direct(
+        cls,
+        grid: _grid.Size,
+        voxel_mm: _grid.Millimetres,
+        *,
+        views: ArrayLike,
+        tof_ps: float,
+        origin_mm: Optional[Sequence[float]] = None,
+        radial_mm: float = 0.0,
+        radial_edge_mm: float = 0.0,
+        edge_mm: float = 0.0,
+        axial_mm: float = 0.0,
+        factors: Any = None,
+        backend: str = "auto",
+        device: int = 0,
+        max_memory_bytes: int = 0,
+        threads: int = 0,
+        progress: _progress.Progress = None,
+    ) -> Operator:
+        """An operator of the family DIRECT: data are histo-images [num_views][nz][ny][nx].
+
+        views: [num_views, 2] azimuth and tilt in degrees (loraster.direct.views). tof_ps: FWHM of the time difference.
+        radial_mm, axial_mm: FWHM across the lines; 0 = 5.8. radial_edge_mm: that at edge_mm from the axis, linear from
+            radial_mm at the axis; 0 = the same everywhere.
+        factors: [num_views][nz][ny][nx] float32, multiplied with projections. backend: "cuda", "compute" or "cpu".
+        """
+        with _progress.listening(progress) as listener:
+            return cls._of(
+                _core.direct(
+                    _grid.grid(grid, voxel_mm, origin_mm),
+                    np.ascontiguousarray(views, dtype=np.float64),
+                    dict(
+                        tof_ps=tof_ps,
+                        radial_mm=radial_mm,
+                        radial_edge_mm=radial_edge_mm,
+                        edge_mm=edge_mm,
+                        axial_mm=axial_mm,
+                        factors=factors,
+                        backend=backend,
+                        device=device,
+                        max_memory_bytes=max_memory_bytes,
+                        threads=threads,
+                        progress=listener,
+                    ),
+                )
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(numbers of data, voxels)"""
+        return _size(self.data_shape), _size(self.image_shape)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Facts: backend, device, mode, whether the matrix is stored, and others."""
+        return self._core.info
+
+    def forward(self, x: Array, out: Optional[Array] = None) -> Array:
+        """A x. x, out: image [nz][ny][nx] and data."""
+        if out is not None:
+            self._core.forward(x, out)
+            return out
+        result = output_like(x, self.data_shape)
+        self._core.forward(x, result)
+        return result_like(x, result)
+
+    def adjoint(self, y: Array, out: Optional[Array] = None) -> Array:
+        """A^T y. y, out: data and image [nz][ny][nx]."""
+        if out is not None:
+            self._core.adjoint(y, out)
+            return out
+        result = output_like(y, self.image_shape)
+        self._core.adjoint(y, result)
+        return result_like(y, result)
+
+    def sensitivity(self, out: Any = None) -> Any:
+        """A^T 1, an image [nz][ny][nx]: a NumPy array where out is None. Computed once for all data, and kept."""
+        if out is None:
+            out = np.empty(self.image_shape, np.float32)
+        self._core.sensitivity(out)
+        return out
+
+    def __matmul__(self, x: Array) -> Array:
+        return self.forward(x)
+
+    __call__ = forward
+
+    @property
+    def T(self) -> Adjoint:
+        """A^T"""
+        return Adjoint(self)
+
+    def subset(self, k: int, n: int) -> Operator:
+        """Subset k of n, 0 <= k < n, which see the object evenly: an operator with its own sensitivity.
+
+        Its data are those at A.subset(k, n).indices of all data. The subsets of list mode are ranges of events
+        (of_events, ranges=n), those of the family direct are views.
+        """
+        return Operator._of(self._core.subset(k, n))
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Where the data of a subset stand along the first axis of all data: y[A.subset(k, n).indices]."""
+        return self._core.indices()
+
+    def to_csr(self, rows: Any = None, progress: _progress.Progress = None) -> Any:
+        """The matrix as a scipy.sparse.csr_array of float32.
+
+        rows: the numbers of its LORs, ascending, or a slice; None = all. The array has a row for each of them.
+        """
+        from scipy.sparse import csr_array
+
+        num_rows, num_voxels = self.shape
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(num_rows))
+        if rows is not None:
+            rows = np.ascontiguousarray(rows, dtype=np.int64)
+            num_rows = len(rows)
+        with _progress.listening(progress) as listener:
+            values, columns, starts = self._core.csr(rows, listener)
+        return csr_array((values, columns, starts), shape=(num_rows, num_voxels))
+
+    def row(self, lor: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The voxels, numbered ix + nx (iy + ny iz), and elements of one LOR: its tube of response."""
+        values, columns, _ = self._core.csr(np.array([lor], np.int64), None)
+        return columns, values
+
+    def column(self, voxel: Union[int, Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The LORs and elements of one voxel: its number, or its index [iz, iy, ix] in an image."""
+        number = voxel if isinstance(voxel, (int, np.integer)) else np.ravel_multi_index(tuple(voxel), self.image_shape)
+        values, columns, _ = self._core.voxel_rows(int(number), int(number) + 1)
+        return columns, values
+
+    def correspondence(self, point_mm: Sequence[float], module: int) -> Correspondence:
+        """What a point (x, y, z) sees through a module: the correspondence image. Sampled mode alone."""
+        point = _grid.three(point_mm, "point_mm")
+        return Correspondence(_core.correspondence(self._core, point, module), self._core, module)
+
+    def aslinearoperator(self) -> Any:
+        """A scipy.sparse.linalg.LinearOperator of float32 on flat images and data."""
+        from scipy.sparse.linalg import LinearOperator
+
+        def matvec(x: NDArray[Any]) -> NDArray[Any]:
+            return self.forward(np.ascontiguousarray(x, np.float32).reshape(self.image_shape)).reshape(-1)
+
+        def rmatvec(y: NDArray[Any]) -> NDArray[Any]:
+            return self.adjoint(np.ascontiguousarray(y, np.float32).reshape(self.data_shape)).reshape(-1)
+
+        return LinearOperator(self.shape, matvec=matvec, rmatvec=rmatvec, dtype=np.float32)
+
+    def __repr__(self) -> str:
+        info = self.info
+        return f"<Operator {self.data_shape} x {self.image_shape}, {info['backend']} on {info['device']}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Operator cannot be pickled: pickle the arguments that it is made of, and make it again")
+
+
+class Adjoint:
+    """A^T of an Operator."""
+
+    def __init__(self, op: Operator) -> None:
+        self.T = op
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.T.shape[::-1]
+
+    def __matmul__(self, y: Array) -> Array:
+        return self.T.adjoint(y)
+
+    def __repr__(self) -> str:
+        return f"<transpose of {self.T!r}>"
+
+
+class Correspondence:
+    """The correspondence image of a point with one module, u to the right and v upwards.
+
+    Each is [rays * nv][rays * nu], a pixel for each line through the point and the module:
+    module: the module that the line meets on the other side; -1 = none.
+    r, s: the crystal on it. weight: the probability that the line carries. path_mm: distance between the two hits.
+    """
+
+    def __init__(self, pixels: NDArray[np.float32], core: _core.Operator, primary: int) -> None:
+        self._pixels, self._core, self.primary = pixels, core, primary
+        self.module, self.r, self.s = (pixels[..., k].astype(np.int32) for k in range(3))
+        self.weight, self.path_mm = pixels[..., 3], pixels[..., 4]
+
+    def png(self, of_weights: bool = False) -> bytes:
+        """A picture in the paper's false colours, red for r and green for s; or of the weights."""
+        return png(lambda path: _core.correspondence_png(path, self._pixels, self._core, self.primary, of_weights))
+
+    def _repr_png_(self) -> bytes:
+        return self.png()
+
+
+def _whole(samples: Union[int, Sequence[int]]) -> tuple[int, int, int]:
+    x, y, z = _grid.three(samples, "samples")
+    return int(x), int(y), int(z)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+"""Images from data: activity x that explains measured counts y by A x + additive.
+
+Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
+[nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
+first image; None = a uniform one. callback: called with an Iteration after each; where it raises StopIteration the
+image so far is returned. progress: True for a bar by tqdm, or a function of (what, done, total).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core, _progress
+from ._arrays import output_like, result_like
+from .operator import Operator
+
+__all__ = ["Iteration", "RDP", "bsrem", "mlem", "osem", "ramla"]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What is known after an iteration; sums are over the data, before the updates of each subset.
+
+    number: from 1. log_likelihood: sum of y ln(yhat) - yhat, yhat = A x + additive. penalty: beta R of the prior.
+    measured_counts, estimated_counts: sums of y and yhat where yhat > 0. left_out_lors: those with y > 0 = yhat.
+    """
+
+    number: int
+    has_fit: bool
+    log_likelihood: float
+    penalty: float
+    measured_counts: float
+    estimated_counts: float
+    left_out_lors: int
+    sensitive_counts: float
+    seconds: float
+    _core: _core.Iteration
+    _shape: tuple[int, int, int]
+
+    @property
+    def image(self) -> Any:
+        """The image after the last update, a NumPy array. To be asked for in the callback alone."""
+        image = np.empty(self._shape, np.float32)
+        self._core.copy_image(image)
+        return image
+
+
+@dataclass(frozen=True)
+class RDP:
+    """The relative difference prior (Nuyts et al. 2002), as in STIR and PETRIC.
+
+    beta: strength. gamma: how much less edges weigh than noise. epsilon: in units of the image; 0 = a hundredth of the
+    uniform image that gives the counts. kappa: image of weights >= 0; None = 1.
+    """
+
+    beta: float
+    gamma: float = 2.0
+    epsilon: float = 0.0
+    kappa: Any = None
+
+
+Callback = Callable[[Iteration], object]
+
+
+def mlem(
+    A: Operator,
+    y: Any,
+    *,
+    iterations: int = 10,
+    additive: Any = None,
+    initial: Any = None,
+    callback: Optional[Callback] = None,
+    progress: _progress.Progress = None,
+) -> Any:
+    """Maximum-likelihood expectation maximisation (Shepp and Vardi 1982)."""
+    return osem(
+        A,
+        y,
+        iterations=iterations,
+        subsets=1,
+        additive=additive,
+        initial=initial,
+        callback=callback,
+        progress=progress,
+    )
+
+
+def osem(
+    A: Operator,
+    y: Any,
+    *,
+    iterations: int = 3,
+    subsets: int = 1,
+    additive: Any = None,
+    initial: Any = None,
+    callback: Optional[Callback] = None,
+    progress: _progress.Progress = None,
+) -> Any:
+    """Ordered subsets (Hudson and Larkin 1994)."""
+    return _reconstruct(A, y, callback, progress, algorithm=0, **_common(iterations, subsets, additive, initial))
+
+
+def ramla(
+    A: Operator,
+    y: Any,
+    *,
+    iterations: int = 3,
+    subsets: int = 1,
+    additive: Any = None,
+    initial: Any = None,
+    relaxation: float = 0.0,
+    relaxation_fall: float = 0.0,
+    own_steps: bool = True,
+    callback: Optional[Callback] = None,
+    progress: _progress.Progress = None,
+) -> Any:
+    """Block RAMLA (Browne and De Pierro 1996): iteration n = 0, 1, ... uses relaxation / (1 + relaxation_fall n).
+
+    relaxation 0: 1 with one subset, else 10 / (9 + subsets). own_steps: each voxel's step goes by its own largest
+    sensitivity, else by the largest of all voxels.
+    """
+    return _reconstruct(
+        A,
+        y,
+        callback,
+        progress,
+        algorithm=1,
+        relaxation=relaxation,
+        relaxation_fall=relaxation_fall,
+        own_steps=own_steps,
+        **_common(iterations, subsets, additive, initial),
+    )
+
+
+def bsrem(
+    A: Operator,
+    y: Any,
+    *,
+    iterations: int = 30,
+    subsets: int = 1,
+    additive: Any = None,
+    initial: Any = None,
+    prior: Optional[RDP] = None,
+    relaxation: float = 0.0,
+    relaxation_fall: float = 0.1,
+    callback: Optional[Callback] = None,
+    progress: _progress.Progress = None,
+) -> Any:
+    """Block sequential regularised EM (Ahn and Fessler 2003), which maximises the log-likelihood - beta R.
+
+    prior: RDP(...). relaxation 0: 1. With several subsets the maximum is reached where relaxation_fall > 0 alone.
+    """
+    return _reconstruct(
+        A,
+        y,
+        callback,
+        progress,
+        algorithm=2,
+        prior=prior,
+        relaxation=relaxation,
+        relaxation_fall=relaxation_fall,
+        **_common(iterations, subsets, additive, initial),
+    )
+
+
+def _common(iterations: int, subsets: int, additive: Any, initial: Any) -> dict[str, Any]:
+    for name, value in (("iterations", iterations), ("subsets", subsets)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}: at least 1 is needed")
+    return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial)
+
+
+def _reconstruct(
+    A: Operator, y: Any, callback: Optional[Callback], progress: _progress.Progress, **options: Any
+) -> Any:
+    if y is None:
+        y = np.ones(A.data_shape, np.float32)
+    image = output_like(y, A.image_shape)
+
+    def call(done: _core.Iteration) -> None:
+        assert callback is not None
+        callback(Iteration(**done.facts(), _core=done, _shape=A.image_shape))
+
+    with _progress.listening(progress) as listener:
+        settings = dict(
+            prior=None,
+            relaxation=0.0,
+            relaxation_fall=0.0,
+            own_steps=False,
+            callback=None if callback is None else call,
+            progress=listener,
+        )
+        settings.update(options)
+        try:
+            _core.reconstruct(A._core, y, image, settings)
+        except StopIteration:
+            pass
+    return result_like(y, image)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "calls.h"
+
+/* The interpreter is asked no more often than this: taking its lock waits for other threads of Python. */
+static constexpr std::chrono::milliseconds between_reports(20);
+
+Calls::Calls() : log{&Calls::write, this}, progress{&Calls::report, this} {}
+
+void Calls::begin(nb::handle listener)
+{
+    this->listener = listener;
+    exception = nullptr;
+    last_report = {};
+}
+
+Calls::Outcome Calls::end(lr_status status)
+{
+    Outcome outcome;
+    std::lock_guard<std::mutex> alone(writing);
+    if (status == LR_OK && exception == nullptr && messages.empty()) return outcome;
+    outcome.is_eventful = true;
+    outcome.status = error_status != LR_OK && status != LR_OK ? error_status : status;
+    outcome.error = std::exchange(error, {});
+    outcome.messages = std::exchange(messages, {});
+    outcome.exception = std::exchange(exception, nullptr);
+    error_status = LR_OK;
+    return outcome;
+}
+
+void Calls::settle(Outcome &outcome)
+{
+    if (!outcome.messages.empty()) {
+        static const char *const methods[] = {"debug", "info", "warning", "error"};
+        nb::object logger = nb::module_::import_("logging").attr("getLogger")("loraster");
+        for (const Message &message : outcome.messages)
+            logger.attr(methods[message.level])("%s", nb::str(message.sentence.c_str(), message.sentence.size()));
+    }
+    if (outcome.exception != nullptr) std::rethrow_exception(outcome.exception);
+    if (outcome.status == LR_OK) return;
+    if (outcome.error.empty()) outcome.error = lr_status_name(outcome.status);
+    throw Failure{outcome.status, outcome.error};
+}
+
+void Calls::write(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    Calls *calls = static_cast<Calls *>(user);
+    std::lock_guard<std::mutex> alone(calls->writing);
+    if (level == LR_LOG_ERROR) {
+        calls->error = sentence;
+        calls->error_status = status;
+    } else {
+        calls->messages.push_back({level, sentence});
+    }
+}
+
+bool Calls::report(void *user, const char *what, double done, double total)
+{
+    Calls *calls = static_cast<Calls *>(user);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - calls->last_report < between_reports && done < total) return calls->exception == nullptr;
+    calls->last_report = now;
+    nb::gil_scoped_acquire locked;
+    try {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (calls->listener.is_valid() && !calls->listener.is_none()) calls->listener(what, done, total);
+    } catch (...) {
+        calls->keep_exception();
+    }
+    return calls->exception == nullptr;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_PYTHON_OBJECTS_H
+#define LR_PYTHON_OBJECTS_H
+
+#include "arrays.h"
+#include "calls.h"
+
+#include <lr/lr.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace nb::literals;
+
+/* What Python's objects hold of the library's. Each keeps what it needs alive by shared pointers: a scanner that
+ * Python has freed stays as long as an operator of it. */
+
+struct Lors {
+    std::shared_ptr<lr_scanner> scanner; /* null: histo-images */
+    lr_lors *lors = nullptr;
+    ~Lors() { lr_lors_destroy(lors); }
+};
+
+struct Scanner {
+    std::shared_ptr<lr_scanner> scanner;
+    std::shared_ptr<Lors> lors; /* listed when first asked for */
+
+    static Scanner of(lr_scanner *scanner);
+    const std::shared_ptr<Lors> &list_lors();
+};
+
+struct ListMode {
+    std::shared_ptr<Lors> lors;
+    std::vector<lr_event> events;
+    lr_events_info info = {};
+    ListMode() = default;
+    ListMode(const ListMode &) = delete;
+    ~ListMode() { lr_events_info_finish(&info); }
+};
+
+/* size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0) or None: the scanner's centre is the grid's. */
+using GridTuple = std::tuple<std::array<int, 3>, std::array<double, 3>, std::optional<std::array<double, 3>>>;
+lr_grid grid_of(const GridTuple &tuple);
+Shape image_shape(const lr_grid &grid);
+
+/* Numbers that multiply rows of the matrix, and what they are made of. */
+struct Factors {
+    std::vector<float> efficiencies; /* of crystals, or of LORs */
+    lr_crystal_product crystals = {};
+    lr_lor_data lors = {};
+    lr_attenuation *attenuation = nullptr;
+    lr_source_product product = {};
+    lr_lor_source source = {};
+    Factors() = default;
+    Factors(const Factors &) = delete;
+    ~Factors() { lr_attenuation_destroy(attenuation); }
+};
+
+/* An operator of the library with what it was made of. Operators of Python share it with their subsets. */
+struct Engine {
+    Calls calls;
+    CudaPlaces places{&calls.log};
+    std::shared_ptr<Lors> lors; /* of the scanner; null in the family direct */
+    std::shared_ptr<ListMode> events;
+    std::unique_ptr<Factors> factors;
+    std::shared_ptr<Engine> sensitivity_of; /* of list mode: whose sensitivity is this one's */
+    lr_operator *op = nullptr;
+    const lr_operator_info *info = nullptr;
+    Shape image; /* shape of images */
+    Shape data;  /* shape of all data */
+    bool takes_doubles = false;
+    bool takes_cuda = false;
+    ~Engine();
+    void opened(lr_operator *made);
+
+    /* Bytes between the host and the places of the operator and of arrays that came from devices. */
+    lr_traffic traffic() const;
+
+    /* Locks the operator whose sensitivity is this one's, which the library may compute during this one's calls. */
+    std::unique_lock<std::mutex> hold_sensitivity();
+};
+
+/* All of an engine, or a subset of its data. */
+struct Operator {
+    std::shared_ptr<Engine> engine;
+    bool is_part = false;
+    std::vector<int32_t> pairs; /* of the part, or: */
+    std::vector<int64_t> lors;
+    Shape data; /* shape of its data */
+
+    lr_selection selection() const;
+};
+
+void bind_scanner(nb::module_ &m);
+void bind_operator(nb::module_ &m);
+void bind_listmode(nb::module_ &m);
+void bind_direct(nb::module_ &m);
+void bind_recon(nb::module_ &m);
+void bind_io(nb::module_ &m);
+void bind_picture(nb::module_ &m);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "objects.h"
+
+/* What a callback learns of an iteration; it lives during the call. */
+struct Iteration {
+    const lr_iteration *done;
+    Engine *engine;
+};
+
+static nb::dict facts(const Iteration &iteration)
+{
+    const lr_iteration &done = *iteration.done;
+    nb::dict facts;
+    facts["number"] = done.number;
+    facts["has_fit"] = done.has_fit;
+    facts["log_likelihood"] = done.log_likelihood;
+    facts["penalty"] = done.penalty;
+    facts["measured_counts"] = done.measured_counts;
+    facts["estimated_counts"] = done.estimated_counts;
+    facts["left_out_lors"] = done.left_out_lors;
+    facts["sensitive_counts"] = done.sensitive_counts;
+    facts["seconds"] = done.seconds;
+    return facts;
+}
+
+/* Copies the image after the last update. Called by the callback's thread, which the operator is locked for. */
+static void copy_image(const Iteration &iteration, nb::handle out)
+{
+    Engine &engine = *iteration.engine;
+    Array image(out, {"out", &engine.image, true, true, engine.takes_cuda});
+    nb::gil_scoped_release unlocked;
+    lr_vector to;
+    lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
+    if (status == LR_OK) status = lr_vector_copy(iteration.done->image, &to);
+    image.unwrap();
+    if (status != LR_OK) throw Failure{status, "the image could not be copied"};
+}
+
+struct Callback {
+    nb::handle function;
+    Engine *engine;
+
+    static lr_status call(void *user, const lr_iteration *done)
+    {
+        Callback *callback = static_cast<Callback *>(user);
+        nb::gil_scoped_acquire locked;
+        try {
+            callback->function(Iteration{done, callback->engine});
+        } catch (...) {
+            callback->engine->calls.keep_exception();
+            return LR_CANCELLED;
+        }
+        return LR_OK;
+    }
+};
+
+/* An optional argument of a reconstruction: an array, and its vector during the call. */
+struct Given {
+    Array array;
+    lr_vector vector = {};
+    bool is_given = false;
+
+    Given(nb::handle object, const char *name, const Shape &shape, const Engine &engine)
+    {
+        if (object.is_none()) return;
+        array = Array(object, {name, &shape, true, false, engine.takes_cuda});
+        is_given = true;
+    }
+    const lr_vector *get() const { return is_given ? &vector : nullptr; }
+};
+
+static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict options)
+{
+    Engine &engine = *op.engine;
+    if (op.is_part) throw nb::value_error("a subset is no operator to reconstruct with: give the whole one");
+    const nb::object given_prior = options["prior"], none = nb::none();
+    Given y(data, "y", engine.data, engine), additive(options["additive"], "additive", engine.data, engine),
+        initial(options["initial"], "initial", engine.image, engine),
+        kappa(given_prior.is_none() ? none : nb::object(given_prior.attr("kappa")), "kappa", engine.image, engine);
+    Array image(out, {"out", &engine.image, true, true, engine.takes_cuda});
+    if (!y.is_given) throw nb::type_error("y is None: give the measured counts");
+    lr_rdp prior = {};
+    lr_recon_params params = {};
+    params.op = engine.op;
+    params.data = y.get();
+    params.additive = additive.get();
+    params.initial = initial.get();
+    if (!given_prior.is_none()) {
+        prior.beta = nb::cast<double>(given_prior.attr("beta"));
+        prior.gamma = nb::cast<double>(given_prior.attr("gamma"));
+        prior.epsilon = nb::cast<double>(given_prior.attr("epsilon"));
+        prior.kappa = kappa.get();
+        params.prior = &prior;
+    }
+    params.algorithm = (lr_recon_algorithm)nb::cast<int>(options["algorithm"]);
+    params.iterations = nb::cast<int>(options["iterations"]);
+    params.subsets = nb::cast<int>(options["subsets"]);
+    params.relaxation = nb::cast<double>(options["relaxation"]);
+    params.relaxation_fall = nb::cast<double>(options["relaxation_fall"]);
+    params.own_steps = nb::cast<bool>(options["own_steps"]);
+    Callback callback = {options["callback"], &engine};
+    const bool is_called = !callback.function.is_none();
+    params.without_fit = !is_called;
+    params.iteration = is_called ? Callback::call : nullptr;
+    params.user = &callback;
+    params.log = &engine.calls.log;
+    params.progress = &engine.calls.progress;
+    engine.calls.run(
+        [&] {
+            const auto held = engine.hold_sensitivity();
+            lr_vector to;
+            lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
+            for (Given *given : {&y, &additive, &initial, &kappa})
+                if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
+            if (status == LR_OK) status = lr_recon(&params, &to);
+            for (Given *given : {&y, &additive, &initial, &kappa}) given->array.unwrap();
+            image.unwrap();
+            return status;
+        },
+        options["progress"]);
+}
+
+void bind_recon(nb::module_ &m)
+{
+    nb::class_<Iteration>(m, "Iteration").def("facts", &facts).def("copy_image", &copy_image, "out"_a);
+    m.def("reconstruct", &reconstruct, "op"_a, "y"_a.none(), "out"_a.none(), "options"_a);
+}

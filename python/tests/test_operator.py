@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+import array
+import logging
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import loraster as lr
+from conftest import GRID, VOXEL_MM, make_operator, make_scanner
+
+
+def test_the_adjoint_is_the_transpose(each, rng):
+    x = rng.random(each.image_shape, np.float32)
+    y = rng.random(each.data_shape, np.float32)
+    left = np.vdot((each @ x).astype(np.float64), y)
+    right = np.vdot(x.astype(np.float64), each.T @ y)
+    # Each sum has about 10^4 terms of 24 bits, rounded independently.
+    assert left == pytest.approx(right, rel=2e-6)
+    assert left > 0
+
+
+def test_doubles_on_the_reference_stay_doubles(scanner, rng):
+    op = make_operator(scanner, "cpu")
+    x, y = rng.random(op.image_shape), rng.random(op.data_shape)
+    forward, back = op @ x, op.T @ y
+    assert forward.dtype == back.dtype == np.float64
+    # A stored element is a float32, the same one in both directions: 10^4 sums in double differ by their rounding.
+    assert np.vdot(forward, y) == pytest.approx(np.vdot(x, back), rel=1e-12)
+
+
+def test_the_sensitivity_is_the_adjoint_of_ones(each):
+    ones = np.ones(each.data_shape, np.float32)
+    np.testing.assert_allclose(each.sensitivity(), each.T @ ones, rtol=5e-6)
+
+
+def test_subsets_add_up(each, rng):
+    x = rng.random(each.image_shape, np.float32)
+    whole, seen, sensitivity = each @ x, np.zeros(each.data_shape, np.int64), np.zeros(each.image_shape)
+    for k in range(3):
+        part = each.subset(k, 3)
+        assert part.shape == (len(part.indices), each.shape[1])
+        np.testing.assert_allclose(part @ x, whole[part.indices], rtol=5e-6, atol=1e-9)
+        seen[part.indices] += 1
+        sensitivity += part.sensitivity()
+    assert (seen == 1).all()
+    np.testing.assert_allclose(sensitivity, each.sensitivity(), rtol=5e-6)
+    with pytest.raises(ValueError, match="there is no subset 3 of 3"):
+        each.subset(3, 3)
+    with pytest.raises(ValueError, match="a subset has no subsets"):
+        each.subset(0, 3).subset(0, 2)
+
+
+def test_csr_rows_and_columns_are_the_operator(native, rng):
+    pytest.importorskip("scipy.sparse")
+    x = rng.random(native.image_shape, np.float32)
+    y = native @ x
+    matrix = native.to_csr()
+    assert matrix.shape == native.shape
+    product = matrix.astype(np.float64) @ x.reshape(-1)
+    assert np.abs(product - y).max() <= 2e-7 * y.max()
+    some = matrix[100:200]
+    assert (native.to_csr(rows=slice(100, 200)) != some).nnz == 0
+    lor = int(np.argmax(y))
+    voxels, elements = native.row(lor)
+    np.testing.assert_array_equal(matrix[[lor]].toarray()[0, voxels], elements)
+    lors, elements = native.column((2, 4, 5))
+    number = np.ravel_multi_index((2, 4, 5), native.image_shape)
+    np.testing.assert_allclose(matrix[:, [number]].toarray()[lors, 0], elements, rtol=1e-6)
+    assert elements.sum() == pytest.approx(native.sensitivity()[2, 4, 5], rel=1e-5)
+
+
+def test_as_a_linear_operator(native, rng):
+    pytest.importorskip("scipy.sparse")
+    linear = native.aslinearoperator()
+    x = rng.random(native.shape[1]).astype(np.float32)
+    np.testing.assert_array_equal(linear @ x, native @ x.reshape(native.image_shape))
+    y = rng.random(native.shape[0]).astype(np.float32)
+    np.testing.assert_array_equal(linear.T @ y, (native.T @ y).reshape(-1))
+
+
+def test_out_is_written_and_returned(native, activity):
+    y = np.full(native.data_shape, np.nan, np.float32)
+    assert native.forward(activity, out=y) is y
+    np.testing.assert_array_equal(y, native @ activity)
+    x = np.full(native.image_shape, np.nan, np.float32)
+    assert native.adjoint(y, out=x) is x
+    np.testing.assert_array_equal(x, native.T @ y)
+    s = np.full(native.image_shape, np.nan, np.float32)
+    assert native.sensitivity(out=s) is s and np.isfinite(s).all()
+
+
+def read_only(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+@pytest.mark.parametrize(
+    "wrong, error, sentence",
+    [
+        (lambda x: x.astype(np.float64), TypeError, r"float64, and float32 .* write x.astype\('float32'\)"),
+        (lambda x: x.astype(np.int32), TypeError, "int32"),
+        (lambda x: x.astype(np.complex64), TypeError, "complex64"),
+        (lambda x: x.tolist(), TypeError, "x is a list, .* numpy.asarray"),
+        (lambda x: None, TypeError, "x is a NoneType"),
+        (lambda x: x[:-1], ValueError, r"shape \(4, 8, 10\), and \(5, 8, 10\)"),
+        (lambda x: x.reshape(-1), ValueError, r"write x.reshape\(5, 8, 10\)"),
+        (lambda x: np.ascontiguousarray(x.T), ValueError, r"numpy.ascontiguousarray\(x.T\)"),
+        (lambda x: np.asfortranarray(x), ValueError, "C order"),
+        (lambda x: np.repeat(x, 2, axis=2)[..., ::2], ValueError, "gaps between its numbers"),
+        (lambda x: np.where(x == x.max(), np.nan, x).astype(np.float32), ValueError, "finite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(native, activity, wrong, error, sentence):
+    with pytest.raises(error, match=sentence):
+        native @ wrong(activity)
+
+
+@pytest.mark.parametrize(
+    "wrong, error, sentence",
+    [
+        (lambda y: y.astype(np.float64), TypeError, "out has numbers of type float64"),
+        (read_only, ValueError, "out is read-only"),
+        (lambda y: y[1:], ValueError, "out has the shape"),
+        (lambda y: np.repeat(y, 2)[::2], ValueError, "out is not in C order"),
+    ],
+)
+def test_outputs_that_cannot_be_written_are_refused(native, activity, wrong, error, sentence):
+    with pytest.raises(error, match=sentence):
+        native.forward(activity, out=wrong(np.zeros(native.data_shape, np.float32)))
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (dict(backend="cuda"), "cuda"),
+        (dict(backend="nothing"), "nothing"),
+        (dict(mode="nothing"), "write one of 'auto', 'sampled', 'exact'"),
+        (dict(rays=-1), "rays"),
+        (dict(efficiencies=np.ones(3, np.float32)), "efficiencies has 3 numbers"),
+        (dict(psf_mm=-1.0), "FWHM|width"),
+        (dict(attenuation=np.ones((2, 2, 2), np.float32)), "attenuation has the shape"),
+    ],
+)
+def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        lr.Operator(scanner, GRID, VOXEL_MM, **arguments)
+
+
+def test_grids_that_make_no_sense_are_refused(scanner):
+    for grid, voxel_mm in [((10, 8), 4.0), ((10, 8, 0), 4.0), ((10, 8, 5), (1.0, 2.0)), ((10, 8, 5), -1.0)]:
+        with pytest.raises(ValueError):
+            lr.Operator(scanner, grid, voxel_mm)
+
+
+def test_read_only_inputs_and_buffers_are_taken(native, activity):
+    y = native @ activity
+    np.testing.assert_array_equal(native @ read_only(activity), y)
+    buffer = array.array("f", np.ones(native.data_shape, np.float32).tobytes())
+    np.testing.assert_array_equal(native.T @ buffer, native.T @ np.ones(native.data_shape, np.float32))
+
+
+def test_arrays_of_the_array_api(native, activity):
+    xp = pytest.importorskip("array_api_strict")
+    result = native @ xp.asarray(activity)
+    assert type(result) is type(xp.asarray(activity))
+    np.testing.assert_array_equal(np.asarray(result), native @ activity)
+
+
+def test_arrays_of_torch(native, activity):
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(activity)
+    result = native @ x
+    assert isinstance(result, torch.Tensor) and result.dtype == torch.float32
+    np.testing.assert_array_equal(result.numpy(), native @ activity)
+    with pytest.raises(TypeError, match="x.float"):
+        native @ x.double()
+
+
+def test_efficiencies_of_crystals_are_those_of_lors(scanner, native, activity, rng):
+    efficiencies = rng.uniform(0.5, 1.0, scanner.num_crystals).astype(np.float32)
+    ends = scanner.lor_crystals()
+    product = efficiencies[ends[:, 0]] * efficiencies[ends[:, 1]]
+    y = native @ activity
+    for given in (efficiencies, product):
+        op = make_operator(scanner, "native", store=False, efficiencies=given)
+        np.testing.assert_allclose(op @ activity, product * y, rtol=1e-6, atol=1e-12)
+
+
+def test_attenuation_of_a_uniform_map_lies_between_its_bounds(scanner, native, activity):
+    mu = np.full(native.image_shape, 0.01, np.float32)
+    y = native @ activity
+    op = make_operator(scanner, "native", store=False, attenuation=mu)
+    survival = (op @ activity)[y > 0] / y[y > 0]
+    longest = np.linalg.norm(np.multiply(GRID, VOXEL_MM))
+    assert survival.max() <= 1 and survival.min() >= np.exp(-0.01 * longest) and survival.min() < 0.8
+    # The same map as an image on a grid of its own.
+    image = lr.Image(mu, VOXEL_MM)
+    np.testing.assert_array_equal(make_operator(scanner, "native", store=False, attenuation=image) @ activity,
+                                  op @ activity)
+
+
+def test_blur_is_a_gaussian_before_the_projection(scanner, native):
+    def weights(voxel_mm, num, middle):
+        """A Gaussian of 5 mm FWHM, integrated over voxels, as far as four standard deviations."""
+        sigma = 5.0 / 2.3548200450309493
+        reach = math.ceil(4 * sigma / voxel_mm)
+        edges = [math.erf((k - 0.5) * voxel_mm / sigma / math.sqrt(2)) for k in range(-reach, reach + 2)]
+        kernel = np.diff(edges) / (edges[-1] - edges[0])
+        return np.array([kernel[k - middle + reach] if abs(k - middle) <= reach else 0 for k in range(num)])
+
+    point = np.zeros(native.image_shape, np.float32)
+    point[2, 4, 5] = 1
+    axes = [weights(VOXEL_MM[2 - k], native.image_shape[k], (2, 4, 5)[k]) for k in range(3)]
+    blurred = np.einsum("i,j,k->ijk", *axes).astype(np.float32)
+    op = make_operator(scanner, "native", store=False, psf_mm=5.0)
+    expected = native @ blurred
+    # What lies between the cut at four standard deviations and the voxel's edge there weighs 6e-5.
+    np.testing.assert_allclose(op @ point, expected, atol=2e-4 * expected.max())
+
+
+def test_correspondence_of_a_point(scanner):
+    op = make_operator(scanner, "cpu", mode="sampled", rays=4, store=False)
+    seen = op.correspondence((5.0, 0.0, 2.0), module=6)  # the farther side
+    assert seen.module.shape == (4 * 4, 4 * 6)
+    assert seen.weight.max() > 0 and (seen.weight[seen.module < 0] == 0).all()
+    assert seen._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(IndexError, match="no module 24"):
+        op.correspondence((0, 0, 0), module=24)
+
+
+def test_threads_take_turns(native, activity):
+    y, results, errors = native @ activity, [], []
+
+    def work():
+        try:
+            results.extend(native @ activity for _ in range(20))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and len(results) == 80
+    assert all((one == y).all() for one in results)
+
+
+def test_other_threads_run_meanwhile():
+    op = lr.Operator(lr.Scanner("ge-explore-vista-dr"), (24, 24, 8), 1.5, backend="native", store=False)
+    x, out = np.ones(op.image_shape, np.float32), np.empty(op.data_shape, np.float32)
+    done, turns = threading.Event(), [0]
+
+    def count():
+        while not done.is_set():
+            turns[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    op.forward(x, out=out)
+    before, start = turns[0], time.perf_counter()
+    op.forward(x, out=out)
+    seconds, after = time.perf_counter() - start, turns[0]
+    done.set()
+    thread.join()
+    # A turn takes 1 ms and more where processors are busy; with the lock held there would be none.
+    assert after - before > 20 * seconds
+
+
+def test_progress_and_messages(scanner, caplog):
+    told = []
+    with caplog.at_level(logging.DEBUG, "loraster"):
+        op = lr.Operator(
+            scanner, GRID, VOXEL_MM, backend="cpu", store=True, progress=lambda *report: told.append(report)
+        )
+    assert told and all(0 <= done <= total for _, done, total in told)
+    assert op.info["stored"] and op.info["num_elements"] > 0
+    with caplog.at_level(logging.WARNING, "loraster"):
+        layered = lr.Scanner.ring(
+            radius_mm=50, modules=12, crystals=(4, 2), pitch_mm=4, depth_mm=20, layers_mm=(10, 10)
+        )
+        lr.Operator(layered, (4, 4, 2), 4.0, backend="native", store=False)
+    assert any("LYSO is assumed" in record.message for record in caplog.records)
+
+
+def test_a_listener_that_raises_ends_the_work(scanner):
+    def stop(what, done, total):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        lr.Operator(scanner, GRID, VOXEL_MM, backend="cpu", store=True, progress=stop)
+
+
+def test_direct_operators(rng):
+    views = lr.direct.views(4, 1)
+    op = lr.Operator.direct((32, 32, 12), 4.0, views=views, tof_ps=200, backend="cpu")
+    assert op.data_shape == (4, 12, 32, 32)
+    x = rng.random(op.image_shape, np.float32)
+    y = rng.random(op.data_shape, np.float32)
+    assert np.vdot((op @ x).astype(np.float64), y) == pytest.approx(np.vdot(x.astype(np.float64), op.T @ y), rel=2e-6)
+    part = op.subset(1, 2)
+    np.testing.assert_array_equal(part @ x, (op @ x)[part.indices])
+    with pytest.raises(ValueError, match="correspondence images"):
+        op.correspondence((0, 0, 0), 0)
+
+
+def test_a_scanner_of_other_rules_has_other_lors(scanner):
+    assert make_scanner(field_of_view_mm=20).num_lors < scanner.num_lors

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The LORaster authors
+import subprocess
+
+import numpy as np
+import pytest
+
+import loraster as lr
+from conftest import GRID, VOXEL_MM, make_operator
+
+
+@pytest.fixture(scope="module")
+def counts(native, activity):
+    return lr.poisson(2e4 * (native @ activity), seed=7)
+
+
+def test_mlem_by_hand_is_mlem(native, counts):
+    s = native.sensitivity()
+    x = lr.recon.mlem(native, counts, iterations=1)
+    again = lr.recon.mlem(native, counts, iterations=1, initial=x)
+    y = native @ x
+    ratio = np.divide(counts, y, out=np.zeros_like(y), where=y > 0)
+    expected = np.divide(x * (native.T @ ratio), s, out=x.copy(), where=s > 0)
+    np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_callback_sees_the_likelihood_rise(native, counts):
+    seen = []
+    image = lr.recon.mlem(native, counts, iterations=5, callback=lambda done: seen.append((done, done.image)))
+    likelihoods = [done.log_likelihood for done, _ in seen]
+    assert [done.number for done, _ in seen] == [1, 2, 3, 4, 5]
+    assert likelihoods == sorted(likelihoods)
+    # EM keeps the counts: after each update the image explains as many as were measured.
+    assert seen[0][0].sensitive_counts == pytest.approx(seen[0][0].measured_counts, rel=1e-5)
+    np.testing.assert_array_equal(seen[-1][1], image)
+    assert not np.array_equal(seen[0][1], image)
+
+
+def test_a_callback_ends_the_work(native, counts):
+    def stop(done):
+        if done.number == 2:
+            raise StopIteration
+
+    two = lr.recon.mlem(native, counts, iterations=5, callback=stop)
+    np.testing.assert_array_equal(two, lr.recon.mlem(native, counts, iterations=2, callback=lambda done: None))
+
+    def fail(done):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        lr.recon.osem(native, counts, callback=fail)
+
+
+def test_osem_is_the_programs_bit_for_bit(scanner, native, counts, tmp_path):
+    lr.write(tmp_path / "scanner.yaml", scanner)
+    lr.write(tmp_path / "counts.h5", counts, scanner=scanner)
+    np.testing.assert_array_equal(lr.read(tmp_path / "counts.h5", scanner), counts)
+    subprocess.run(
+        [
+            lr.program(), "recon", "--scanner", "scanner.yaml", "--data", "counts.h5", "--grid", "10,8,5",
+            "--voxel-mm", "4,4,3", "--algorithm", "osem", "--subsets", "3", "--iterations", "2",
+            "--backend", "native", "--store", "no", "--quiet", "-o", "image.npy",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )  # fmt: skip
+    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native")
+    image = lr.recon.osem(op, counts, iterations=2, subsets=3)
+    np.testing.assert_array_equal(image, np.load(tmp_path / "image.npy"))
+
+
+def test_additive_terms_are_explained(native, activity, counts):
+    background = np.full(native.data_shape, 0.05, np.float32)
+    with_background = lr.poisson(2e4 * (native @ activity) + background, seed=8)
+    image = lr.recon.osem(native, with_background, subsets=2, iterations=4, additive=background)
+    # The sum of what is explained is that of the counts, to their Poisson noise.
+    explained = (native @ image).sum() + background.sum()
+    assert explained == pytest.approx(with_background.sum(), rel=0.02)
+
+
+def test_ramla_and_bsrem(native, counts):
+    def likelihood(image):
+        last = []
+        lr.recon.mlem(native, counts, iterations=1, initial=image, callback=lambda done: last.append(done))
+        return last[0].log_likelihood
+
+    reference = likelihood(lr.recon.mlem(native, counts, iterations=2))
+    assert likelihood(lr.recon.ramla(native, counts, subsets=3, iterations=3)) > reference
+    plain = lr.recon.bsrem(native, counts, iterations=4)
+    smooth = lr.recon.bsrem(native, counts, iterations=4, prior=lr.recon.RDP(beta=1.0))
+    assert likelihood(plain) > reference
+    assert np.abs(np.diff(smooth, axis=2)).sum() < np.abs(np.diff(plain, axis=2)).sum()
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (lambda y: dict(y=-y), "at least 0"),
+        (lambda y: dict(y=y[1:]), "y has the shape"),
+        (lambda y: dict(y=y, additive=y[1:]), "additive has the shape"),
+        (lambda y: dict(y=y, initial=y), "initial has the shape"),
+        (lambda y: dict(y=y, subsets=100000), "subset"),
+        (lambda y: dict(y=y, iterations=0), "iterations is 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(native, counts, change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        lr.recon.osem(native, **change(counts))
+
+
+def test_list_mode(scanner, native, counts, rng):
+    lors = np.repeat(np.arange(scanner.num_lors), counts.astype(np.int64))
+    rng.shuffle(lors)
+    events = lr.ListMode(scanner, crystals=scanner.lor_crystals(lors))
+    assert len(events) == counts.sum() and not events.has_tof
+    np.testing.assert_array_equal(events.histogram(), counts)
+    op = lr.Operator.of_events(events, GRID, VOXEL_MM, kernel="exact", ranges=2, backend="native")
+    x = rng.random(op.image_shape, np.float32)
+    # The exact kernel's elements are those of the events' LORs.
+    np.testing.assert_allclose(op @ x, (native @ x)[lors], rtol=2e-5, atol=1e-9)
+    image = lr.recon.osem(op, None, iterations=2, subsets=2)
+    assert (native.sensitivity() * image).sum() == pytest.approx(len(events), rel=0.02)
+    part = op.subset(1, 2)
+    np.testing.assert_array_equal(part @ x, (op @ x)[part.indices])
+
+
+def test_time_of_flight_adds_up(scanner):
+    ends = np.tile(np.array([[3, 24 * 6 + 3]], np.int32), (401, 1))
+    places = np.linspace(-100, 100, 401).astype(np.float32)
+    assert scanner.lor_of(ends[:1])[0] >= 0
+    with pytest.raises(ValueError, match="tof_resolution_ps"):
+        lr.ListMode(scanner, crystals=ends, tof_mm=places)
+    tof = lr.ListMode(scanner, crystals=ends, tof_mm=places, tof_resolution_ps=200)
+    plain = lr.ListMode(scanner, crystals=ends[:1])
+    x = np.ones((GRID[2], GRID[1], GRID[0]), np.float32)
+    a = lr.Operator.of_events(tof, GRID, VOXEL_MM, kernel="line", backend="cpu")
+    b = lr.Operator.of_events(plain, GRID, VOXEL_MM, kernel="line", backend="cpu")
+    # Elements are densities per mm of tof_mm, here each 0.5 mm.
+    assert 0.5 * (a @ x).sum() == pytest.approx((b @ x)[0], rel=1e-4)
+    same = lr.ListMode(scanner, crystals=ends, tof_ps=places / 0.149896229, tof_resolution_ps=200)
+    np.testing.assert_allclose(same.tof_mm, places, rtol=1e-6, atol=1e-5)
+
+
+def test_direct_from_events(scanner):
+    ends = scanner.lor_crystals(np.arange(0, scanner.num_lors, 37))
+    ends = ends[scanner.lor_of(ends) >= 0]
+    events = lr.ListMode(scanner, crystals=ends, tof_mm=np.zeros(len(ends)), tof_resolution_ps=300)
+    histo = lr.direct.deposit(events, (32, 32, 24), 4.0, azimuths=6, tilts=3, acceptance_deg=40)
+    op = lr.Operator.direct(
+        (32, 32, 24), 4.0, views=lr.direct.views(6, 3, 40), tof_ps=300, radial_mm=5, axial_mm=5, backend="cpu"
+    )
+    assert histo.shape == op.data_shape
+    assert 0 < histo.sum() <= len(ends)
+
+
+def test_images_come_back_from_files(activity, tmp_path):
+    for name in ("image.nii.gz", "image.hv", "image.mha"):
+        lr.write(tmp_path / name, activity, voxel_mm=VOXEL_MM)
+        values, voxel_mm, origin_mm = lr.read(tmp_path / name)
+        np.testing.assert_array_equal(values, activity)
+        np.testing.assert_allclose(voxel_mm, VOXEL_MM, rtol=1e-6)
+        np.testing.assert_allclose(origin_mm, [-18, -14, -6], atol=1e-5)
+    with pytest.raises(ValueError, match="nothing.nii"):
+        lr.read(tmp_path / "nothing.nii")
+    with pytest.raises(TypeError, match="voxel_mm"):
+        lr.write(tmp_path / "image.nii", activity)
+
+
+def test_poisson_counts_depend_on_the_seed_alone():
+    expected = np.full(10000, 3.0)
+    counts = lr.poisson(expected, seed=1)
+    np.testing.assert_array_equal(counts, lr.poisson(expected, seed=1))
+    assert (counts != lr.poisson(expected, seed=2)).any()
+    # The standard errors of mean and variance are 0.017 and 0.045; five of them.
+    assert abs(counts.mean() - 3) < 0.09 and abs(counts.var() - 3) < 0.23
+    with pytest.raises(ValueError):
+        lr.poisson(-expected, seed=1)
