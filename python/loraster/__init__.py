@@ -7,7 +7,7 @@ and points are in the order x, y, z; images are arrays [nz][ny][nx]. Errors are 
 caller can change, NoDeviceError, and Error for the rest. Messages go to logging.getLogger("loraster").
 """
 
-from . import direct, recon
+from . import direct, gate, recon
 from ._core import Error, NoDeviceError, devices, phantoms
 from ._core import version as _version
 from ._grid import Image
@@ -29,6 +29,7 @@ __all__ = [
     "Scanner",
     "devices",
     "direct",
+    "gate",
     "phantom",
     "phantoms",
     "poisson",

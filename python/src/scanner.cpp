@@ -190,6 +190,7 @@ void bind_scanner(nb::module_ &m)
             for (const char *const *name = lr_scanner_presets(); *name != nullptr; name++) names.push_back(*name);
             return names;
         });
+    m.def("crystal_material_mu_per_mm", &lr_crystal_material_mu_per_mm, "material"_a);
     nb::class_<Scanner>(m, "Scanner")
         .def_static("read", &scanner_read, "name_or_path"_a)
         .def_static("ring", &scanner_ring, "name"_a, "numbers"_a, "crystals"_a, "pitch_mm"_a, "face_mm"_a,

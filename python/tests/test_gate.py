@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gate_macros
+import loraster as lr
 from loraster import gate
 from loraster.gate.crystals import rotation
 
@@ -59,6 +60,28 @@ def test_crystals_stand_where_the_closed_form_says(tmp_path, system):
     assert sorted(crystal) == list(range(np.prod(counts)))
     np.testing.assert_allclose(geometry.box_centre_mm[crystal], centre(*numbers), atol=1e-9)
     np.testing.assert_allclose(module_centres(geometry)[crystal], centre(*numbers), atol=1e-9)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_scanner_numbers_crystals_alike(tmp_path, system):
+    geometry = geometry_of(tmp_path, SYSTEMS[system][0])
+    scanner = geometry.scanner
+    np.testing.assert_allclose(scanner.crystals, geometry.box_centre_mm, atol=1e-6)
+    assert scanner.num_modules == len(geometry.crystals)
+    assert scanner.tof_resolution_ps == pytest.approx(geometry.tof_resolution_ps)
+    inwards = scanner.hits - scanner.crystals
+    np.testing.assert_allclose(np.linalg.norm(inwards, axis=1), geometry.box_size_mm[:, 2] / 2 - geometry.detection_depth_mm,
+                               atol=1e-6)
+
+
+def test_hits_are_read_at_the_mean_depth(tmp_path):
+    depth = np.linspace(0, 20, 200001)
+    stopped = np.exp(-0.0868 * depth)  # LSO
+    assert geometry_of(tmp_path, gate_macros.CYLINDRICAL).detection_depth_mm == pytest.approx(
+        (depth * stopped).sum() / stopped.sum(), rel=1e-4)
+    other = gate_macros.CYLINDRICAL.replace("setMaterial LSO", "setMaterial Glass")
+    assert geometry_of(tmp_path, other).detection_depth_mm == 10
+    assert gate.read_geometry(tmp_path / "camera.mac", detection_depth_mm=6.5).detection_depth_mm == 6.5
 
 
 def test_modules_are_the_blocks(tmp_path):
@@ -331,3 +354,63 @@ def test_scatter_needs_phantoms(tmp_path):
     write(tmp_path / "c.root", Coincidences=columns)
     with pytest.warns(UserWarning, match="No volume of camera.mac is a phantom"):
         gate.read(tmp_path / "c.root", geometry)
+
+
+SMALL = """
+/gate/world/daughters/name cylindricalPET
+/gate/world/daughters/insert cylinder
+/gate/cylindricalPET/daughters/name rsector
+/gate/cylindricalPET/daughters/insert box
+/gate/rsector/placement/setTranslation 60 0 0 mm
+/gate/rsector/daughters/name crystal
+/gate/rsector/daughters/insert box
+/gate/crystal/geometry/setXLength 12 mm
+/gate/crystal/geometry/setYLength 1.9 mm
+/gate/crystal/geometry/setZLength 1.9 mm
+/gate/crystal/setMaterial Glass
+/gate/crystal/repeaters/insert cubicArray
+/gate/crystal/cubicArray/setRepeatNumberY 10
+/gate/crystal/cubicArray/setRepeatNumberZ 10
+/gate/crystal/cubicArray/setRepeatVector 0 2 2 mm
+/gate/rsector/repeaters/insert ring
+/gate/rsector/ring/setRepeatNumber 16
+/gate/systems/cylindricalPET/rsector/attach rsector
+/gate/systems/cylindricalPET/crystal/attach crystal
+/gate/crystal/attachCrystalSD
+/gate/digitizerMgr/crystal/SinglesDigitizer/Singles/timeResolution/CTR 200 ps
+"""
+
+
+def test_a_point_source_is_found(tmp_path):
+    """From files to an image: pairs of crystals on lines through a point, with its time of flight."""
+    source = np.array([12.0, -8.0, 3.0])
+    geometry = geometry_of(tmp_path, SMALL)
+    centre = geometry.box_centre_mm
+    away = centre - source
+    distance = np.linalg.norm(away, axis=1)
+    cosine = (away / distance[:, None]) @ (away / distance[:, None]).T
+    first = np.arange(len(centre))
+    second = cosine.argmin(axis=1)
+    opposite = cosine[first, second] < -0.9998
+    first, second = first[opposite], second[opposite]
+    assert len(first) > 200
+    columns = {"time1": np.arange(len(first)) * 1e-3 + distance[first] / 2.99792458e11}
+    columns["time2"] = np.arange(len(first)) * 1e-3 + distance[second] / 2.99792458e11
+    for side, crystal in (("1", first), ("2", second)):
+        place = np.argwhere(geometry.number_of >= 0)[np.argsort(geometry.number_of[geometry.number_of >= 0])][crystal]
+        columns[f"rsectorID{side}"], columns[f"crystalID{side}"] = place[:, 0].astype("i4"), place[:, 3].astype("i4")
+        columns[f"eventID{side}"] = np.arange(len(first), dtype="i4")
+        columns[f"comptonPhantom{side}"] = np.zeros(len(first), dtype="i4")
+        for axis, values in zip("XYZ", centre[crystal].T):
+            columns[f"globalPos{axis}{side}"] = values.astype(np.float32)
+    write(tmp_path / "c.root", Coincidences=columns)
+
+    acquisition = gate.read(tmp_path / "c.root", geometry)
+    events = acquisition.list_mode(acquisition.events.is_true)
+    assert len(events) == len(first) and events.has_tof and events.tof_resolution_ps == pytest.approx(200)
+    assert (events.lors >= 0).all()
+    operator = lr.Operator.of_events(events, (21, 21, 11), 2.0, backend="native", ranges=2)
+    image = lr.recon.osem(operator, None, iterations=4, subsets=2)
+    # Hits are read half way through the crystals, where the positions are: the image's middle is the source.
+    z, y, x = (2.0 * (grid - (n - 1) / 2) for grid, n in zip(np.indices(image.shape), image.shape))
+    np.testing.assert_allclose([np.average(axis, weights=image) for axis in (x, y, z)], source, atol=1.0)

@@ -3,7 +3,7 @@
 """Scanners and coincidences of GATE simulations.
 
     acquisition = loraster.gate.read("coincidences*.root", geometry="camera.mac")
-    trues = acquisition.events.select(acquisition.events.is_true)
+    trues = acquisition.list_mode(acquisition.events.is_true)
 
 The scanner comes from the macro that describes the volumes, the events from the coincidence trees of GATE 6 to 9. The
 ROOT files are read by uproot: `pip install loraster[gate]`. docs/guide/gate.md tells more.
@@ -100,6 +100,15 @@ class Acquisition:
     def scanner(self) -> loraster.Scanner:
         """The scanner of the macro; its crystals have the numbers that the events use."""
         return self.geometry.scanner
+
+    def list_mode(self, which: Optional[npt.NDArray[Any]] = None) -> loraster.ListMode:
+        """Events for Operator.of_events and the reconstructions. which: a mask or indices; None = all."""
+        import loraster
+
+        events = self.events if which is None else self.events.select(which)
+        return loraster.ListMode(self.scanner, crystals=events.crystals, tof_mm=events.tof_mm,
+                                 tof_resolution_ps=self.geometry.tof_resolution_ps,
+                                 time_ms=1000 * events.times_s, delayed=events.is_delayed)
 
     def __repr__(self) -> str:
         delayed = int(self.events.is_delayed.sum())

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Mapping, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from .crystals import LEVELS, Crystals, Floats, Ints, crystals_of, levels_of, system_of
 from .macro import Macro, MacroError, read_macro
 
 if TYPE_CHECKING:
     import loraster
-
-MATERIALS = ("LSO", "LYSO", "BGO", "GSO", "LaBr3")
-"""Materials whose attenuation LORaster knows."""
 
 TOLERANCE_MM = 1e-3
 """Crystals that lie on one lattice do so to this distance."""
@@ -98,6 +96,9 @@ class Geometry:
     """place around the ring, or -1"""
     num_positions: int
     material: list[str]
+    """of the crystals of each module, if LORaster knows its attenuation; else empty"""
+    detection_depth_mm: float
+    """plane behind the front faces on which hits are read"""
     min_sector_difference: int
     """the macro's minSectorDifference, 0 = none"""
     tof_resolution_ps: float
@@ -132,6 +133,7 @@ class Geometry:
             lines.append(f"coincidence: {{min_module_difference: {self.min_sector_difference}}}")
         if self.tof_resolution_ps > 0:
             lines.append(f"tof: {{resolution_ps: {self.tof_resolution_ps!r}}}")
+        lines.append(f"detection_depth_mm: {self.detection_depth_mm!r}")
         lines.append("modules:")
         rings = _rings(self)
         for m in range(len(self.centre_mm)):
@@ -303,6 +305,11 @@ def _blocks(centre_mm: Floats, u: Floats, v: Floats, extent: Floats, layer: Ints
     return block
 
 
+def mean_depth_mm(length_mm: float, mu_per_mm: float) -> float:
+    """Mean depth at which crystals of this length stop the photons that they stop; half of it where mu is 0 = not known."""
+    return 1 / mu_per_mm - length_mm / float(np.expm1(mu_per_mm * length_mm)) if mu_per_mm > 0 else length_mm / 2
+
+
 def _tof_resolution_ps(macro: Macro) -> float:
     """FWHM of time differences: CTR, or that of singles times the root of two."""
     if "CTR" in macro.sorter:
@@ -313,11 +320,15 @@ def _tof_resolution_ps(macro: Macro) -> float:
     return 0.0
 
 
-def read_geometry(path: Union[str, os.PathLike[str]], aliases: Optional[Mapping[str, object]] = None) -> Geometry:
+def read_geometry(path: Union[str, os.PathLike[str]], aliases: Optional[Mapping[str, object]] = None, *,
+                  detection_depth_mm: Optional[float] = None) -> Geometry:
     """Reads the scanner of a GATE macro and of those that it executes.
 
     Systems cylindricalPET, ecat, ecatAccel, OPET and scanner whose crystals are boxes that stand still.
     aliases: values of `{name}`, as Gate's option `-a` gives them.
+    detection_depth_mm: plane behind the front faces on which hits are read; None = the mean depth at which the crystals
+        stop photons of 511 keV, by their materials (LSO, LYSO, BGO, GSO, LaBr3), or else half of their length; the least
+        one, where crystals differ.
     Raises MacroError with file and line, OSError if the file cannot be read.
     """
     macro = read_macro(path, aliases)
@@ -342,12 +353,15 @@ def read_geometry(path: Union[str, os.PathLike[str]], aliases: Optional[Mapping[
     position = crystals.ids[:, 0] % around if around >= 3 else np.full(len(number), -1)
     is_one = around >= 3 and bool((position == position[first][module]).all())
     layer = joined.layer[first]
+    mu = [_core.crystal_material_mu_per_mm(material) for material in crystals.materials]
+    depths = [mean_depth_mm(float(length), mu[k]) for length, k in zip(crystals.size_mm[first, 2], crystals.material[first])]
     return Geometry(
         name=Path(path).stem, system=system, centre_mm=centre, u=u, v=v, crystals=num,
         pitch_mm=joined.pitch_mm, face_mm=crystals.size_mm[first, :2], depth_mm=crystals.size_mm[first, 2], layer=layer,
         block=_blocks(centre, u, v, num * joined.pitch_mm, layer, crystals.panel[first]),
         position=position[first] if is_one else np.full(len(first), -1), num_positions=around if is_one else 0,
-        material=[m if m in MATERIALS else "" for m in (crystals.materials[k] for k in crystals.material[first])],
+        material=[crystals.materials[k] if mu[k] > 0 else "" for k in crystals.material[first]],
+        detection_depth_mm=min(depths) if detection_depth_mm is None else detection_depth_mm,
         min_sector_difference=int(macro.sorter["minSectorDifference"].numbers(1)[0])
         if "minSectorDifference" in macro.sorter else 0,
         tof_resolution_ps=_tof_resolution_ps(macro), number_of=number_of, box_centre_mm=crystals.centre_mm[order],
