@@ -181,6 +181,7 @@ def panels_centre(panel, block, pixel, layer):
 
 # The same crystals as CYLINDRICAL, in the generic system.
 GENERIC = CYLINDRICAL.replace("daughters/name cylindricalPET", "daughters/name scanner").replace(
-    "/gate/cylindricalPET/", "/gate/scanner/")
+    "/gate/cylindricalPET/", "/gate/scanner/"
+)
 for _level, _name in enumerate(("rsector", "module", "crystal", "layer0"), 1):
     GENERIC = GENERIC.replace(f"/gate/systems/cylindricalPET/{_name}/", f"/gate/systems/scanner/level{_level}/")

@@ -45,9 +45,12 @@ def module_centres(geometry):
         q, p = np.divmod(np.arange(nu * nv), nu)
         inwards = np.cross(geometry.u[m], geometry.v[m])
         inwards *= -np.sign(inwards @ (geometry.centre_mm[m] * [1, 1, 0]))
-        places.append(geometry.centre_mm[m] - geometry.depth_mm[m] / 2 * inwards
-                      + np.outer(p - (nu - 1) / 2, geometry.u[m]) * geometry.pitch_mm[m, 0]
-                      + np.outer(q - (nv - 1) / 2, geometry.v[m]) * geometry.pitch_mm[m, 1])
+        places.append(
+            geometry.centre_mm[m]
+            - geometry.depth_mm[m] / 2 * inwards
+            + np.outer(p - (nu - 1) / 2, geometry.u[m]) * geometry.pitch_mm[m, 0]
+            + np.outer(q - (nv - 1) / 2, geometry.v[m]) * geometry.pitch_mm[m, 1]
+        )
     return np.concatenate(places)
 
 
@@ -70,15 +73,17 @@ def test_the_scanner_numbers_crystals_alike(tmp_path, system):
     assert scanner.num_modules == len(geometry.crystals)
     assert scanner.tof_resolution_ps == pytest.approx(geometry.tof_resolution_ps)
     inwards = scanner.hits - scanner.crystals
-    np.testing.assert_allclose(np.linalg.norm(inwards, axis=1), geometry.box_size_mm[:, 2] / 2 - geometry.detection_depth_mm,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        np.linalg.norm(inwards, axis=1), geometry.box_size_mm[:, 2] / 2 - geometry.detection_depth_mm, atol=1e-6
+    )
 
 
 def test_hits_are_read_at_the_mean_depth(tmp_path):
     depth = np.linspace(0, 20, 200001)
     stopped = np.exp(-0.0868 * depth)  # LSO
     assert geometry_of(tmp_path, gate_macros.CYLINDRICAL).detection_depth_mm == pytest.approx(
-        (depth * stopped).sum() / stopped.sum(), rel=1e-4)
+        (depth * stopped).sum() / stopped.sum(), rel=1e-4
+    )
     other = gate_macros.CYLINDRICAL.replace("setMaterial LSO", "setMaterial Glass")
     assert geometry_of(tmp_path, other).detection_depth_mm == 10
     assert gate.read_geometry(tmp_path / "camera.mac", detection_depth_mm=6.5).detection_depth_mm == 6.5
@@ -141,8 +146,11 @@ def test_single_crystals_become_modules(tmp_path):
     assert [tuple(n) for n in geometry.crystals] == [(1, 64)] * 504
     number = np.arange(504 * 64)
     angle, z = np.radians(number % 504 * 360 / 504), (number // 504 - 31.5) * 4.0625
-    np.testing.assert_allclose(geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
-                               np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
+        np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1),
+        atol=1e-9,
+    )
 
 
 def test_aliases_loops_and_files(tmp_path):
@@ -174,8 +182,11 @@ def test_aliases_loops_and_files(tmp_path):
 /control/loop mac/panel.mac k 0 1 1
 """
     geometry = geometry_of(tmp_path, main, depth=1.5)
-    np.testing.assert_allclose(geometry.box_centre_mm[geometry.number_of.reshape(2, 2)],
-                               [[[120, 0, 0], [120, 30, 0]], [[-120, 0, 0], [-120, -30, 0]]], atol=1e-9)
+    np.testing.assert_allclose(
+        geometry.box_centre_mm[geometry.number_of.reshape(2, 2)],
+        [[[120, 0, 0], [120, 30, 0]], [[-120, 0, 0], [-120, -30, 0]]],
+        atol=1e-9,
+    )
     assert (geometry.depth_mm == 15).all()
     with pytest.raises(gate.MacroError, match=r"panel.mac, line 7: .*aliases="):
         geometry_of(tmp_path, main)
@@ -203,8 +214,11 @@ def test_turned_and_repeated_volumes(tmp_path):
     geometry = geometry_of(tmp_path, text)
     # The box's long side points along the radius in every copy.
     np.testing.assert_allclose(geometry.box_size_mm, [[3, 2, 10]] * 4)
-    np.testing.assert_allclose(geometry.box_centre_mm[geometry.number_of[:4].ravel()],
-                               [[50, 0, 0], [0, 50, 0], [-50, 0, 0], [0, -50, 0]], atol=1e-9)
+    np.testing.assert_allclose(
+        geometry.box_centre_mm[geometry.number_of[:4].ravel()],
+        [[50, 0, 0], [0, 50, 0], [-50, 0, 0], [0, -50, 0]],
+        atol=1e-9,
+    )
     plain = geometry_of(tmp_path, text.replace("/gate/panel/ring/combineWithRotationFirst\n", ""))
     long = np.take_along_axis(plain.box_axes, plain.box_size_mm.argmax(axis=1)[:, None, None], axis=1)[:, 0]
     expected = [rotation([0, 1, 0], np.pi / 2) @ rotation([0, 0, 1], a) @ [0, 0, 1] for a in np.arange(4) * np.pi / 2]
@@ -212,31 +226,46 @@ def test_turned_and_repeated_volumes(tmp_path):
 
 
 def test_placements_from_a_file(tmp_path):
-    text = gate_macros.CYLINDRICAL.replace("repeaters/insert ring", "repeaters/insert genericRepeater").replace(
-        "/gate/rsector/ring/setRepeatNumber 48", "/gate/rsector/genericRepeater/setPlacementsFilename p.placements").replace(
-        "/gate/rsector/ring/setFirstAngle 3.75 deg", "/gate/rsector/genericRepeater/useRelativeTranslation 0")
+    text = (
+        gate_macros.CYLINDRICAL.replace("repeaters/insert ring", "repeaters/insert genericRepeater")
+        .replace(
+            "/gate/rsector/ring/setRepeatNumber 48", "/gate/rsector/genericRepeater/setPlacementsFilename p.placements"
+        )
+        .replace("/gate/rsector/ring/setFirstAngle 3.75 deg", "/gate/rsector/genericRepeater/useRelativeTranslation 0")
+    )
     rows = []
     for k in range(48):
         angle = 3.75 + 7.5 * k
-        rows.append(f"0 {-angle} 0 0 1 {421 * np.cos(np.radians(angle))!r} {421 * np.sin(np.radians(angle))!r} 0"
-                    .replace("np.float64(", "").replace(")", ""))
+        rows.append(
+            f"0 {-angle} 0 0 1 {421 * np.cos(np.radians(angle))!r} {421 * np.sin(np.radians(angle))!r} 0".replace(
+                "np.float64(", ""
+            ).replace(")", "")
+        )
     (tmp_path / "p.placements").write_text("# places\nTime s\nRotation deg\nTranslation mm\n" + "\n".join(rows) + "\n")
     geometry, ring = geometry_of(tmp_path, text), geometry_of(tmp_path, gate_macros.CYLINDRICAL)
     np.testing.assert_allclose(geometry.box_centre_mm, ring.box_centre_mm, atol=1e-9)
     np.testing.assert_allclose(geometry.box_axes, ring.box_axes, atol=1e-9)
 
 
-@pytest.mark.parametrize("change, message", [
-    (("setXLength 20. mm\n/gate/LSO/geometry/setYLength 4.0 mm", "setXLength 20.\n/gate/LSO/geometry/setYLength 4.0 mm"),
-     r'camera.mac, line 37: "20\." needs 1 number and a unit of length'),
-    (("/gate/LSO/attachCrystalSD", ""), "no volume is a crystal"),
-    (("/gate/systems/cylindricalPET/module/attach module", ""), "module has 4 copies and is attached to no level"),
-    (("module/attach module", "block/attach module"), "cylindricalPET has no level block"),
-    (("module/attach module", "module/attach modul"), "there is no volume modul"),
-    (("repeaters/insert linear", "repeaters/insert linnear"), "the repeater linnear of module"),
-    (("/gate/crystal/daughters/insert box", "/gate/crystal/daughters/insert wedge"), "the crystal LSO is a wedge"),
-    (("/gate/LSO/setMaterial LSO", "/gate/rsector/moves/insert rotation"), "rsector moves.*of_lines"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            (
+                "setXLength 20. mm\n/gate/LSO/geometry/setYLength 4.0 mm",
+                "setXLength 20.\n/gate/LSO/geometry/setYLength 4.0 mm",
+            ),
+            r'camera.mac, line 37: "20\." needs 1 number and a unit of length',
+        ),
+        (("/gate/LSO/attachCrystalSD", ""), "no volume is a crystal"),
+        (("/gate/systems/cylindricalPET/module/attach module", ""), "module has 4 copies and is attached to no level"),
+        (("module/attach module", "block/attach module"), "cylindricalPET has no level block"),
+        (("module/attach module", "module/attach modul"), "there is no volume modul"),
+        (("repeaters/insert linear", "repeaters/insert linnear"), "the repeater linnear of module"),
+        (("/gate/crystal/daughters/insert box", "/gate/crystal/daughters/insert wedge"), "the crystal LSO is a wedge"),
+        (("/gate/LSO/setMaterial LSO", "/gate/rsector/moves/insert rotation"), "rsector moves.*of_lines"),
+    ],
+)
 def test_errors_name_the_line(tmp_path, change, message):
     text = gate_macros.CYLINDRICAL.replace(*change)
     with pytest.raises(gate.MacroError, match=message):
@@ -319,7 +348,9 @@ def test_positions_reveal_another_macro(tmp_path):
     other = geometry_of(tmp_path, gate_macros.CYLINDRICAL.replace("setFirstAngle 3.75", "setFirstAngle 0"), "other.mac")
     with pytest.warns(UserWarning, match=r"positions lie outside the crystals of other.mac, typically by 2[5-8]"):
         gate.read(tmp_path / "c.root", other)
-    small = geometry_of(tmp_path, gate_macros.CYLINDRICAL.replace("setRepeatNumber 48", "setRepeatNumber 40"), "small.mac")
+    small = geometry_of(
+        tmp_path, gate_macros.CYLINDRICAL.replace("setRepeatNumber 48", "setRepeatNumber 40"), "small.mac"
+    )
     with pytest.raises(ValueError, match=r"rsectorID1 47, but in small.mac these numbers end at 39"):
         gate.read(tmp_path / "c.root", small)
     ecat = geometry_of(tmp_path, gate_macros.ECAT, "ecat.mac")

@@ -79,8 +79,10 @@ class Events:
 
     def _told(self, kind: int) -> npt.NDArray[np.bool_]:
         if bool((self.kind[~self.is_delayed] == UNKNOWN).any()):
-            raise ValueError("The ROOT file lacks eventID1, eventID2, comptonPhantom1 or comptonPhantom2: trues, scatters "
-                             "and randoms cannot be told apart")
+            raise ValueError(
+                "The ROOT file lacks eventID1, eventID2, comptonPhantom1 or comptonPhantom2: trues, scatters "
+                "and randoms cannot be told apart"
+            )
         told: npt.NDArray[np.bool_] = (self.kind == kind) & ~self.is_delayed
         return told
 
@@ -106,14 +108,21 @@ class Acquisition:
         import loraster
 
         events = self.events if which is None else self.events.select(which)
-        return loraster.ListMode(self.scanner, crystals=events.crystals, tof_mm=events.tof_mm,
-                                 tof_resolution_ps=self.geometry.tof_resolution_ps,
-                                 time_ms=1000 * events.times_s, delayed=events.is_delayed)
+        return loraster.ListMode(
+            self.scanner,
+            crystals=events.crystals,
+            tof_mm=events.tof_mm,
+            tof_resolution_ps=self.geometry.tof_resolution_ps,
+            time_ms=1000 * events.times_s,
+            delayed=events.is_delayed,
+        )
 
     def __repr__(self) -> str:
         delayed = int(self.events.is_delayed.sum())
-        return (f"<GATE acquisition of {self.geometry.name}: {self.geometry.num_crystals} crystals, "
-                f"{len(self.events) - delayed} prompts, {delayed} delayeds>")
+        return (
+            f"<GATE acquisition of {self.geometry.name}: {self.geometry.num_crystals} crystals, "
+            f"{len(self.events) - delayed} prompts, {delayed} delayeds>"
+        )
 
 
 def _files(paths: Paths) -> list[str]:
@@ -124,39 +133,48 @@ def _files(paths: Paths) -> list[str]:
         matches = [name] if os.path.exists(name) else glob.glob(name)
         if not matches:
             raise FileNotFoundError(f"There is no file {name}")
-        found += sorted(matches, key=lambda match: [(int(part), "") if part.isdigit() else (-1, part)
-                                                    for part in re.split(r"(\d+)", match)])
+        found += sorted(
+            matches,
+            key=lambda match: [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", match)],
+        )
     return found
 
 
-def _numbers(geometry: Geometry, macro: str, columns: Mapping[str, npt.NDArray[Any]], side: str,
-             where: str) -> npt.NDArray[np.int32]:
+def _numbers(
+    geometry: Geometry, macro: str, columns: Mapping[str, npt.NDArray[Any]], side: str, where: str
+) -> npt.NDArray[np.int32]:
     """LORaster's crystal of each event on one side, from GATE's numbers of its volumes."""
     index: list[npt.NDArray[np.int64]] = []
     for level, size in zip(geometry.levels, geometry.number_of.shape):
         name = f"{level}ID{side}"
         if name not in columns:
             if size > 1:
-                raise ValueError(f"{where} has no branch {name}, but {macro} has {size} of them: is it the macro of this "
-                                 "simulation?")
+                raise ValueError(
+                    f"{where} has no branch {name}, but {macro} has {size} of them: is it the macro of this "
+                    "simulation?"
+                )
             index.append(np.zeros(len(columns[f"time{side}"]), dtype=np.int64))
             continue
         number = np.maximum(columns[name].astype(np.int64), 0)  # GATE writes -1 for levels that are not attached
         if len(number) and number.max() >= size:
-            raise ValueError(f"{where} has {name} {number.max()}, but in {macro} these numbers end at {size - 1}: is it the "
-                             "macro of this simulation?")
+            raise ValueError(
+                f"{where} has {name} {number.max()}, but in {macro} these numbers end at {size - 1}: is it the "
+                "macro of this simulation?"
+            )
         index.append(number)
     crystals: npt.NDArray[np.int64] = geometry.number_of[tuple(index)]
     if len(crystals) and crystals.min() < 0:
         bad = int(crystals.argmin())
         names = ", ".join(f"{level}ID{side} {number[bad]}" for level, number in zip(geometry.levels, index))
-        raise ValueError(f"{where} has an event in {names}, where {macro} has no crystal: is it the macro of this "
-                         "simulation?")
+        raise ValueError(
+            f"{where} has an event in {names}, where {macro} has no crystal: is it the macro of this " "simulation?"
+        )
     return crystals.astype(np.int32)
 
 
-def _check_positions(geometry: Geometry, macro: str, crystals: npt.NDArray[np.int32],
-                     positions: npt.NDArray[np.float64], where: str) -> None:
+def _check_positions(
+    geometry: Geometry, macro: str, crystals: npt.NDArray[np.int32], positions: npt.NDArray[np.float64], where: str
+) -> None:
     """Warns if positions lie outside the crystals that the events name."""
     away = positions - geometry.box_centre_mm[crystals]
     local = np.abs(np.einsum("nij,nj->ni", geometry.box_axes[crystals], away))
@@ -164,24 +182,40 @@ def _check_positions(geometry: Geometry, macro: str, crystals: npt.NDArray[np.in
     share = float((outside > 0.01).mean()) if len(outside) else 0.0
     if share > 0.01:
         typical = float(np.median(outside[outside > 0.01]))
-        warnings.warn(f"{where}: {100 * share:.0f} % of the positions lie outside the crystals of {macro}, typically by "
-                      f"{typical:.2g} mm. Spatial blurring in the digitizer moves them by some mm; otherwise this is not "
-                      "the macro of the simulation, or the scanner moved", stacklevel=4)
+        warnings.warn(
+            f"{where}: {100 * share:.0f} % of the positions lie outside the crystals of {macro}, typically by "
+            f"{typical:.2g} mm. Spatial blurring in the digitizer moves them by some mm; otherwise this is not "
+            "the macro of the simulation, or the scanner moved",
+            stacklevel=4,
+        )
 
 
-_WANTED = ["runID", "time", "energy", "eventID", "sourceID", "comptonPhantom", "RayleighPhantom", "globalPosX", "globalPosY",
-           "globalPosZ"]
+_WANTED = [
+    "runID",
+    "time",
+    "energy",
+    "eventID",
+    "sourceID",
+    "comptonPhantom",
+    "RayleighPhantom",
+    "globalPosX",
+    "globalPosY",
+    "globalPosZ",
+]
 
 
 def _tree_events(tree: Any, geometry: Geometry, macro: str, where: str, is_delayed: bool) -> list[Events]:
     """The events of one tree, in pieces."""
-    sides = [f"{name}{side}" for name in _WANTED for side in "12"] + \
-        [f"{level}ID{side}" for level in geometry.levels for side in "12"]
+    sides = [f"{name}{side}" for name in _WANTED for side in "12"] + [
+        f"{level}ID{side}" for level in geometry.levels for side in "12"
+    ]
     branches = set(tree.keys())
     for needed in ("time1", "time2"):
         if needed not in branches:
-            raise ValueError(f"{where} has no branch {needed}: it is no tree of coincidences as GATE 6 to 9 write them; it has "
-                             f"{', '.join(sorted(branches)[:12])}")
+            raise ValueError(
+                f"{where} has no branch {needed}: it is no tree of coincidences as GATE 6 to 9 write them; it has "
+                f"{', '.join(sorted(branches)[:12])}"
+            )
     pieces, is_first = [], True
     for columns in tree.iterate([name for name in sides if name in branches], library="np", step_size="100 MB"):
         crystals = np.stack([_numbers(geometry, macro, columns, side, where) for side in "12"], axis=1)
@@ -197,21 +231,33 @@ def _tree_events(tree: Any, geometry: Geometry, macro: str, where: str, is_delay
             is_scattered = np.zeros(size, dtype=bool)
             for name in ("comptonPhantom1", "comptonPhantom2", "RayleighPhantom1", "RayleighPhantom2"):
                 is_scattered |= columns[name] > 0 if name in columns else False
-            kind = np.where(columns["eventID1"] != columns["eventID2"], RANDOM,
-                            np.where(is_scattered, SCATTER, TRUE)).astype(np.uint8)
+            kind = np.where(
+                columns["eventID1"] != columns["eventID2"], RANDOM, np.where(is_scattered, SCATTER, TRUE)
+            ).astype(np.uint8)
         missing = np.full(size, -1, dtype=np.int32)
         energies = [1000 * columns.get(f"energy{side}", np.full(size, np.nan)) for side in "12"]
-        pieces.append(Events(
-            crystals=crystals, times_s=columns["time1"].astype(np.float64),
-            tof_mm=(HALF_LIGHT_MM_PER_S * (columns["time1"] - columns["time2"])).astype(np.float32),
-            energies_kev=np.stack(energies, axis=1).astype(np.float32), kind=kind,
-            is_delayed=np.full(size, is_delayed),
-            sources=np.stack([columns.get(f"sourceID{side}", missing) for side in "12"], axis=1).astype(np.int32)))
+        pieces.append(
+            Events(
+                crystals=crystals,
+                times_s=columns["time1"].astype(np.float64),
+                tof_mm=(HALF_LIGHT_MM_PER_S * (columns["time1"] - columns["time2"])).astype(np.float32),
+                energies_kev=np.stack(energies, axis=1).astype(np.float32),
+                kind=kind,
+                is_delayed=np.full(size, is_delayed),
+                sources=np.stack([columns.get(f"sourceID{side}", missing) for side in "12"], axis=1).astype(np.int32),
+            )
+        )
     return pieces
 
 
-def read(files: Paths, geometry: Union[str, os.PathLike[str], Geometry], *, tree: str = "Coincidences",
-         delayed: Optional[str] = None, aliases: Optional[Mapping[str, object]] = None) -> Acquisition:
+def read(
+    files: Paths,
+    geometry: Union[str, os.PathLike[str], Geometry],
+    *,
+    tree: str = "Coincidences",
+    delayed: Optional[str] = None,
+    aliases: Optional[Mapping[str, object]] = None,
+) -> Acquisition:
     """Reads a simulation's coincidences and its scanner.
 
     files: a name, a pattern such as "run*.root", or several of them
@@ -238,13 +284,18 @@ def read(files: Paths, geometry: Union[str, os.PathLike[str], Geometry], *, tree
             for name in [tree] if delayed is None else [tree, delayed]:
                 if name not in names:
                     raise ValueError(f"{path} has no tree {name}, but {', '.join(sorted(names)) or 'none at all'}")
-                pieces += _tree_events(file[name], geometry, macro, f"{os.path.basename(path)}, tree {name}",
-                                       name == delayed)
+                pieces += _tree_events(
+                    file[name], geometry, macro, f"{os.path.basename(path)}, tree {name}", name == delayed
+                )
     if not pieces:
         raise ValueError(f"{', '.join(_files(files))}: there are no coincidences")
-    events = Events(**{field.name: np.concatenate([getattr(piece, field.name) for piece in pieces])
-                       for field in fields(Events)})
+    events = Events(
+        **{field.name: np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Events)}
+    )
     if not geometry.counts_scatter and not bool((events.kind == SCATTER).any()):
-        warnings.warn(f"No volume of {macro} is a phantom (attachPhantomSD): GATE counted no scatter, and scattered events "
-                      "are among the trues", stacklevel=2)
+        warnings.warn(
+            f"No volume of {macro} is a phantom (attachPhantomSD): GATE counted no scatter, and scattered events "
+            "are among the trues",
+            stacklevel=2,
+        )
     return Acquisition(geometry, events)

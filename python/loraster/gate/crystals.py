@@ -59,7 +59,8 @@ def _placement(volume: Volume) -> tuple[Floats, Floats]:
             angle = command.numbers(1, "angle")[0]
         elif name.startswith("placement/alignTo"):
             axis, angle = {"X": ([0.0, 1.0, 0.0], np.pi / 2), "Y": ([1.0, 0.0, 0.0], -np.pi / 2)}.get(
-                name[-1], (axis, 0.0))
+                name[-1], (axis, 0.0)
+            )
         elif name in ("placement/setPhiOfTranslation", "placement/setThetaOfTranslation"):
             r = float(np.linalg.norm(shift))
             theta, phi = np.arccos(shift[2] / r) if r > 0 else 0.0, np.arctan2(shift[1], shift[0])
@@ -113,9 +114,11 @@ def _sphere(volume: Volume, repeater: Repeater) -> tuple[Floats, Floats]:
     theta = volume.numbers(f"{name}/setThetaAngle", [0], "angle")[0]
     phi = volume.numbers(f"{name}/setPhiAngle", [0], "angle")[0]
     turns = f"{name}/disableAutoRotation" not in volume.settings
-    angles = [(j * theta, (k - 1) * phi)
-              for k in range(int(volume.numbers(f"{name}/setRepeatNumberWithPhi", [1])[0]))
-              for j in range(int(volume.numbers(f"{name}/setRepeatNumberWithTheta", [1])[0]))]
+    angles = [
+        (j * theta, (k - 1) * phi)
+        for k in range(int(volume.numbers(f"{name}/setRepeatNumberWithPhi", [1])[0]))
+        for j in range(int(volume.numbers(f"{name}/setRepeatNumberWithTheta", [1])[0]))
+    ]
     own = [rotation([0, 0, 1], -a) @ rotation([1, 0, 0], b) if turns else np.eye(3) for a, b in angles]
     shifts = [[np.sin(a) * np.cos(b), np.cos(a) * np.cos(b), np.sin(b)] for a, b in angles]
     return np.array(own).reshape(-1, 3, 3), radius * np.array(shifts).reshape(-1, 3)
@@ -142,7 +145,9 @@ def _listed(volume: Volume, repeater: Repeater, folder: Path) -> tuple[Optional[
         rows = np.empty((0, width))
     known = units.get("Rotation", "deg") in UNITS["angle"] and units.get("Translation", "mm") in UNITS["length"]
     if "Time" not in units or len(rows) == 0 or not known:
-        raise MacroError(f"{path}: rows should have what Time, Rotation and Translation above them say, each with its unit")
+        raise MacroError(
+            f"{path}: rows should have what Time, Rotation and Translation above them say, each with its unit"
+        )
     turns, shifts = None, np.zeros((len(rows), 3))
     if "Rotation" in units:
         # The file's matrix is Geant4's, which turns the mother's axes: the volume itself turns the other way.
@@ -179,8 +184,10 @@ def copies_of(volume: Volume, folder: Path) -> tuple[Floats, Floats]:
             moved = shifts[:, None] + offsets
             turned = np.repeat(turns, len(offsets), axis=0) if listed is None else np.tile(listed, (len(turns), 1, 1))
         else:
-            raise MacroError(f"{repeater.place}: the repeater {repeater.kind} of {volume.name} is not one of linear, "
-                             "cubicArray, ring, sphere and genericRepeater")
+            raise MacroError(
+                f"{repeater.place}: the repeater {repeater.kind} of {volume.name} is not one of linear, "
+                "cubicArray, ring, sphere and genericRepeater"
+            )
         if moved.shape[1] == 0:
             raise MacroError(f"{repeater.place}: {volume.name} is repeated 0 times")
         turns, shifts = turned.reshape(-1, 3, 3), moved.reshape(-1, 3)
@@ -233,8 +240,9 @@ def system_of(macro: Macro) -> tuple[Volume, str, list[Volume]]:
             if kind in LEVELS:
                 found.setdefault(volume.name, (volume, kind, []))[2].append(crystal)
     if not found:
-        raise MacroError(f"{macro.path}: {crystals[0].name} ({crystals[0].place}) is in no system of "
-                         f"{', '.join(LEVELS)}{lost}")
+        raise MacroError(
+            f"{macro.path}: {crystals[0].name} ({crystals[0].place}) is in no system of " f"{', '.join(LEVELS)}{lost}"
+        )
     if len(found) > 1:
         raise MacroError(f"{macro.path}: crystals are in several systems ({', '.join(found)}): LORaster reads one")
     return next(iter(found.values()))
@@ -268,14 +276,18 @@ def _chain(macro: Macro, system: Volume, kind: str, crystal: Volume) -> tuple[Fl
     counts = []
     for volume in crystal.ancestors():
         if volume.moves is not None:
-            raise MacroError(f"{volume.moves.place}: {volume.name} moves: a scanner stands still; lines of a moving one "
-                             "are projected by Operator.of_lines")
+            raise MacroError(
+                f"{volume.moves.place}: {volume.name} moves: a scanner stands still; lines of a moving one "
+                "are projected by Operator.of_lines"
+            )
         own_turns, own_shifts = copies_of(volume, macro.path.parent)
         count = len(own_turns)
         if count > 1 and volume.name not in levels:
-            raise MacroError(f"{volume.repeaters[-1].place}: {volume.name} has {count} copies and is attached to no level "
-                             f"of {kind}: events do not tell them apart (/gate/systems/{system.name}/LEVEL/attach "
-                             f"{volume.name})")
+            raise MacroError(
+                f"{volume.repeaters[-1].place}: {volume.name} has {count} copies and is attached to no level "
+                f"of {kind}: events do not tell them apart (/gate/systems/{system.name}/LEVEL/attach "
+                f"{volume.name})"
+            )
         centres = (centres[:, None] + np.einsum("aij,bj->abi", turns, own_shifts)).reshape(-1, 3)
         turns = np.einsum("aij,bjk->abik", turns, own_turns).reshape(-1, 3, 3)
         ids = np.repeat(ids, count, axis=0)
@@ -333,16 +345,29 @@ def crystals_of(macro: Macro) -> tuple[Crystals, str]:
         order = np.stack([3 - inwards - axial, axial, inwards], axis=1)
         axes = np.take_along_axis(turns.transpose(0, 2, 1), order[:, :, None], axis=1)
         around = np.cross([0.0, 0.0, 1.0], outwards)
-        signs = np.stack([np.einsum("ni,ni->n", axes[:, 0], around), axes[:, 1, 2],
-                          -np.einsum("ni,ni->n", axes[:, 2], outwards)], axis=1)
+        signs = np.stack(
+            [np.einsum("ni,ni->n", axes[:, 0], around), axes[:, 1, 2], -np.einsum("ni,ni->n", axes[:, 2], outwards)],
+            axis=1,
+        )
         axes = axes * np.where(signs < 0, -1.0, 1.0)[:, :, None]
 
         material = " ".join(volume.settings["setMaterial"].words) if "setMaterial" in volume.settings else ""
         if material not in materials:
             materials.append(material)
-        parts.append(Crystals(centres, axes, size[order], ids, copy + first_panel,
-                              np.full(len(centres), materials.index(material)), materials))
-    columns = {name: np.concatenate([getattr(part, name) for part in parts])
-               for name in ("centre_mm", "axes", "size_mm", "ids", "panel", "material")}
+        parts.append(
+            Crystals(
+                centres,
+                axes,
+                size[order],
+                ids,
+                copy + first_panel,
+                np.full(len(centres), materials.index(material)),
+                materials,
+            )
+        )
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("centre_mm", "axes", "size_mm", "ids", "panel", "material")
+    }
     columns["panel"] = np.unique(columns["panel"], return_inverse=True)[1]
     return Crystals(materials=materials, **columns), kind

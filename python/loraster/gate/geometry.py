@@ -44,7 +44,7 @@ def _runs(key: Ints, place: Floats) -> tuple[Ints, Ints, Floats]:
     starts = np.flatnonzero(np.concatenate([[True], ~is_within]))
     for start, end in zip(starts, np.append(starts[1:], len(key))):
         if end - start > 1:
-            pitch[start:end] = np.sort(step[start:end - 1])[(end - start - 2) // 2]
+            pitch[start:end] = np.sort(step[start : end - 1])[(end - start - 2) // 2]
     joined = is_within & (np.abs(step - pitch[1:]) < TOLERANCE_MM)
     heads = np.concatenate([[True], ~joined])
     number = np.cumsum(heads) - 1
@@ -62,8 +62,9 @@ def _first_of(labels: Ints) -> Ints:
 
 def _keys(*columns: npt.ArrayLike) -> Ints:
     """One label for each combination of labels."""
-    return np.unique(np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1), axis=0,
-                     return_inverse=True)[1].reshape(-1)
+    return np.unique(np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1), axis=0, return_inverse=True)[
+        1
+    ].reshape(-1)
 
 
 @dataclass
@@ -137,8 +138,14 @@ class Geometry:
         lines.append("modules:")
         rings = _rings(self)
         for m in range(len(self.centre_mm)):
-            vectors = {"center_mm": self.centre_mm[m], "u": self.u[m], "v": self.v[m], "crystals": self.crystals[m],
-                       "pitch_mm": self.pitch_mm[m], "face_mm": self.face_mm[m]}
+            vectors = {
+                "center_mm": self.centre_mm[m],
+                "u": self.u[m],
+                "v": self.v[m],
+                "crystals": self.crystals[m],
+                "pitch_mm": self.pitch_mm[m],
+                "face_mm": self.face_mm[m],
+            }
             text = ", ".join(f"{key}: {value.tolist()}" for key, value in vectors.items())
             text += f", depth_mm: {float(self.depth_mm[m])!r}"
             if self.block[m]:
@@ -222,8 +229,12 @@ class Lattices:
         """[modules][3] middles of the front faces"""
         first, axes = self.first, crystals.axes[self.first]
         away = ((self.num - 1) / 2 - self.place[first]) * self.pitch_mm
-        centres: Floats = crystals.centre_mm[first] + crystals.size_mm[first, 2:] / 2 * axes[:, 2] + \
-            away[:, :1] * axes[:, 0] + away[:, 1:] * axes[:, 1]
+        centres: Floats = (
+            crystals.centre_mm[first]
+            + crystals.size_mm[first, 2:] / 2 * axes[:, 2]
+            + away[:, :1] * axes[:, 0]
+            + away[:, 1:] * axes[:, 1]
+        )
         return centres
 
 
@@ -232,8 +243,13 @@ def lattices_of(crystals: Crystals) -> Lattices:
     u, v, inwards = (np.einsum("ni,ni->n", crystals.centre_mm, crystals.axes[:, k]) for k in range(3))
     front = inwards + crystals.size_mm[:, 2] / 2
     layer = _layers(crystals, front)
-    alike = _keys(*(_cluster(column, 1e-7) for column in crystals.axes.reshape(len(u), 9).T), _cluster(front),
-                  *(_cluster(column) for column in crystals.size_mm.T), crystals.material, layer)
+    alike = _keys(
+        *(_cluster(column, 1e-7) for column in crystals.axes.reshape(len(u), 9).T),
+        _cluster(front),
+        *(_cluster(column) for column in crystals.size_mm.T),
+        crystals.material,
+        layer,
+    )
     column, q, pitch_v = _runs(_keys(alike, _cluster(u)), v)
     first = _first_of(column)
     start = np.full(len(first), np.inf)
@@ -283,7 +299,9 @@ def _apart(crystals: Crystals, joined: Lattices) -> Lattices:
     module = np.argsort(order)[label]
     corner = np.full((len(order), 2), np.iinfo(np.int64).max)
     np.minimum.at(corner, module, joined.place)
-    pieces = Lattices(module, joined.place - corner[module], joined.pitch_mm[joined.module[_first_of(module)]], joined.layer)
+    pieces = Lattices(
+        module, joined.place - corner[module], joined.pitch_mm[joined.module[_first_of(module)]], joined.layer
+    )
     pieces.pitch_mm = np.where(pieces.num > 1, pieces.pitch_mm, crystals.size_mm[pieces.first, :2])
     return pieces
 
@@ -298,8 +316,9 @@ def _blocks(centre_mm: Floats, u: Floats, v: Floats, extent: Floats, layer: Ints
         block[fronts] = count + 1 + np.arange(len(fronts))
         for m in members[layer[members] > 0]:
             away = centre_mm[m] - centre_mm[fronts]
-            outside = np.maximum(np.abs(np.einsum("ni,ni->n", away, u[fronts])) - extent[fronts, 0] / 2, 0) + \
-                np.maximum(np.abs(np.einsum("ni,ni->n", away, v[fronts])) - extent[fronts, 1] / 2, 0)
+            outside = np.maximum(
+                np.abs(np.einsum("ni,ni->n", away, u[fronts])) - extent[fronts, 0] / 2, 0
+            ) + np.maximum(np.abs(np.einsum("ni,ni->n", away, v[fronts])) - extent[fronts, 1] / 2, 0)
             block[m] = block[fronts[outside.argmin()]]
         count += len(fronts)
     return block
@@ -320,8 +339,12 @@ def _tof_resolution_ps(macro: Macro) -> float:
     return 0.0
 
 
-def read_geometry(path: Union[str, os.PathLike[str]], aliases: Optional[Mapping[str, object]] = None, *,
-                  detection_depth_mm: Optional[float] = None) -> Geometry:
+def read_geometry(
+    path: Union[str, os.PathLike[str]],
+    aliases: Optional[Mapping[str, object]] = None,
+    *,
+    detection_depth_mm: Optional[float] = None,
+) -> Geometry:
     """Reads the scanner of a GATE macro and of those that it executes.
 
     Systems cylindricalPET, ecat, ecatAccel, OPET and scanner whose crystals are boxes that stand still.
@@ -342,29 +365,49 @@ def read_geometry(path: Union[str, os.PathLike[str]], aliases: Optional[Mapping[
     number_of[tuple(crystals.ids.T)] = number
     order = np.argsort(number)
     if (number_of >= 0).sum() != len(number):
-        raise MacroError(f"{path}: several crystals have the same numbers in the ROOT file: attach each repeated volume "
-                         "to a level of its own")
+        raise MacroError(
+            f"{path}: several crystals have the same numbers in the ROOT file: attach each repeated volume "
+            "to a level of its own"
+        )
 
     # Sectors around the ring, where all crystals of a module are in one.
     volume, kind, _ = system_of(macro)
-    main = next((macro.volumes[name] for name, (level, _) in levels_of(macro, volume, kind).items() if level == 0), None)
+    main = next(
+        (macro.volumes[name] for name, (level, _) in levels_of(macro, volume, kind).items() if level == 0), None
+    )
     ring = next((r for r in main.repeaters if r.kind == "ring"), None) if main else None
     around = int(main.numbers(f"{ring.name}/setRepeatNumber", [1])[0]) if main and ring else 0
     position = crystals.ids[:, 0] % around if around >= 3 else np.full(len(number), -1)
     is_one = around >= 3 and bool((position == position[first][module]).all())
     layer = joined.layer[first]
     mu = [_core.crystal_material_mu_per_mm(material) for material in crystals.materials]
-    depths = [mean_depth_mm(float(length), mu[k]) for length, k in zip(crystals.size_mm[first, 2], crystals.material[first])]
+    depths = [
+        mean_depth_mm(float(length), mu[k]) for length, k in zip(crystals.size_mm[first, 2], crystals.material[first])
+    ]
     return Geometry(
-        name=Path(path).stem, system=system, centre_mm=centre, u=u, v=v, crystals=num,
-        pitch_mm=joined.pitch_mm, face_mm=crystals.size_mm[first, :2], depth_mm=crystals.size_mm[first, 2], layer=layer,
+        name=Path(path).stem,
+        system=system,
+        centre_mm=centre,
+        u=u,
+        v=v,
+        crystals=num,
+        pitch_mm=joined.pitch_mm,
+        face_mm=crystals.size_mm[first, :2],
+        depth_mm=crystals.size_mm[first, 2],
+        layer=layer,
         block=_blocks(centre, u, v, num * joined.pitch_mm, layer, crystals.panel[first]),
-        position=position[first] if is_one else np.full(len(first), -1), num_positions=around if is_one else 0,
+        position=position[first] if is_one else np.full(len(first), -1),
+        num_positions=around if is_one else 0,
         material=[crystals.materials[k] if mu[k] > 0 else "" for k in crystals.material[first]],
         detection_depth_mm=min(depths) if detection_depth_mm is None else detection_depth_mm,
-        min_sector_difference=int(macro.sorter["minSectorDifference"].numbers(1)[0])
-        if "minSectorDifference" in macro.sorter else 0,
-        tof_resolution_ps=_tof_resolution_ps(macro), number_of=number_of, box_centre_mm=crystals.centre_mm[order],
-        box_axes=crystals.axes[order], box_size_mm=crystals.size_mm[order],
-        counts_scatter=any(other.is_phantom for other in macro.volumes.values()) or
-        all(volume in other.ancestors() for other in macro.volumes.values() if other.mother))
+        min_sector_difference=(
+            int(macro.sorter["minSectorDifference"].numbers(1)[0]) if "minSectorDifference" in macro.sorter else 0
+        ),
+        tof_resolution_ps=_tof_resolution_ps(macro),
+        number_of=number_of,
+        box_centre_mm=crystals.centre_mm[order],
+        box_axes=crystals.axes[order],
+        box_size_mm=crystals.size_mm[order],
+        counts_scatter=any(other.is_phantom for other in macro.volumes.values())
+        or all(volume in other.ancestors() for other in macro.volumes.values() if other.mother),
+    )

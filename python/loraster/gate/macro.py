@@ -17,15 +17,37 @@ from typing import Iterator, Mapping, Optional, Sequence, Union
 
 UNITS: dict[str, dict[str, float]] = {
     "length": {
-        "mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0, "m": 1000.0, "meter": 1000.0,
-        "mum": 1e-3, "um": 1e-3, "micrometer": 1e-3, "nm": 1e-6, "nanometer": 1e-6,
+        "mm": 1.0,
+        "millimeter": 1.0,
+        "cm": 10.0,
+        "centimeter": 10.0,
+        "m": 1000.0,
+        "meter": 1000.0,
+        "mum": 1e-3,
+        "um": 1e-3,
+        "micrometer": 1e-3,
+        "nm": 1e-6,
+        "nanometer": 1e-6,
     },
     "angle": {
-        "rad": 1.0, "radian": 1.0, "mrad": 1e-3, "milliradian": 1e-3,
-        "deg": 0.017453292519943295, "degree": 0.017453292519943295,
+        "rad": 1.0,
+        "radian": 1.0,
+        "mrad": 1e-3,
+        "milliradian": 1e-3,
+        "deg": 0.017453292519943295,
+        "degree": 0.017453292519943295,
     },
-    "time": {"s": 1.0, "second": 1.0, "ms": 1e-3, "mus": 1e-6, "us": 1e-6, "ns": 1e-9, "nanosecond": 1e-9, "ps": 1e-12,
-             "picosecond": 1e-12},
+    "time": {
+        "s": 1.0,
+        "second": 1.0,
+        "ms": 1e-3,
+        "mus": 1e-6,
+        "us": 1e-6,
+        "ns": 1e-9,
+        "nanosecond": 1e-9,
+        "ps": 1e-12,
+        "picosecond": 1e-12,
+    },
 }
 """Factors from GATE's units to millimetres, radians and seconds."""
 
@@ -48,22 +70,27 @@ class Command:
     def numbers(self, count: int, kind: Optional[str] = None) -> list[float]:
         """The line's `count` numbers, in mm, rad or s if `kind` names a kind of unit."""
         if any("{" in word for word in self.words):
-            raise MacroError(f"{self.place}: {' '.join(self.words)} has an alias without a value: give it, as Gate's "
-                             "option -a does, by aliases={\"name\": value}")
+            raise MacroError(
+                f"{self.place}: {' '.join(self.words)} has an alias without a value: give it, as Gate's "
+                'option -a does, by aliases={"name": value}'
+            )
         factor = 1.0
         if kind is not None:
             unit = self.words[count] if len(self.words) > count else ""
             if unit not in UNITS[kind]:
-                raise MacroError(f"{self.place}: \"{' '.join(self.words)}\" needs {count} number{'s' * (count > 1)} and a "
-                                 f"unit of {kind}, such as {'mm' if kind == 'length' else 'deg' if kind == 'angle' else 'ns'}")
+                raise MacroError(
+                    f"{self.place}: \"{' '.join(self.words)}\" needs {count} number{'s' * (count > 1)} and a "
+                    f"unit of {kind}, such as {'mm' if kind == 'length' else 'deg' if kind == 'angle' else 'ns'}"
+                )
             factor = UNITS[kind][unit]
         try:
             values = [float(word) * factor for word in self.words[:count]]
         except ValueError:
             values = []
         if len(values) != count:
-            raise MacroError(f"{self.place}: \"{' '.join(self.words)}\" should begin with {count} "
-                             f"number{'s' * (count > 1)}")
+            raise MacroError(
+                f"{self.place}: \"{' '.join(self.words)}\" should begin with {count} " f"number{'s' * (count > 1)}"
+            )
         return values
 
     def is_true(self) -> bool:
@@ -193,7 +220,7 @@ class _Reader:
         elif name == "/control/execute" and words:
             self.execute(words[0], path, depth, place)
         elif name == "/control/loop" and len(words) >= 4:
-            first, last, step = (Command(tuple(words[2:] + ["1"])[:3], place).numbers(3))
+            first, last, step = Command(tuple(words[2:] + ["1"])[:3], place).numbers(3)
             if step == 0:
                 raise MacroError(f"{place}: the loop's step is zero")
             for turn in range(int((last - first) / step + 1e-9) + 1):
