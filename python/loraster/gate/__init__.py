@@ -34,7 +34,7 @@ Paths = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 HALF_LIGHT_MM_PER_S = 2.99792458e11 / 2
 
 TRUE, SCATTER, RANDOM, UNKNOWN = 0, 1, 2, 3
-"""Kinds of coincidences: of one decay without and with scatter in a phantom, of two decays, and not told by the file."""
+"""Kinds of coincidences: one decay without and with scatter in a phantom, two decays, and not told by the file."""
 
 CHECKED = 10000
 """Events of each tree whose positions are compared with the macro's crystals."""
@@ -49,7 +49,7 @@ class Events:
     times_s: npt.NDArray[np.float64]
     """[n] time of the first single since the simulation's zero"""
     tof_mm: npt.NDArray[np.float32]
-    """[n] c/2 (t_1 - t_2): place of the annihilation on the line, from its middle, positive towards the second crystal"""
+    """[n] c/2 (t_1 - t_2): place of the annihilation on the line from its middle, positive towards the second crystal"""
     energies_kev: npt.NDArray[np.float32]
     """[n][2]"""
     kind: npt.NDArray[np.uint8]
@@ -263,7 +263,7 @@ def read(
     files: a name, a pattern such as "run*.root", or several of them
     geometry: the macro that describes the scanner (it may be the main macro), or what `read_geometry` made of it
     tree: name of the tree of prompts
-    delayed: name of a tree of delayed coincidences in the same files, whose events follow the prompts; None = none is read
+    delayed: name of a tree of delayed coincidences in the same files, whose events follow the prompts; None = none
     aliases: values of `{name}` in the macro, as Gate's option -a gives them
 
     Raises ValueError with what does not fit, MacroError with file and line of the macro, ImportError without uproot.

@@ -90,7 +90,7 @@ def _array(volume: Volume, repeater: Repeater) -> Floats:
 
 
 def _ring(volume: Volume, repeater: Repeater) -> tuple[Floats, Floats, Floats, Floats]:
-    """Turns of the copies of a `ring` around it and of their own axes, their shifts before that, a point of the axis."""
+    """Turns of a `ring`'s copies around it and of their own axes, their shifts before that, a point of the axis."""
     name = repeater.name
     count = int(volume.numbers(f"{name}/setRepeatNumber", [1])[0])
     first = volume.numbers(f"{name}/setFirstAngle", [0], "angle")[0]
@@ -269,7 +269,7 @@ def levels_of(macro: Macro, system: Volume, kind: str) -> dict[str, tuple[int, i
 
 
 def _chain(macro: Macro, system: Volume, kind: str, crystal: Volume) -> tuple[Floats, Floats, Ints, list[int]]:
-    """Rotations, centres and numbers of all copies of a crystal's volume, and how many copies each volume above makes."""
+    """Rotations, centres and numbers of all copies of a crystal's volume, and how many each volume above makes."""
     levels = levels_of(macro, system, kind)
     turns, centres = np.eye(3)[None], np.zeros((1, 3))
     ids = np.zeros((1, len(LEVELS[kind])), dtype=np.int64)

@@ -325,7 +325,7 @@ def _blocks(centre_mm: Floats, u: Floats, v: Floats, extent: Floats, layer: Ints
 
 
 def mean_depth_mm(length_mm: float, mu_per_mm: float) -> float:
-    """Mean depth at which crystals of this length stop the photons that they stop; half of it where mu is 0 = not known."""
+    """Mean depth at which crystals of this length stop photons; half of it where mu is 0 = not known."""
     return 1 / mu_per_mm - length_mm / float(np.expm1(mu_per_mm * length_mm)) if mu_per_mm > 0 else length_mm / 2
 
 
@@ -350,8 +350,8 @@ def read_geometry(
     Systems cylindricalPET, ecat, ecatAccel, OPET and scanner whose crystals are boxes that stand still.
     aliases: values of `{name}`, as Gate's option `-a` gives them.
     detection_depth_mm: plane behind the front faces on which hits are read; None = the mean depth at which the crystals
-        stop photons of 511 keV, by their materials (LSO, LYSO, BGO, GSO, LaBr3), or else half of their length; the least
-        one, where crystals differ.
+        stop photons of 511 keV, by their materials (LSO, LYSO, BGO, GSO, LaBr3), or else half of their length; the
+        least one, where crystals differ.
     Raises MacroError with file and line, OSError if the file cannot be read.
     """
     macro = read_macro(path, aliases)
