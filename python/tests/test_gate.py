@@ -2,6 +2,7 @@
 # Copyright The LORaster authors
 """GATE: crystals stand where closed forms put them, and events name the crystals in which they happened."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -374,6 +375,12 @@ def test_what_a_file_lacks(tmp_path):
         gate.read(tmp_path / "c.root", geometry, tree="Singles")
     with pytest.raises(FileNotFoundError, match="no file"):
         gate.read(tmp_path / "none*.root", geometry)
+
+
+def test_without_uproot(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uproot", None)
+    with pytest.raises(ImportError, match=r"pip install loraster\[gate\]"):
+        gate.read("c.root", geometry_of(tmp_path, SMALL))
 
 
 def test_scatter_needs_phantoms(tmp_path):
