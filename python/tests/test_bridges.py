@@ -2,6 +2,9 @@
 # Copyright The LORaster authors
 """Bridges: the same numbers under the names of other packages."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -144,6 +147,32 @@ def test_torch_tensors(rng):
     values = pp.joseph3d_fwd(torch.from_numpy(start), torch.from_numpy(end), torch.from_numpy(img), ORIGIN, VOXEL)
     assert isinstance(values, torch.Tensor)
     np.testing.assert_array_equal(values.numpy(), pp.joseph3d_fwd(start, end, img, ORIGIN, VOXEL))
+
+
+# --- the guide ---
+
+
+def test_the_guide_runs(rng):
+    torch = pytest.importorskip("torch")
+    if deepinv is None:
+        pytest.skip("deepinv is not installed")
+    text = (Path(__file__).resolve().parents[2] / "docs/guide/from-parallelproj.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) == 4
+    xstart, xend = random_lines(rng, 200)
+    img = rng.random(SHAPE, np.float32)
+    names = dict(xstart=xstart, xend=xend, img=img, img_origin=ORIGIN, voxsize=VOXEL, tofbin_width=4.0, sigma_tof=5.0)
+    names.update(tofcenter_offset=0.0, nsigmas=3, tofbin=np.zeros(200, int))
+    exec(blocks[0], names)
+    names.update(x=np.ones(SHAPE, np.float32), y=pp.joseph3d_fwd(xstart, xend, img, ORIGIN, VOXEL), iterations=3)
+    exec(blocks[1], names)
+    assert np.linalg.norm(names["A"] @ names["x"] - names["y"]) < 0.2 * np.linalg.norm(names["y"])
+    names.update(network=torch.nn.Conv3d(1, 1, 3, padding=1), counts=torch.from_numpy(names["y"])[None, None])
+    exec(blocks[2], names)
+    assert float(names["network"].weight.grad.abs().max()) > 0
+    names.update(x=torch.from_numpy(img)[None, None])
+    exec(blocks[3], names)
+    assert names["x"].shape == (1, 1, *SHAPE)
 
 
 # --- deepinv ---

@@ -2,8 +2,10 @@
 # Copyright The LORaster authors
 """GATE: crystals stand where closed forms put them, and events name the crystals in which they happened."""
 
+import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -419,10 +421,9 @@ SMALL = """
 """
 
 
-def test_a_point_source_is_found(tmp_path):
-    """From files to an image: pairs of crystals on lines through a point, with its time of flight."""
-    source = np.array([12.0, -8.0, 3.0])
-    geometry = geometry_of(tmp_path, SMALL)
+def simulate_point(folder, source):
+    """camera.mac and coincidences.root: pairs of crystals on lines through a point, with its time of flight."""
+    geometry = geometry_of(folder, SMALL)
     centre = geometry.box_centre_mm
     away = centre - source
     distance = np.linalg.norm(away, axis=1)
@@ -441,14 +442,31 @@ def test_a_point_source_is_found(tmp_path):
         columns[f"comptonPhantom{side}"] = np.zeros(len(first), dtype="i4")
         for axis, values in zip("XYZ", centre[crystal].T):
             columns[f"globalPos{axis}{side}"] = values.astype(np.float32)
-    write(tmp_path / "c.root", Coincidences=columns)
+    write(folder / "coincidences.root", Coincidences=columns)
+    return geometry, len(first)
 
-    acquisition = gate.read(tmp_path / "c.root", geometry)
+
+def test_a_point_source_is_found(tmp_path):
+    source = np.array([12.0, -8.0, 3.0])
+    geometry, count = simulate_point(tmp_path, source)
+    acquisition = gate.read(tmp_path / "coincidences.root", geometry)
     events = acquisition.list_mode(acquisition.events.is_true)
-    assert len(events) == len(first) and events.has_tof and events.tof_resolution_ps == pytest.approx(200)
+    assert len(events) == count and events.has_tof and events.tof_resolution_ps == pytest.approx(200)
     assert (events.lors >= 0).all()
     operator = lr.Operator.of_events(events, (21, 21, 11), 2.0, backend="native", ranges=2)
     image = lr.recon.osem(operator, None, iterations=4, subsets=2)
     # Hits are read half way through the crystals, where the positions are: the image's middle is the source.
     z, y, x = (2.0 * (grid - (n - 1) / 2) for grid, n in zip(np.indices(image.shape), image.shape))
     np.testing.assert_allclose([np.average(axis, weights=image) for axis in (x, y, z)], source, atol=1.0)
+
+
+def test_the_guide_runs(tmp_path, monkeypatch):
+    simulate_point(tmp_path, np.array([5.0, 0.0, 0.0]))
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).resolve().parents[2] / "docs/guide/gate.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) == 2
+    names = {}
+    for block in blocks:
+        exec(compile(block, "gate.md", "exec"), names)
+    assert names["image"].shape == (64, 128, 128) and len(names["trues"]) == len(names["events"])
