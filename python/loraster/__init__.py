@@ -7,7 +7,9 @@ and points are in the order x, y, z; images are arrays [nz][ny][nx]. Errors are 
 caller can change, NoDeviceError, and Error for the rest. Messages go to logging.getLogger("loraster").
 """
 
-from . import direct, gate, recon
+from typing import TYPE_CHECKING, Any
+
+from . import direct, recon
 from ._core import Error, NoDeviceError, devices, phantoms
 from ._core import version as _version
 from ._grid import Image
@@ -39,3 +41,15 @@ __all__ = [
     "view",
     "write",
 ]
+
+# Modules that are not for everyone are imported when they are first named.
+if TYPE_CHECKING:
+    from . import gate
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in ("gate", "torch"):
+            from importlib import import_module
+
+            return import_module("loraster." + name)
+        raise AttributeError(f"module 'loraster' has no attribute {name!r}")
