@@ -29,6 +29,8 @@ static nb::list devices()
 
 NB_MODULE(_core, m)
 {
+    // The interpreter may end while operators live: those that a network of PyTorch holds, for one.
+    nb::set_leak_warnings(false);
     failed = PyErr_NewExceptionWithDoc("loraster.Error", "Work that could not be done: the sentence says why.",
                                        PyExc_RuntimeError, nullptr);
     no_device = PyErr_NewExceptionWithDoc("loraster.NoDeviceError", "OpenGL, CUDA or a device is missing, or was lost.",
