@@ -111,7 +111,7 @@ class Acquisition:
         return loraster.ListMode(
             self.scanner,
             crystals=events.crystals,
-            tof_mm=events.tof_mm,
+            tof_mm=events.tof_mm if self.geometry.tof_resolution_ps > 0 else None,
             tof_resolution_ps=self.geometry.tof_resolution_ps,
             time_ms=1000 * events.times_s,
             delayed=events.is_delayed,
