@@ -137,7 +137,20 @@ if petsird; then
 else
     echo "    skipped: PETSIRD's own package, which PyPI did not give" >> "$summary"
 fi
-step "gcc release build" build release "asan;full" "$cuda" &&
+# The Python module, against what PyPI has of its peers; PyTorch is left to those who have it.
+module=()
+python_module() {
+    [ -x build/venv/bin/pytest ] && return
+    /usr/bin/python3 -m venv --system-site-packages build/venv &&
+        build/venv/bin/python -m pip install --quiet 'nanobind>=3.1,<4' 'nanobind-backend>=1' pytest tqdm mypy uproot \
+            array-api-strict
+}
+if python_module; then
+    module=(-DLORASTER_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/venv/bin/python")
+else
+    echo "    skipped: the Python module, whose tools PyPI did not give" >> "$summary"
+fi
+step "gcc release build" build release "asan;full" "$cuda" "${module[@]}" &&
     LORASTER_FULL=$every_fault step "gcc release tests" run_ctest release quick full
 step "clang" ./tools/check_clang.py build/release "$jobs"
 step "fuzz build" build_fuzz && step "fuzzing" fuzz
