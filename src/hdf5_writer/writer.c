@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The plugin lr_hdf5.so: HDF5's library, for files that io/ writes. */
+#include "base/log.h"
 #include "base/parallel.h"
 #include "io/files/hdf5_file.h"
 #include "plugin/plugin.h"
@@ -395,4 +396,4 @@ static const struct lr_hdf5_fns fns = {
     .series_close = series_close,
 };
 
-const struct lr_hdf5_plugin lr_hdf5_plugin = {.plugin = {lr_plugin_build, lr_pool_use}, .fns = &fns};
+const struct lr_hdf5_plugin lr_hdf5_plugin = {.plugin = {lr_plugin_build, lr_pool_use, lr_errors_use}, .fns = &fns};
