@@ -49,7 +49,8 @@ class Events:
     times_s: npt.NDArray[np.float64]
     """[n] time of the first single since the simulation's zero"""
     tof_mm: npt.NDArray[np.float32]
-    """[n] c/2 (t_1 - t_2): place of the annihilation on the line from its middle, positive towards the second crystal"""
+    """[n] c/2 (t_1 - t_2): place of the annihilation on the line from its middle, positive towards the second
+    crystal"""
     energies_kev: npt.NDArray[np.float32]
     """[n][2]"""
     kind: npt.NDArray[np.uint8]

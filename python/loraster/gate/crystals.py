@@ -241,7 +241,7 @@ def system_of(macro: Macro) -> tuple[Volume, str, list[Volume]]:
                 found.setdefault(volume.name, (volume, kind, []))[2].append(crystal)
     if not found:
         raise MacroError(
-            f"{macro.path}: {crystals[0].name} ({crystals[0].place}) is in no system of " f"{', '.join(LEVELS)}{lost}"
+            f"{macro.path}: {crystals[0].name} ({crystals[0].place}) is in no system of {', '.join(LEVELS)}{lost}"
         )
     if len(found) > 1:
         raise MacroError(f"{macro.path}: crystals are in several systems ({', '.join(found)}): LORaster reads one")

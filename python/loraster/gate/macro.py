@@ -89,7 +89,7 @@ class Command:
             values = []
         if len(values) != count:
             raise MacroError(
-                f"{self.place}: \"{' '.join(self.words)}\" should begin with {count} " f"number{'s' * (count > 1)}"
+                f"{self.place}: \"{' '.join(self.words)}\" should begin with {count} number{'s' * (count > 1)}"
             )
         return values
 
