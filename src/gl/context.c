@@ -25,13 +25,13 @@ static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
  * current. If it fails, `reason` says why: without a full stop, and not logged. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    /* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
-     * every context once it is filled. */
+    /* GLEW asks for GLX after everything else is loaded; there is none here (glew_proc.c). Its table serves every
+     * context once it is filled. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
         const GLenum result = glewInit();
-        loaded = result == GLEW_OK || result == GLEW_ERROR_NO_GLX_DISPLAY;
+        loaded = result == GLEW_OK || result == GLEW_ERROR_GLX_VERSION_11_ONLY;
     }
     pthread_mutex_unlock(&table_guard);
 

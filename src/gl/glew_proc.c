@@ -12,7 +12,7 @@ any_function *glXGetProcAddressARB(const unsigned char *name);
 unsigned glXQueryVersion(void);
 const char *glXGetClientString(void);
 
-/* GLX's own functions are missing, so that GLEW reports that there is no display of GLX. */
+/* GLX's own functions are missing, which GLEW reports as a GLX of version 1.1. */
 any_function *glXGetProcAddressARB(const unsigned char *name)
 {
     const char *text = (const char *)name;
