@@ -14,7 +14,8 @@ activity[0, 4::8, 8::8] = 1
 extent = (-8.5, 35.5, -12, 12)
 layers = {"One layer of 20 mm": (), "Two layers of 10 mm": (10.0, 10.0)}
 
-figure, axes = plt.subplots(2, 2, figsize=(10, 4.6), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(10, 4.6))
+figure.subplots_adjust(left=0.08, right=0.97, bottom=0.12, top=0.93, hspace=0.65)
 for row, (title, layers_mm) in zip(axes, layers.items()):
     scanner = lr.Scanner.ring(
         radius_mm=45,
@@ -53,5 +54,5 @@ for row, (title, layers_mm) in zip(axes, layers.items()):
     row[1].set_title(f"OSEM of {counts.sum() / 1e6:.1f} million counts")
     figure.colorbar(shown, label="image / activity")
     for axis in row:
-        axis.set(xlabel="x (mm)", ylabel="y (mm)")
+        axis.set(xlabel="x (mm)", ylabel="y (mm)", xticks=(0, 10, 20, 30), yticks=(-10, 0, 10))
 figure.savefig("layers.png", dpi=75)

@@ -136,14 +136,19 @@ static View view_of(nb::handle capsule)
 }
 
 /* An array's capsule on the host. A plain one is made quicker, and cannot be had of arrays that are read-only. Null,
- * and no exception, for objects without it. */
+ * and no exception, for objects without it, and for read-only arrays of NumPy before 2, which have the buffer protocol. */
 static nb::object host_capsule(nb::handle object)
 {
     static PyObject *method = PyUnicode_InternFromString("__dlpack__");
     PyObject *made = PyObject_CallMethodObjArgs(object.ptr(), method, nullptr);
     if (made == nullptr && PyErr_ExceptionMatches(PyExc_BufferError)) {
         PyErr_Clear();
-        return object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+        try {
+            return object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+        } catch (nb::python_error &error) {
+            if (!error.matches(PyExc_TypeError)) throw;
+            return {};
+        }
     }
     if (made == nullptr) PyErr_Clear();
     return nb::steal(made);

@@ -97,6 +97,7 @@ def test_types_are_strict():
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull,
+         "--config-file", os.path.join(os.path.dirname(folder), "pyproject.toml"),
          os.path.join(folder, "loraster"), os.path.join(folder, "tests", "example.py")],
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip

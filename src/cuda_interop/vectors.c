@@ -509,9 +509,23 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     return status != LR_OK ? status : given;
 }
 
+/* From one CUDA place to another, in the order of both streams. */
+static lr_status copy_across(const lr_vector *from, lr_vector *to)
+{
+    const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
+    LR_TRY(wait_for(from->place, source, target));
+    LR_TRY(copy_bytes(to->place, address_of(to), address_of(from), bytes_of(to)));
+    return wait_for(to->place, target, source);
+}
+
 static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
+    if (from->place->kind == to->place->kind) {
+        *is_done = true;
+        LR_TRY(enter(to->place));
+        return leave(to->place, copy_across(from, to));
+    }
     const lr_vector *gl = to_cuda ? from : to, *cuda = to_cuda ? to : from;
     *is_done = false;
     LR_TRY(gl_context_make_current(gl->place->ctx));

@@ -97,8 +97,8 @@ struct lr_place_fns {
      * for memory of another device; LR_FAILED. */
     lr_status (*wrap)(const lr_vector_params *params, void *memory, lr_vector *vector);
 
-    /* CUDA: copies between an OpenGL and a CUDA place in one precision. *is_done is false, with LR_OK, if OpenGL
-     * draws on another device; nothing is copied then. */
+    /* CUDA: copies between two of its places, or one of them and one of OpenGL, in one precision. *is_done is false,
+     * with LR_OK, if OpenGL draws on another device; nothing is copied then. */
     lr_status (*exchange)(const lr_vector *from, lr_vector *to, bool *is_done);
 
     /* OpenGL: lr_vector_show of a checked image, and lr_place_fence. */

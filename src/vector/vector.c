@@ -138,7 +138,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Copies between OpenGL and CUDA in two precisions; *is_done as for `exchange`. */
+/* Copies from or to CUDA in two precisions; *is_done as for `exchange`. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
@@ -156,7 +156,7 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector piece = lr_vector_part(&between, 0, source.count);
-        /* The piece is at the CUDA place and has the precision of the OpenGL one. */
+        /* The piece is at a CUDA place and has the precision of the other vector. */
         if (to_cuda) {
             status = to->place->fns->exchange(&source, &piece, is_done);
             if (status == LR_OK && *is_done) status = copy_at_place(&piece, &target);
@@ -177,7 +177,7 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     if (from->precision == to->precision && !is_at_device(from)) return fns_of(to)->write(to, from->values);
     if (from->precision == to->precision && !is_at_device(to)) return fns_of(from)->read(from, to->values);
     bool is_done = false;
-    if (is_at_device(from) && is_at_device(to) && kind_of(from) != kind_of(to)) {
+    if (is_at_device(from) && is_at_device(to) && (kind_of(from) == LR_PLACE_CUDA || kind_of(to) == LR_PLACE_CUDA)) {
         const lr_place *cuda = kind_of(to) == LR_PLACE_CUDA ? to->place : from->place;
         LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
                                                 : exchange_converted(from, to, &is_done));
