@@ -166,7 +166,7 @@ mapfile -t options < <(
     if command -v "${CUDACXX:-nvcc}" > /dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
         # Objects of Debian's gcc name no version of glibc; zig's linker finds those of 2.28.
         define CMAKE_CUDA_HOST_COMPILER="$(command -v g++)" CMAKE_CUDA_HOST_LINK_LAUNCHER="$bin/c++" \
-            CMAKE_CUDA_ARCHITECTURES="${LORASTER_CUDA_ARCHITECTURES:-75-real;80-real;86-real;89-real;90-real;100-real;120}"
+            CMAKE_CUDA_ARCHITECTURES="${LORASTER_CUDA_ARCHITECTURES:-80-real;90}"
     fi
 )
 rm -rf "$folder/unrepaired" "$folder"/loraster-*.whl

@@ -11,6 +11,9 @@
 #include "model/lors/place.h"
 #include "native/kernels.h"
 
+#ifdef LR_NATIVE_AVX2
+#include <cpuid.h>
+#endif
 #include <math.h>
 #include <stdlib.h>
 
@@ -103,10 +106,22 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
 
 /* --- kernels and memory --- */
 
+#ifdef LR_NATIVE_AVX2
+/* Some compilers' __builtin_cpu_supports does not know. */
+bool lr_native_has_avx2(void)
+{
+    const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save */
+    unsigned a, b, c, d, enabled, rest;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0) return false;
+    __asm__("xgetbv" : "=a"(enabled), "=d"(rest) : "c"(0));
+    return (enabled & avx_state) == avx_state && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0;
+}
+#endif
+
 const struct lr_native_kernels *lr_native_kernels_at(int index)
 {
 #ifdef LR_NATIVE_AVX2
-    if (__builtin_cpu_supports("avx2"))
+    if (lr_native_has_avx2())
         return index == 0 ? &lr_native_kernels_avx2 : index == 1 ? &lr_native_kernels_baseline : NULL;
 #endif
     return index == 0 ? &lr_native_kernels_baseline : NULL;

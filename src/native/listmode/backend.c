@@ -9,6 +9,7 @@
 #include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"
+#include "native/kernels.h"
 #include "native/listmode/kernels.h"
 
 #include <stdio.h>
@@ -369,7 +370,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index)
 {
 #ifdef LR_NATIVE_AVX2
-    if (__builtin_cpu_supports("avx2"))
+    if (lr_native_has_avx2())
         return index == 0 ? &lr_native_listmode_avx2 : index == 1 ? &lr_native_listmode_baseline : NULL;
 #endif
     return index == 0 ? &lr_native_listmode_baseline : NULL;
