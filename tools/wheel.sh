@@ -111,8 +111,7 @@ configured_library() {
     touch "$prefix/$1.done"
 }
 
-# Made of one command: compiles sources and archives them.
-# compiled_library NAME FLAGS SOURCE...
+# compiled_library NAME FLAGS SOURCE...: compiles and archives them.
 compiled_library() {
     local object objects=() file
     for file in "${@:3}"; do
@@ -173,7 +172,7 @@ rm -rf "$folder/unrepaired" "$folder"/loraster-*.whl
 "$python" -m build --wheel --no-isolation --outdir "$folder/unrepaired" "${options[@]}" \
     -Cbuild-dir="$folder/build-wheel" "$root" > "$folder/wheel.log" 2>&1 ||
     fail "the wheel does not build; all that it said is in $folder/wheel.log"
-# What drivers and clusters bring stays theirs.
+# Libraries of drivers and clusters are not bundled.
 PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
     --exclude 'libEGL.so*' --exclude 'libOpenGL.so*' --exclude 'libGLdispatch.so*' --exclude 'libmpi.so*' \
     --exclude liblr.so.0 --exclude lr_gl.so --exclude 'libopen-*.so*' --exclude 'libevent*.so*' \

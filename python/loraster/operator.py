@@ -39,8 +39,8 @@ class Operator:
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: True keeps the matrix, which takes the time of some projections and memory; False computes it anew in every
-        projection; None = what is quicker for so many `projections` (0 = keep it if it fits).
+    store: True keeps the matrix, which takes the time of some projections and memory; False (the default) computes it
+        anew in every projection: take True or None for many iterations on a processor. None = what is quicker for so many `projections` (0 = keep it if it fits).
     deterministic: the same bits in every run. penetration: photons stop along the crystals' depth.
     max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
     progress: True for a bar by tqdm, or a function of (what, done, total).

@@ -20,11 +20,10 @@ Calls::Outcome Calls::end(lr_status status)
     std::lock_guard<std::mutex> alone(writing);
     if (status == LR_OK && exception == nullptr && messages.empty()) return outcome;
     outcome.is_eventful = true;
-    outcome.status = error_status != LR_OK && status != LR_OK ? error_status : status;
-    outcome.error = std::exchange(error, {});
+    outcome.status = status;
+    if (status != LR_OK) outcome.error = lr_last_error(&outcome.status);
     outcome.messages = std::exchange(messages, {});
     outcome.exception = std::exchange(exception, nullptr);
-    error_status = LR_OK;
     return outcome;
 }
 
@@ -38,20 +37,15 @@ void Calls::settle(Outcome &outcome)
     }
     if (outcome.exception != nullptr) std::rethrow_exception(outcome.exception);
     if (outcome.status == LR_OK) return;
-    if (outcome.error.empty()) outcome.error = lr_status_name(outcome.status);
     throw Failure{outcome.status, outcome.error};
 }
 
-void Calls::write(void *user, lr_log_level level, lr_status status, const char *sentence)
+void Calls::write(void *user, lr_log_level level, lr_status, const char *sentence)
 {
     Calls *calls = static_cast<Calls *>(user);
+    if (level == LR_LOG_ERROR) return; /* it becomes the exception's (lr_last_error) */
     std::lock_guard<std::mutex> alone(calls->writing);
-    if (level == LR_LOG_ERROR) {
-        calls->error = sentence;
-        calls->error_status = status;
-    } else {
-        calls->messages.push_back({level, sentence});
-    }
+    calls->messages.push_back({level, sentence});
 }
 
 bool Calls::report(void *user, const char *what, double done, double total)

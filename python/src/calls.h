@@ -60,8 +60,8 @@ class Calls
     /* Waits for the calls of other threads, and keeps them waiting. */
     std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex); }
 
-    /* Keeps an exception of a callback for the end of the call. To be called in a catch block, with the interpreter's
-     * lock. */
+    /* Keeps an exception of a callback for the end of the call. To be called in a catch block; if the exception is
+     * Python's, with the interpreter's lock. */
     void keep_exception() { exception = std::current_exception(); }
 
     lr_log log;
@@ -89,8 +89,6 @@ class Calls
     std::mutex mutex;
     std::mutex writing; /* the library writes from any of its threads */
     std::vector<Message> messages;
-    std::string error;
-    lr_status error_status = LR_OK;
     std::exception_ptr exception;
     nb::handle listener;
     std::chrono::steady_clock::time_point last_report;

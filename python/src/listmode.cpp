@@ -13,13 +13,19 @@ static std::shared_ptr<ListMode> listmode_read(Scanner &scanner, const std::stri
     source.companion = companion ? companion->c_str() : nullptr;
     source.scanner = scanner.scanner.get();
     source.log = &calls.log;
+    source.progress = &calls.progress;
+    struct Taker {
+        ListMode *list;
+        Calls *calls;
+    } taker = {list.get(), &calls};
     lr_event_sink sink = {};
-    sink.user = list.get();
+    sink.user = &taker;
     sink.take = [](void *user, const lr_event *events, int64_t count) {
-        auto *to = static_cast<ListMode *>(user);
+        auto *to = static_cast<Taker *>(user);
         try {
-            to->events.insert(to->events.end(), events, events + count);
+            to->list->events.insert(to->list->events.end(), events, events + count);
         } catch (const std::bad_alloc &) {
+            to->calls->keep_exception();
             return LR_FAILED;
         }
         return LR_OK;

@@ -377,8 +377,11 @@ static nb::object indices(const Operator &op)
 /* --- elements --- */
 
 template <class Value> struct Rows {
+    Calls *calls;
     std::vector<int64_t> starts{0}, columns;
     std::vector<Value> values;
+
+    explicit Rows(Calls *calls) : calls(calls) {}
 
     static lr_status take(void *user, const lr_row *row)
     {
@@ -388,6 +391,7 @@ template <class Value> struct Rows {
             rows->values.insert(rows->values.end(), row->probability, row->probability + row->count);
             rows->starts.push_back((int64_t)rows->columns.size());
         } catch (const std::bad_alloc &) {
+            rows->calls->keep_exception();
             return LR_FAILED;
         }
         return LR_OK;
@@ -397,7 +401,7 @@ template <class Value> struct Rows {
 /* values, columns and starts of rows, as SciPy's csr_array takes them. */
 static nb::tuple csr(Operator &op, nb::handle numbers, nb::handle listener)
 {
-    Rows<float> rows;
+    Rows<float> rows(&op.engine->calls);
     lr_selection selection = op.selection();
     std::vector<int64_t> list;
     if (!numbers.is_none()) {
@@ -420,7 +424,7 @@ static nb::tuple csr(Operator &op, nb::handle numbers, nb::handle listener)
 /* LORs and elements of the rows of voxels begin .. end - 1, and where each row starts. */
 static nb::tuple voxel_rows(Operator &op, int64_t begin, int64_t end)
 {
-    Rows<double> rows;
+    Rows<double> rows(&op.engine->calls);
     const lr_row_sink sink = {Rows<double>::take, &rows};
     lr_row_choice choice = {};
     const lr_selection selection = op.selection();

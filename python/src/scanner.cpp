@@ -133,32 +133,33 @@ static nb::list scanner_check(const Scanner &scanner, const std::optional<GridTu
     return findings;
 }
 
-template <class Centre> static nb::object centres(const Scanner &scanner, Centre centre_of)
+template <class Centres> static nb::object centres(const Scanner &scanner, Centres centres_of)
 {
     std::vector<double> mm(3 * (size_t)scanner.scanner->num_crystals);
-    for (int c = 0; c < scanner.scanner->num_crystals; c++) centre_of(scanner.scanner.get(), c, mm.data() + 3 * c);
+    centres_of(scanner.scanner.get(), reinterpret_cast<double(*)[3]>(mm.data()));
     return numpy_array(std::move(mm), {(size_t)scanner.scanner->num_crystals, 3});
 }
 
 static nb::object lor_crystals(Scanner &scanner, nb::handle numbers)
 {
     const lr_lors *lors = scanner.list_lors()->lors;
-    std::vector<int32_t> crystals;
-    const auto fill = [&](int64_t num, const int64_t *list) {
-        crystals.resize(2 * (size_t)num);
-        for (int64_t k = 0; k < num; k++) {
-            const int64_t lor = list != nullptr ? list[k] : k;
-            if (lor < 0 || lor >= lors->count)
-                throw nb::index_error(("there is no LOR " + std::to_string(lor) + ": the scanner has " +
-                                       std::to_string(lors->count) + ", from 0 on")
-                                          .c_str());
-            lr_lors_crystals(lors, lor, crystals.data() + 2 * k);
-        }
-        return numpy_array(std::move(crystals), {(size_t)num, 2});
+    const auto fill = [&](const lr_lor_span &span) {
+        Calls calls;
+        std::vector<int32_t> crystals(2 * (size_t)span.count);
+        calls.run([&] {
+            return lr_lor_span_crystals(lors, &span, reinterpret_cast<int32_t(*)[2]>(crystals.data()), &calls.log);
+        });
+        return numpy_array(std::move(crystals), {(size_t)span.count, 2});
     };
-    if (numbers.is_none()) return fill(lors->count, nullptr);
+    if (numbers.is_none()) return fill({nullptr, 0, lors->count});
     const auto list = rows_of<int64_t>(numbers, "lors", 0);
-    return fill((int64_t)list.size(), list.data());
+    for (size_t k = 0; k < list.size(); k++) {
+        if (list.data()[k] < 0 || list.data()[k] >= lors->count)
+            throw nb::index_error(("there is no LOR " + std::to_string(list.data()[k]) + ": the scanner has " +
+                                   std::to_string(lors->count) + ", from 0 on")
+                                      .c_str());
+    }
+    return fill({list.data(), 0, (int64_t)list.size()});
 }
 
 static nb::object lor_of(Scanner &scanner, nb::handle pairs)
@@ -166,16 +167,19 @@ static nb::object lor_of(Scanner &scanner, nb::handle pairs)
     const lr_lors *lors = scanner.list_lors()->lors;
     const auto crystals = rows_of<int32_t>(pairs, "crystals", 2);
     std::vector<int64_t> numbers(crystals.shape(0));
-    for (size_t k = 0; k < numbers.size(); k++) {
-        const int32_t *pair = crystals.data() + 2 * k;
-        for (int end = 0; end < 2; end++) {
-            if (pair[end] < 0 || pair[end] >= scanner.scanner->num_crystals)
-                throw nb::index_error(("there is no crystal " + std::to_string(pair[end]) + ": the scanner has " +
-                                       std::to_string(scanner.scanner->num_crystals) + ", from 0 on")
-                                          .c_str());
-        }
-        numbers[k] = lr_lors_number(lors, pair[0], pair[1]);
-        if (numbers[k] >= 0 && !lr_lors_in_coincidence(lors, numbers[k])) numbers[k] = -1;
+    for (size_t k = 0; k < crystals.size(); k++) {
+        const int32_t crystal = crystals.data()[k];
+        if (crystal < 0 || crystal >= scanner.scanner->num_crystals)
+            throw nb::index_error(("there is no crystal " + std::to_string(crystal) + ": the scanner has " +
+                                   std::to_string(scanner.scanner->num_crystals) + ", from 0 on")
+                                      .c_str());
+    }
+    {
+        nb::gil_scoped_release unlocked;
+        const auto *pairs_of = reinterpret_cast<const int32_t(*)[2]>(crystals.data());
+        lr_lors_numbers(lors, pairs_of, (int64_t)numbers.size(), numbers.data());
+        for (int64_t &number : numbers)
+            if (number >= 0 && !lr_lors_in_coincidence(lors, number)) number = -1;
     }
     const size_t num = numbers.size();
     return numpy_array(std::move(numbers), {num});
@@ -183,13 +187,11 @@ static nb::object lor_of(Scanner &scanner, nb::handle pairs)
 
 void bind_scanner(nb::module_ &m)
 {
-    m.def(
-        "presets",
-        [] {
-            std::vector<std::string> names;
-            for (const char *const *name = lr_scanner_presets(); *name != nullptr; name++) names.push_back(*name);
-            return names;
-        });
+    m.def("presets", [] {
+        std::vector<std::string> names;
+        for (const char *const *name = lr_scanner_presets(); *name != nullptr; name++) names.push_back(*name);
+        return names;
+    });
     m.def("crystal_material_mu_per_mm", &lr_crystal_material_mu_per_mm, "material"_a);
     nb::class_<Scanner>(m, "Scanner")
         .def_static("read", &scanner_read, "name_or_path"_a)
@@ -199,8 +201,8 @@ void bind_scanner(nb::module_ &m)
         .def("check", &scanner_check, "grid"_a.none())
         .def("lor_crystals", &lor_crystals, "lors"_a.none())
         .def("lor_of", &lor_of, "crystals"_a)
-        .def("crystals", [](const Scanner &scanner) { return centres(scanner, lr_scanner_crystal_centre); })
-        .def("hits", [](const Scanner &scanner) { return centres(scanner, lr_scanner_hit_centre); })
+        .def("crystals", [](const Scanner &scanner) { return centres(scanner, lr_scanner_crystal_centres); })
+        .def("hits", [](const Scanner &scanner) { return centres(scanner, lr_scanner_hit_centres); })
         .def_prop_ro("name", [](const Scanner &scanner) { return scanner.scanner->name; })
         .def_prop_ro("num_modules", [](const Scanner &scanner) { return scanner.scanner->num_modules; })
         .def_prop_ro("num_crystals", [](const Scanner &scanner) { return scanner.scanner->num_crystals; })

@@ -75,7 +75,7 @@ struct lr_hdf5_placed {
 
 enum { lr_hdf5_chunk = 1 << 15 /* numbers of a chunk, if they are compressed */ };
 
-/* What the plugin does. Functions return false, or a negative object, when HDF5 refuses. Numbers in files are
+/* Functions of the plugin. They return false, or a negative object, when HDF5 refuses. Numbers in files are
  * little-endian. */
 struct lr_hdf5_fns {
     /* Opens and closes out->file, by a driver that writes to out->output. Closing explains its failure. */

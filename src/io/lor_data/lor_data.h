@@ -8,7 +8,7 @@
 #include <lr/io.h>
 #include <lr/lors.h>
 
-/* What is done, for reports of readers. */
+/* Words for reports of readers. */
 #define LR_READING_LOR_DATA "reading LOR data"
 
 /* Readers return checked data. Writers get data that has passed lr_lor_file_check. */
