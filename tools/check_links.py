@@ -32,13 +32,14 @@ def read_folders(build):
 
 
 def symbols(objects):
-    """(object, kind, name) of all symbols that objects show or want."""
+    """(object, kind, name) of all symbols that objects show or want; without weak wants, which are plugins'."""
     done = subprocess.run(["nm", "-A", "-g", "-P", *map(str, objects)], capture_output=True, text=True,
                           check=True)
     for line in done.stdout.splitlines():
         path, symbol = line.split(": ", 1)  # whose folders may have blanks in their names
         name, kind = symbol.split()[:2]
-        yield path, kind, name
+        if kind not in "vw":
+            yield path, kind, name
 
 
 def read_outputs(build):
