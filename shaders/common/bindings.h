@@ -128,7 +128,7 @@
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 6
-#define LR_VECTOR_LARGEST 4 /* from this index on, the sums of a vector are maxima: of x, and of -x */
+#define LR_VECTOR_LARGEST 4 /* from this index on, a vector's sums are maxima: of x, and of -x */
 #define LR_MAX_TARGETS 96
 
 /* threads of a group that sorts rows, and bits of a digit. Every device has enough shared memory

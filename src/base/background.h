@@ -15,7 +15,7 @@ struct lr_error_record;
 struct lr_background {
     void (*body)(void *user);
     void *user;
-    struct lr_error_record *employer; /* where its errors go (base/log.h) */
+    struct lr_error_record *employer; /* the record that receives its errors (base/log.h) */
     bool is_running;
     pthread_t thread;
 };

@@ -10,7 +10,7 @@
 
 /* The items of an array. */
 struct lr_items {
-    size_t size;      /* of one, in bytes */
+    size_t size;      /* bytes of one element */
     const char *what; /* for the message if memory is short: "events" */
     const lr_log *log;
 };

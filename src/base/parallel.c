@@ -30,7 +30,7 @@ struct lr_pool_thread {
     const struct lr_pool *pool; /* the pool that started it */
     atomic_int state;
     struct lr_pool_task task;
-    struct lr_error_record *employer; /* of the thread that gave the task and holds this one meanwhile */
+    struct lr_error_record *employer; /* errors of the thread that gave the task */
     sem_t asked;                      /* posts outlive tasks that were called off */
     sem_t done;
     pthread_t id;
@@ -150,7 +150,8 @@ static struct lr_pool_thread *start(const struct lr_pool_task *task)
         pthread_attr_t attributes;
         bool is_there = pthread_attr_init(&attributes) == 0;
         if (is_there) {
-            (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* else it has the usual stack */
+            (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* if this fails, the thread has the usual
+                                                                          stack */
             is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
             pthread_attr_destroy(&attributes);
         }

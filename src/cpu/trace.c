@@ -15,7 +15,7 @@
 
 /* One line from a point of the primary through the eye. */
 struct line {
-    double plane[2]; /* where the line hits the primary, in the primary's plane coordinates */
+    double plane[2]; /* point at which the line hits the primary, in the primary's plane coordinates */
     double ray[3];   /* from the eye to this point */
 };
 

@@ -26,7 +26,7 @@ typedef struct lr_cuda_vector_pass {
     lr_precision precision, other; /* precision of y; of the inputs */
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
-    double scalar;                    /* or the number to fill in */
+    double scalar;                    /* scalar operand, or the number to fill in */
     double lowest;                    /* floor of BSREM */
     int64_t count;
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */

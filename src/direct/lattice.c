@@ -99,7 +99,7 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
     for (int y = -reach[1]; y <= reach[1]; y++) {
         for (int x = -reach[0]; x <= reach[0]; x++) {
             const int place[2] = {x, y};
-            int slices[2] = {INT32_MAX, INT32_MIN}; /* that the outputs' columns have here, all together */
+            int slices[2] = {INT32_MAX, INT32_MIN}; /* range of slices of all output columns here */
             for (int j = 0; j < J; j++) {
                 const struct column *column = column_of(columns, next, place, j);
                 if (column->low <= column->high) {
@@ -227,7 +227,7 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
 
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column */
+    least[0] = least[1] = most[0] = most[1] = 0; /* place of the first corner, column (0, 0) */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];

@@ -41,7 +41,7 @@ struct lr_comm_fns {
  * numbers. */
 enum lr_comm_way {
     LR_WAY_PLAIN = 0, /* the vector is on the host */
-    LR_WAY_OPEN,      /* on a device; no means chosen yet */
+    LR_WAY_OPEN,      /* on a device; no method chosen yet */
     LR_WAY_HOST,      /* on a device; copied to the host and back */
     LR_WAY_MPI,       /* on a device; MPI accesses device memory */
     LR_WAY_NCCL

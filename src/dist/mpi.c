@@ -133,7 +133,7 @@ static void abort_all(struct lr_comm_group *group, int code)
 static void close_mpi(struct lr_comm_group *group, bool is_whole)
 {
     int is_closed = 0;
-    MPI_Finalized(&is_closed); /* by the caller, whose it is */
+    MPI_Finalized(&is_closed); /* the caller may have closed its MPI */
     if (!is_closed) {
         if (is_whole) MPI_Barrier(group->comm);
         MPI_Comm_free(&group->comm);

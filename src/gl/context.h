@@ -36,8 +36,8 @@ struct gl_context_params {
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;
     int max_viewport_size[2];
-    int64_t max_storage_bytes; /* of one shader storage block */
-    int max_uniform_bytes;     /* of one uniform block */
+    int64_t max_storage_bytes; /* largest size of one shader storage block */
+    int max_uniform_bytes;     /* largest size of one uniform block */
     int storage_alignment;     /* offsets of storage ranges are multiples of this */
     int max_storage_bindings;
     int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
@@ -53,7 +53,7 @@ struct gl_limits {
     /* True if work is sent to the device in small pieces. A software renderer cuts long loops short, and a thread that
      * waits for it is blocked. */
     bool small_batches;
-    int64_t memory_bytes; /* of the device; 0 = not reported */
+    int64_t memory_bytes; /* memory of the device; 0 = not reported */
 };
 
 /* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then

@@ -58,12 +58,12 @@ struct gl_context {
     struct gl_limits limits;
 
     struct gl_stream stream; /* buffer for uploads and uniform blocks */
-    GLuint vertex_array;     /* of pass.c: an empty one */
-    struct gl_program *fill; /* of resource.c: repeats words */
+    GLuint vertex_array;     /* used by pass.c: an empty vertex array */
+    struct gl_program *fill; /* used by resource.c: fills a buffer with one word */
     bool clears_by_driver;   /* gl_context_clear_by_driver */
-    GLuint staging_buffer;   /* of resource.c: buffer for reading other buffers */
-    struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
-    int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */
+    GLuint staging_buffer;   /* used by resource.c: buffer for reading other buffers */
+    struct gl_pool pool;     /* used by resource.c: storage of destroyed buffers */
+    int64_t machine_bytes;   /* used by resource.c: memory of the machine; 0 = not known yet */
 };
 
 /* Opens one way, not current; *found is filled in any case.

@@ -23,7 +23,7 @@ enum { MAX_STAGES = 2 };
 /* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
-    struct gl_shader_source sources[MAX_STAGES]; /* that its messages are about */
+    struct gl_shader_source sources[MAX_STAGES]; /* sources that messages refer to */
     bool is_compute;
     double start_s;
 };
@@ -76,7 +76,7 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
         const char *words;
         const int number = parse(line, &words);
         const bool error = is_error(line) || is_error(words);
-        snprintf(message, sizeof(message), "%s", line); /* which may name no place */
+        snprintf(message, sizeof(message), "%s", line); /* a line that may name no place */
         if (number >= 1 && gl_shader_source_place(source, number, &place)) {
             snprintf(message, sizeof(message), "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file],
                      place.line, error && !is_error(words) ? "error: " : "", words, place.text);

@@ -126,7 +126,7 @@ struct gl_target_params {
                                                    layers are chosen with gl_Layer */
     GLenum colour_formats[GL_MAX_COLOURS];
     struct gl_texture *colours[GL_MAX_COLOURS]; /* outlive the target */
-    int layer;                                  /* of borrowed arrays and 3D textures; -1 = all */
+    int layer;                                  /* layer of a borrowed array or 3D texture; -1 = all */
     bool depth;                                 /* a made GL_DEPTH_COMPONENT32F */
 };
 

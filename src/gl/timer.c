@@ -62,7 +62,7 @@ enum { NUM_INTERVALS = 64 };
 struct gl_stopwatch {
     struct gl_timer *intervals[NUM_INTERVALS];
     int64_t begun;        /* since it was made */
-    int64_t read;         /* of these, in `total` */
+    int64_t read;         /* number of these already added to `total` */
     double total, before; /* seconds of all intervals, and of those begun before the reset */
     int64_t since;        /* the first interval since the reset */
 };

@@ -92,7 +92,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     glCreateBuffers(1, &readback->name);
     glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
     glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL, read_flags | GL_CLIENT_STORAGE_BIT);
-    if (glGetError() == GL_NO_ERROR) /* else there is no storage to be mapped */
+    if (glGetError() == GL_NO_ERROR) /* after an error there is no storage to map */
         readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, read_flags);
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);

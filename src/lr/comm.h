@@ -31,11 +31,11 @@ typedef enum lr_comm_kind {
  * vector. */
 typedef enum lr_exchange {
     LR_EXCHANGE_AUTO = 0, /* the first method below that all ranks support */
-    LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or
-                             libnccl.so.2: where each rank has a CUDA device of its own, from device to
-                             device; vectors of OpenGL through CUDA memory of their device */
-    LR_EXCHANGE_MPI,      /* by an MPI that takes memory of CUDA */
-    LR_EXCHANGE_HOST      /* through memory of the host, which CUDA has pinned */
+    LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or libnccl.so.2. Needs
+                             a CUDA device per rank; vectors go from device to device, those of OpenGL through CUDA
+                             memory of the same device */
+    LR_EXCHANGE_MPI,      /* by an MPI that accepts CUDA memory */
+    LR_EXCHANGE_HOST      /* through pinned host memory */
 } lr_exchange;
 
 typedef struct lr_comm_params {
@@ -62,10 +62,10 @@ typedef struct lr_comm_info {
     int local_rank, local_size;  /* among the ranks of this machine */
     const char *machine;         /* host name of this rank's machine */
     const char *way;             /* "one process", "Open MPI 4.1.4" */
-    bool is_cuda_aware;          /* MPI takes memory of CUDA */
+    bool is_cuda_aware;          /* MPI accepts CUDA memory */
     const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
                                    have not been exchanged yet */
-    const char *exchange_reason; /* why not by NCCL; "" = it is, or as `exchange` */
+    const char *exchange_reason; /* why NCCL is not used; "" = it is used, or nothing has been exchanged yet */
     int failed_rank;             /* lowest rank that has failed; -1 = none */
     lr_status failed_status;
     double sent_bytes; /* bytes this rank sent to others */
@@ -80,7 +80,7 @@ LR_API int lr_comm_started(int *rank);
 /* Support for several processes here, found without starting any. */
 typedef struct lr_comm_support {
     char library[96];      /* "Open MPI v4.1.4" */
-    bool is_cuda_aware;    /* it takes memory of CUDA */
+    bool is_cuda_aware;    /* it accepts CUDA memory */
     bool can_compose;      /* lr_compose has LAPACKE */
     char nccl[48];         /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
     char nccl_reason[384]; /* why there is none; "" = there is one */
@@ -151,17 +151,17 @@ LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 
 /* --- who does what --- */
 
-/* Deals module pairs, or what stands in their place, to ranks: the pairs of each subset are cut into
- * pieces of neighbours, and each piece goes to the rank that has the least to do of the subset then. */
+/* Assigns module pairs (views, ranges of events) to ranks. The pairs of each subset are cut into pieces of
+ * neighbouring pairs, and each piece goes to the rank with the least work in that subset so far. */
 typedef struct lr_partition_params {
     const lr_lors *lors;
     int ranks, subsets;
     const int32_t *subset_of; /* [num_pairs] 0 .. subsets - 1 */
-    const double *costs;      /* [num_pairs] of each pair, >= 0; NULL = its LORs */
+    const double *costs;      /* [num_pairs] work of each pair, >= 0; NULL = number of its LORs */
     const lr_log *log;
 } lr_partition_params;
 
-/* rank_of: [num_pairs], overwritten. The same for all who ask. errors: LR_USAGE for more ranks than
+/* rank_of: [num_pairs], overwritten. Every rank gets the same result. errors: LR_USAGE for more ranks than
  * pairs; LR_FAILED if memory runs out. */
 LR_SIZED(lr_partition_params, lr_status, lr_partition, (const lr_partition_params *params, int32_t *rank_of),
          (params, rank_of));

@@ -31,12 +31,12 @@ typedef struct lr_crystal_list {
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance of a crystal from its place; 0 = 0.05 */
-    bool infers_sizes;   /* crystals that stand alone across are as wide as the next one leaves them
-                            room (as the list's spacing, where there is none), and crystals too long
-                            for the room between panels become shorter around their centres, down
-                            to half, with a warning; else both are refused */
-    bool finds_layers;   /* layers are not known: a module directly behind another, no farther than a crystal's depth,
-                          * becomes a layer of it */
+    bool infers_sizes;   /* true: a crystal without a neighbour across gets the width that the next crystal leaves
+                            free (the list's spacing if there is no other), and crystals too long for the gap between
+                            panels are shortened around their centres, to half at most, with a warning. false: both
+                            are errors */
+    bool finds_layers;   /* true if the list has no layers: a module directly behind another, at most one crystal
+                          * depth away, becomes a layer of it */
     const lr_log *log;
 } lr_crystal_list;
 

@@ -37,8 +37,8 @@ typedef struct lr_view {
  * multiples of 90 degrees. */
 LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
 
-/* Views that share out half a turn and the scanner's axial acceptance evenly; zero fields are
- * defaults. View k has azimuth 180 / azimuths * (k mod azimuths), and tilt interval
+/* Views spread evenly over half a turn and the scanner's axial acceptance; zero fields are defaults.
+ * View k has azimuth 180 / azimuths * (k mod azimuths), and tilt interval
  * k / azimuths of `tilts` equal ones between -acceptance and +acceptance, at its middle. */
 typedef struct lr_view_set {
     int azimuths;          /* 0 = 40 */
@@ -55,7 +55,8 @@ LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
 /* Index of the view of a complete set whose intervals contain the direction; -1 if it is tilted beyond the acceptance.
- * The direction may have any length and either sign. Directions on a border, to 1e-9 of an interval, belong above it.
+ * The direction may have any length and either sign. A direction on a border (to 1e-9 of an interval) belongs to the
+ * view above it.
  */
 LR_API int lr_view_set_find(const lr_view_set *set, const double direction[3]);
 
@@ -71,8 +72,8 @@ typedef enum lr_radial_model {
     LR_RADIAL_VARIANT1,      /* paper 1: 4.8 mm at the centre, 5.8 at 75 mm, 10 at the edge; linear in
                            between */
     LR_RADIAL_VARIANT2,      /* paper 1: linear from 5.8 mm at the centre to 12 at the edge */
-    LR_RADIAL_VARIANT3,      /* 5.8 mm and a part that grows with the distance, added in quadrature, to
-                           11.17 at the edge (paper 1 gives the value at the edge alone) */
+    LR_RADIAL_VARIANT3,      /* 5.8 mm, with a part added in quadrature that grows with the distance, to 11.17 at
+                           the edge (paper 1 gives only the value at the edge) */
     LR_RADIAL_LINEAR,        /* from radial_mm at the centre to radial_edge_mm at the edge */
     LR_RADIAL_MEASURED       /* `measured` is the profile itself */
 } lr_radial_model;
@@ -82,7 +83,7 @@ typedef enum lr_radial_model {
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
-    double first_offset_mm; /* of the first value; positive offsets lead away from the axis */
+    double first_offset_mm; /* offset of the first value; positive offsets lead away from the axis */
     double offset_step_mm;
     double *values; /* owned [num_distances][num_offsets], >= 0 */
 } lr_radial_profiles;
@@ -100,11 +101,10 @@ typedef struct lr_resolution {
     lr_radial_model model;
     double radial_mm;                   /* FWHM of invariant and linear; 0 = 5.8 */
     double radial_edge_mm;              /* linear: required */
-    double edge_mm;                     /* distance of the edge; 0 = 288, half of the 576 mm of paper 1 */
+    double edge_mm;                     /* distance of the edge from the axis; 0 = 288, half of paper 1's 576 mm */
     double axial_mm;                    /* 0 = 5.8 */
-    bool asymmetric;                    /* two Gaussians of the same area across the line: the second one is wider and
-                        shifted towards the axis, where the kernel is wider then. Not with measured
-                        profiles */
+    bool asymmetric;                    /* two Gaussians of equal area across the line. The second one is wider and
+                        shifted towards the axis, so that the kernel is wider there. Not with measured profiles */
     double second_width;                /* width of the second one, in widths of the first; 0 = 2, as in paper 1 */
     double second_shift;                /* shift in standard deviations of the first one; 0 = 1 */
     const lr_radial_profiles *measured; /* outlive what is made with them */
@@ -191,22 +191,22 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
 /* Storage of images of compute and cuda on the device. Results are the same. */
 typedef enum lr_direct_storage {
     LR_DIRECT_BUFFERS = 0, /* storage buffers */
-    LR_DIRECT_TEXTURES     /* 3-D textures, which are read slower, and which may be larger */
+    LR_DIRECT_TEXTURES     /* 3-D textures: slower to read, but they may be larger */
 } lr_direct_storage;
 
 /* Ways of cuda to project. Results are the same. */
 typedef enum lr_direct_variant {
-    LR_DIRECT_FASTEST = 0,   /* bands on buffers; on textures shared memory, or the texture cache where a
-                              kernel wants more shared memory than there is */
-    LR_DIRECT_BANDS,         /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
-                                of the largest one on a line through the image; devices before compute
-                                capability 9.0 and kernels too wide for that go by columns. On buffers */
-    LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers alone */
+    LR_DIRECT_FASTEST = 0,   /* on buffers: bands. On textures: shared memory, or the texture cache if a kernel
+                              needs more shared memory than the device has */
+    LR_DIRECT_BANDS,         /* matrix products on tensor cores, accurate to 2^-22 of each number or 2^-39 of the
+                                largest one on a line through the image. Devices before compute capability 9.0, and
+                                kernels that are too wide, use columns instead. On buffers only */
+    LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers only */
     LR_DIRECT_THREADS,       /* paper 1: one voxel per thread */
     LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels per thread */
     LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory; LR_USAGE if a kernel needs more than the device has
                               */
-    LR_DIRECT_TEXTURE_CACHE  /* paper 2: sources by fetches */
+    LR_DIRECT_TEXTURE_CACHE  /* paper 2: sources fetched through the texture cache */
 } lr_direct_variant;
 
 /* Zero fields are defaults. */
@@ -215,26 +215,25 @@ typedef struct lr_direct_params {
     const lr_view *views; /* required [num_views]; copied */
     int num_views;
     lr_direct_kernel kernel;
-    const char *backend;             /* "cpu", "compute", "cuda"; NULL or "auto": where there is a graphics processor
-                            cuda, or compute if CUDA does not run on it, else cpu. Where cuda is named
-                            and there is no CUDA, a warning, and compute. With `shared`, compute
-                            instead of cpu */
+    const char *backend;             /* "cpu", "compute", "cuda"; NULL or "auto": on a graphics processor cuda, or
+                            compute if CUDA does not run there; else cpu. If cuda is named and there is no CUDA,
+                            compute is used, with a warning. With `shared`, compute is used instead of cpu */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute and cuda share objects with this context and are on its
                                         device; NULL = none */
     lr_direct_storage storage;
-    lr_direct_variant variant;    /* of cuda; bands and columns are on buffers alone */
-    int64_t max_memory_bytes;     /* for tables of views that are kept, beyond one; 0 = a quarter of the
-                                 machine's, or of what the device has left */
+    lr_direct_variant variant;    /* of cuda; bands and columns need buffers */
+    int64_t max_memory_bytes;     /* memory for look-up tables kept beyond those of one view; 0 = a quarter of the
+                                 machine's memory, or of the device's free memory */
     const lr_lor_source *factors; /* factor of each voxel of a histo-image; NULL = 1. Copied; its user outlives the
                                    * operator */
     const lr_log *log;            /* outlives the operator, as measured profiles do */
     const lr_progress *progress;  /* progress of projections; outlives the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
- * lr_operator_info.passed_over says why not cuda, which was asked for or would have come first. */
+/* errors: NULL, logged: those of lr_direct_tables_create for each view; LR_NO_DEVICE. lr_operator_info.passed_over
+ * says why cuda is not used, if it was asked for or would have come first. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
@@ -251,11 +250,11 @@ LR_API const lr_direct_info *lr_direct_get_info(const lr_operator *op);
 typedef struct lr_direct_attributes {
     int registers;          /* of a thread */
     int threads;            /* of a block */
-    int64_t constant_bytes; /* that the program declares itself; arguments not */
+    int64_t constant_bytes; /* constants declared by the program, without kernel arguments */
     int64_t local_bytes;    /* of a thread */
     int64_t shared_bytes;   /* of a block */
     int blocks;             /* blocks that a multiprocessor holds at once */
-    double occupancy;       /* their threads over those that it can hold, 0 .. 1 */
+    double occupancy;       /* threads of these blocks, as a share of those that a multiprocessor can hold, 0 .. 1 */
 } lr_direct_attributes;
 
 /* Attributes of the kernel that the last projection ran on the device; the last one if there were several. To be
@@ -324,9 +323,9 @@ typedef struct lr_deposit_params {
 typedef struct lr_deposit_counts {
     int64_t deposited;
     int64_t too_tilted;   /* beyond the acceptance */
-    int64_t outside_grid; /* where time of flight puts them, with all of their bin */
-    int64_t other_kind;   /* delayeds where prompts are asked for, or the other way round */
-    double weight;        /* of those deposited */
+    int64_t outside_grid; /* events whose whole time-of-flight bin lies outside the grid */
+    int64_t other_kind;   /* delayeds if prompts were asked for; prompts if delayeds were */
+    double weight;        /* sum of the weights of deposited events */
 } lr_deposit_counts;
 
 /* Takes events and puts each, weighted, where time of flight says that it happened, evenly over its bin, on the line
@@ -371,7 +370,7 @@ typedef struct lr_direct_factors_params {
  * projections have no scanner in them. A voxel's factor in a view is the share of lines through its centre
  * that the scanner measures, weighted by both crystals' efficiencies and by survival, over the mean
  * solid angle of a view: 1 in the mean over views where all lines are measured. A line belongs to the
- * view of its two crystals' LOR, as events do, so that a view may have more than that. The first hit counts, crystal
+ * view of its two crystals' LOR, as events do, so a view's factor can exceed 1. The first hit counts, crystal
  * or gap, as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
  * lie between the two crystals except for points farther from the axis than any crystal, which have 0.
  * docs/method/direct.md, "Factors of a scanner".
@@ -385,7 +384,7 @@ LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
 typedef enum lr_direct_work {
     LR_DIRECT_WORK_FORWARD = 0, /* the image, through each view */
     LR_DIRECT_WORK_BACK,        /* the same as if it were a histo-image */
-    LR_DIRECT_WORK_TABLES,      /* look-up tables, built anew and kept or not as always */
+    LR_DIRECT_WORK_TABLES,      /* look-up tables, built anew */
     LR_DIRECT_WORK_READING      /* the image from the device to the host, whatever the views */
 } lr_direct_work;
 
@@ -393,7 +392,7 @@ typedef enum lr_direct_work {
 typedef struct lr_direct_timing {
     double wall_s;       /* until the device was done */
     double device_s;     /* by the device's clock; 0 = not measured */
-    int64_t num_offsets; /* of the views, all together */
+    int64_t num_offsets; /* of all views together */
 } lr_direct_timing;
 
 /* Work to be timed, on some views in a row. */
@@ -401,14 +400,13 @@ typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
     int num_views;
-    const lr_vector *image; /* [num_voxels], taken to the device before the clock starts; NULL = that of
-                               the last task, or what a reconstruction without fit left on the device
-                               since */
+    const lr_vector *image; /* [num_voxels], copied to the device before the clock starts; NULL = the image of the
+                               last task, or the one that a later reconstruction without fit left on the device */
 } lr_direct_task;
 
-/* Times a task and discards its results. Only LR_DIRECT_WORK_READING copies to the host meanwhile. Projections find
- * their tables built. errors: LR_USAGE for views that do not exist, the first task without an image, or an operator
- * of another family. */
+/* Times a task and discards its results. Only LR_DIRECT_WORK_READING copies to the host while the clock runs.
+ * Tables are built before projections are timed. errors: LR_USAGE for views that do not exist, the first task without
+ * an image, or an operator of another family. */
 LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing);
 
 #ifdef __cplusplus

@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* The geometry doctor: looks at what a file says a scanner is, which may be too wrong for
- * lr_scanner_create, and says what it suspects, why, and what to do. */
+/* The geometry doctor: examines a scanner's description, even one that lr_scanner_create would refuse, and lists
+ * what is probably wrong, why, and what to do. */
 
-/* A scanner as it is said to be. Plain data; nothing in it is believed yet. Counts and sizes are
+/* A scanner as described. Plain data; nothing in it has been checked. Counts and sizes are
  * positive and numbers finite; everything else may be wrong. All pointers of `params` belong to
  * the draft, and params.log is NULL. */
 typedef struct lr_scanner_draft {
-    lr_scanner_params params; /* a module's normal (0, 0, 0) = not said */
+    lr_scanner_params params; /* a module's normal (0, 0, 0) = not given */
     double axial_length_mm;   /* published axial length; 0 = not given */
 } lr_scanner_draft;
 
@@ -50,7 +50,7 @@ typedef enum lr_severity {
 typedef struct lr_finding {
     lr_severity severity;
     lr_finding_kind kind;
-    int modules[2]; /* the ones concerned; -1 = none, or all */
+    int modules[2]; /* modules concerned; -1 = none, or all */
     char *sentence; /* suspicion and its reason */
     char *remedy;   /* what the user can do; "" = no advice */
 } lr_finding;

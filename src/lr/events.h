@@ -72,7 +72,7 @@ typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
     int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
-    int64_t other_words;        /* tags of other kinds, which are passed over */
+    int64_t other_words;        /* records of other kinds, which are skipped */
     /* PETSIRD: events of module pairs that the file's own table excludes from coincidence; they are passed on like
      * other events */
     int64_t excluded_pairs;
@@ -272,9 +272,9 @@ typedef struct lr_photon_blur {
                                                                   axis across the line; NULL = none.
                                                                   Called by several threads */
     const void *user;
-    double axial_mm;       /* FWHM across the line and that; 0 = none */
-    double most_radial_mm; /* no less than any that radial_mm gives; 0 = not known: pairs too steep for the
-                              scanner are then followed, too, which takes several times as long */
+    double axial_mm;       /* FWHM along the axis; 0 = none */
+    double most_radial_mm; /* upper bound of radial_mm; 0 = not known: pairs too oblique for the scanner are then
+                              followed too, which takes several times as long */
 } lr_photon_blur;
 
 /* Photon pairs from an activity, with time of flight. Zero fields are defaults. */

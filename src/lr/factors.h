@@ -45,8 +45,8 @@ typedef enum lr_mu_unit {
 
 typedef struct lr_mu_map_params {
     lr_mu_unit unit;
-    const char *name;          /* of the file, for sentences; NULL = "the mu-map" */
-    const lr_scanner *scanner; /* which the map must meet; NULL = not asked */
+    const char *name;          /* name of the file, for messages; NULL = "the mu-map" */
+    const lr_scanner *scanner; /* scanner whose bore the map must meet; NULL = not checked */
     const lr_log *log;
 } lr_mu_map_params;
 
@@ -99,7 +99,7 @@ LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;
-    double delayeds; /* in coincidence; = sum of r */
+    double delayeds; /* delayeds in coincidence; equals the sum of r */
     int pooled;      /* most crystals that share one v; 1 = not pooled */
 } lr_randoms;
 

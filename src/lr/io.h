@@ -206,11 +206,12 @@ typedef struct lr_matrix_writer_params {
     const int64_t *voxels;   /* rows are these voxels of the grid instead, ascending */
     int64_t num_voxels;
     bool by_lor;                  /* rows are the LORs of `part`, columns all voxels of the grid */
-    const lr_selection *part;     /* LORs whose elements come; NULL = all. Recorded */
+    const lr_selection *part;     /* only elements of these LORs are written; NULL = all. Recorded */
     double threshold;             /* elements below this share of their row's largest are dropped; 0 = none */
     int compress;                 /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
-    bool resumes;                 /* go on with what another run left, made with the same params; hdf5, npz and mtx */
-    const lr_operator_info *info; /* recorded, NULL = not */
+    bool resumes;                 /* continue the file that an earlier run with the same params left; hdf5, npz and
+                                     mtx */
+    const lr_operator_info *info; /* recorded in the file; NULL = not recorded */
     /* rough number of elements; 0 = not known. From 2^31 on, elements are collected in the final form of hdf5, which
      * saves a copy at the end */
     double expected_elements;
@@ -313,7 +314,7 @@ typedef struct lr_matrix_join_params {
     int64_t num_parts;
     const char *path;        /* path of the whole */
     lr_matrix_format format; /* hdf5, npz or mtx; of parts in npz only npz */
-    int compress;            /* as that of a writer */
+    int compress;            /* compression level, as for a writer */
     const lr_progress *progress;
     const lr_log *log;
 } lr_matrix_join_params;

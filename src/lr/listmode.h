@@ -132,7 +132,7 @@ typedef struct lr_listmode_params {
     /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
      * ignored, so prompts and delayeds are treated alike */
     const lr_event *events;
-    int64_t count;                   /* of events, positive; columns and lines have their own */
+    int64_t count;                   /* number of events, positive; columns and lines have their own */
     const lr_event_columns *columns; /* in place of events; read and copied as they are */
     /* in place of events, with the kernels tube and line, or blobs. lors and what draws LORs for a sensitivity are not
      * read; info and factors must be NULL */
@@ -177,7 +177,7 @@ typedef struct lr_listmode_params {
                                               * multiprocessor (list-mode paper, figure 6); 0: the fastest */
     int threads;                             /* 0 = all processors */
     int device;                              /* index of the device in CUDA; 0 = the first */
-    int64_t max_memory_bytes;                /* on the device; 0 = what it reports */
+    int64_t max_memory_bytes;                /* memory on the device; 0 = all that it reports */
     const lr_log *log;
     const lr_progress *progress;
 } lr_listmode_params;

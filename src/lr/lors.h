@@ -33,11 +33,11 @@ typedef struct lr_lors {
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
     const int32_t *first_pair;                /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
-    const struct lr_coincidence_masks *masks; /* internal, as the next */
+    const struct lr_coincidence_masks *masks; /* internal, like the next field */
     const struct lr_angles *angles;
 } lr_lors;
 
-typedef struct lr_lor { /* one LOR, spelled out */
+typedef struct lr_lor { /* one LOR by its modules and crystals */
     int module_i, p, q; /* lower module */
     int module_j, r, s;
 } lr_lor;

@@ -230,10 +230,10 @@ LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, c
 
 /* A choice of rows and LORs. Zero fields: no row, every LOR. */
 typedef struct lr_row_choice {
-    int64_t begin, end;       /* voxels begin <= row < end; or, where voxels is set, */
-    const int64_t *voxels;    /* these, ascending and without repeats */
+    int64_t begin, end;       /* voxels begin <= row < end; unused if `voxels` is set */
+    const int64_t *voxels;    /* these voxels instead, ascending and without repeats */
     int64_t num_voxels;       /* of that list */
-    const lr_selection *part; /* elements of other LORs are left out; NULL = none is */
+    const lr_selection *part; /* only elements of these LORs; NULL = of all LORs */
 } lr_row_choice;
 
 /* lr_operator_rows for the chosen rows and LORs. If whole module pairs are left out, native does not compute them.
@@ -289,7 +289,7 @@ typedef struct lr_row_error {
     double sum_error;       /* (sum of row - sum) / sum: the error of the sensitivity */
     double largest_error;   /* largest |row - reference| of an element / largest */
     int64_t num_missed;     /* non-zeros of the reference that the row lacks */
-    double missed_weight;   /* their part of `sum` */
+    double missed_weight;   /* their share of `sum` */
     int64_t num_unexpected; /* non-zeros of the row that the reference lacks */
 } lr_row_error;
 

@@ -27,10 +27,10 @@ extern "C" {
  *            grid's centre where the grid does not hold that; 0 elsewhere. */
 typedef struct lr_phantom_params {
     const char *name;
-    double radius_mm; /* of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
+    double radius_mm; /* radius of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
     int subsamples;   /* per axis; 0 = 4 */
-    double contrast;  /* activity of the spheres over the cylinder's, above 1; 0 = 4 of spheres and
-                         6 of six-spheres; the others have none */
+    double contrast;  /* activity of the spheres divided by the cylinder's, above 1; 0 = 4 for spheres, 6 for
+                         six-spheres. Not used by other phantoms */
     const lr_log *log;
     const lr_progress *progress;
 } lr_phantom_params;
@@ -54,7 +54,7 @@ typedef enum lr_random_stream {
     LR_RANDOM_EVENTS = 1,    /* order and times of events made of counts */
     LR_RANDOM_PHOTONS = 2,   /* photon pairs */
     LR_RANDOM_REPLICATE = 3, /* bootstrap replicates of counts, prompts and their weights */
-    LR_RANDOM_DELAYEDS = 4,  /* and of delayeds that are counted by themselves */
+    LR_RANDOM_DELAYEDS = 4,  /* bootstrap replicates of delayeds counted separately */
     LR_NUM_RANDOM_STREAMS
 } lr_random_stream;
 
@@ -63,7 +63,7 @@ typedef enum lr_random_stream {
  * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
-/* Some of the elements, for any purpose: values[k] is element first + k of all. */
+/* A part of a longer array, for any purpose: values[k] is its element first + k. */
 typedef struct lr_poisson_stream {
     uint64_t seed;
     lr_random_stream purpose;

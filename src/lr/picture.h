@@ -44,9 +44,8 @@ LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to
 
 typedef struct lr_text_style {
     lr_colour colour;
-    int size_px; /* of the letters (an em), up to 4,096; 0 = 13 */
-    int most_px; /* a text that is longer is shortened and ends with an ellipsis; 0 = as far as the
-                    picture goes */
+    int size_px; /* size of the letters (an em), up to 4,096; 0 = 13 */
+    int most_px; /* longer text is cut and ends with an ellipsis; 0 = up to the picture's edge */
     bool bold;
     bool upwards; /* a quarter turn to the left: it reads from below */
 } lr_text_style;
@@ -58,7 +57,7 @@ typedef struct lr_text_style {
  * of that, once in a process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
-/* Pixels that a whole text takes along its line, and those of any line across it. */
+/* Width in pixels of a whole text, and the height of any line. */
 LR_API int lr_picture_text_width(const char *text, const lr_text_style *style);
 LR_API int lr_picture_text_height(const lr_text_style *style);
 
@@ -95,10 +94,10 @@ LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_ma
 /* A vertical colour bar with round values at its right, and beyond them their unit, which reads
  * upwards; zero fields are defaults. */
 typedef struct lr_bar_params {
-    int size[2]; /* of the bar without text; 0 = 12 x 100 */
+    int size[2]; /* size of the bar without text; 0 = 12 x 100 */
     double low, high;
     lr_colour_map colours;
-    const char *unit; /* of the values; NULL = none */
+    const char *unit; /* unit of the values; NULL = none */
     lr_colour text;
     int text_px; /* size of the letters; 0 = 12 */
 } lr_bar_params;
@@ -111,7 +110,7 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 /* --- correspondence images --- */
 
 typedef enum lr_correspondence_view {
-    LR_VIEW_CRYSTALS = 0, /* the paper's false colours: red = (r + 1) / nu, green = (s + 1) / nv of
+    LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of
                              the secondary module; black where no line ends */
     LR_VIEW_WEIGHTS       /* weight in the perceptual map; black where it is 0 */
 } lr_correspondence_view;
@@ -141,8 +140,8 @@ LR_SIZED(lr_correspondence_params, lr_picture *, lr_picture_correspondence, (con
 
 /* Rows of one point, restricted to one primary module. */
 typedef struct lr_comparison_params {
-    const lr_pixel *pixels; /* of the point with the primary, as lr_operator_picture fills them:
-                               they say where on the primary's faces each element lies */
+    const lr_pixel *pixels; /* pixels of the point with the primary, as lr_operator_picture fills them. They say
+                               where on the primary's faces each element lies */
     int pixel_rays;         /* R of the pixels: screen pixels per crystal and axis */
     const lr_lors *lors;
     int module; /* the primary */
@@ -216,7 +215,7 @@ LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, cons
 /* --- panels --- */
 
 typedef struct lr_tile {
-    const lr_picture *picture; /* NULL leaves the place empty */
+    const lr_picture *picture; /* NULL = an empty tile */
     const char *caption;       /* NULL = none */
 } lr_tile;
 

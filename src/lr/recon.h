@@ -30,7 +30,7 @@ typedef struct lr_iteration {
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
     double estimated_counts; /* sum of yhat + b */
-    int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
+    int64_t left_out_lors;   /* LORs with y > 0 but yhat + b = 0 */
     double left_out_counts;
     /* beta R (lr_rdp) of the image before the iteration. With one subset, log_likelihood - penalty is maximised. 0 =
      * no prior */
@@ -41,7 +41,7 @@ typedef struct lr_iteration {
     double seconds;
     double project_seconds;  /* part of `seconds` spent in projections */
     double exchange_seconds; /* several ranks: time of exchanges, */
-    double waiting_seconds;  /* and time this rank waited for slower ranks */
+    double waiting_seconds;  /* time this rank waited for slower ranks */
     double sent_bytes;       /* bytes this rank sent to others */
     lr_traffic traffic;      /* traffic between the operator's place and the host */
     double device_seconds;   /* time the device spent on projections or whole updates, by its own clock; 0 = not
@@ -197,7 +197,7 @@ typedef struct lr_composition {
     double clipped_residual; /* with negative voxels set to 0 */
     int64_t negative_voxels;
     double negative_sum;
-    lr_poisson_fit fit;                 /* of the image, with negative voxels set to 0 */
+    lr_poisson_fit fit;                 /* fit of the image, with negative voxels set to 0 */
     double seconds;                     /* since the start, */
     double compose_seconds, sent_bytes; /* for this composition: all of it, and what this rank sent */
     const lr_vector *image;             /* on the host; lives during the call */

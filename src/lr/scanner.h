@@ -86,7 +86,7 @@ typedef struct lr_scanner {
                           scanner comes; NULL = as CASToR numbers the files that are written here */
 } lr_scanner;
 
-/* Everything a scanner is made of; zero fields are defaults. */
+/* All properties of a scanner; zero fields are defaults. */
 typedef struct lr_scanner_params {
     const char *name;         /* NULL = "unnamed scanner" */
     const lr_module *modules; /* copied; normals are computed */
@@ -121,7 +121,7 @@ typedef struct lr_ring {
     double ring_pitch_mm;
     int blocks[2];                /* blocks per panel along u and v; 0 = 1 */
     const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */
-    double block_gap_mm[2];       /* added between neighbouring blocks, over the pitch */
+    double block_gap_mm[2];       /* gap between neighbouring blocks, in addition to the pitch */
     double pitch_mm[2], face_mm[2], depth_mm;
     const lr_layer *layers; /* [num_layers] front to back, within depth_mm */
     int num_layers;         /* 0 = one, of the whole depth */

@@ -54,7 +54,7 @@ typedef struct lr_traffic {
 typedef struct lr_place_info {
     lr_place_kind kind;
     const char *device;   /* "CPU, 2 threads"; "NVIDIA H200/PCIe/SSE2"; "NVIDIA H200" */
-    int64_t memory_bytes; /* of an OpenGL or CUDA device; 0 = not reported, or the host */
+    int64_t memory_bytes; /* memory of an OpenGL or CUDA device; 0 = not reported, or the host */
     lr_traffic traffic;
     void *cuda_stream; /* CUDA: the cudaStream_t that the place works on; else NULL */
 } lr_place_info;
@@ -93,11 +93,11 @@ typedef struct lr_vector {
     int64_t count;
     lr_precision precision;
     void *values;               /* on the host: [count] float or double; elsewhere NULL */
-    int64_t begin;              /* elsewhere: its first number among those of the storage */
+    int64_t begin;              /* elsewhere: index of its first number in the storage */
     lr_place *place;            /* NULL = the host, all processors */
-    struct lr_storage *storage; /* what the library allocated, or wraps of a device; NULL = the
+    struct lr_storage *storage; /* memory that the library allocated, or device memory that it wraps; NULL = the
                                    caller's array on the host */
-    bool is_part;               /* of another vector, which it lives with */
+    bool is_part;               /* it is a part of another vector, and valid as long as that vector */
 } lr_vector;
 
 /* Zero fields are defaults. */
@@ -105,7 +105,7 @@ typedef struct lr_vector_params {
     lr_place *place; /* NULL = the host, all processors */
     int64_t count;
     lr_precision precision;
-    const char *name; /* in sentences, such as "the image"; NULL = "a vector" */
+    const char *name; /* name for messages, such as "the image"; NULL = "a vector" */
     const lr_log *log;
 } lr_vector_params;
 
@@ -148,7 +148,7 @@ LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_cuda,
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
-    unsigned buffer; /* its name; at least as long as the vector */
+    unsigned buffer; /* its name; must exist as long as the vector */
     void *after;     /* GLsync, flushed by the caller: the device waits for it before the vector is
                         used, and it is deleted and zeroed then; NULL = none */
 } lr_vector_gl_buffer;
@@ -277,7 +277,7 @@ typedef struct lr_vector_sums {
     double difference;  /* (x - y)^2 */
     double largest;     /* x; -infinity of an empty vector */
     double smallest;    /* x; infinity of an empty vector */
-    int64_t not_finite; /* of x; they are left out of the above */
+    int64_t not_finite; /* numbers of x that are not finite; they are left out of the fields above */
 } lr_vector_sums;
 
 /* Computes all sums in one pass over x and y. If y is NULL, product is the sum of x^2 and difference is 0. */

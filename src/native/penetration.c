@@ -48,7 +48,7 @@ struct box {
 struct seen_module {
     double at[3];            /* the point in the box's coordinates */
     double distance2;        /* squared distance of the middle of the detection plane */
-    double towards[3], sine; /* of the cone around the sphere; 1 within it */
+    double towards[3], sine; /* axis and sine of the cone around the sphere; 1 within it */
     double cosine;           /* 0 within it */
 };
 

@@ -13,7 +13,7 @@
 
 enum { most_decimals = 12 };
 
-static const double tolerance = 1e-9; /* of a step: most rounding of an end at a round value */
+static const double tolerance = 1e-9; /* share of a step: largest rounding error of an end at a round value */
 
 /* --- ticks --- */
 

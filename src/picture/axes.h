@@ -38,7 +38,7 @@ struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 /* An axis. Zero `name`: no text next to the ticks. */
 struct lr_axis {
     double low, high; /* at the left or lower edge, and at the other */
-    const char *name; /* with its unit: "x (mm)" */
+    const char *name; /* name with its unit: "x (mm)" */
     bool counts;      /* ticks at whole numbers only, for example crystals */
 };
 

@@ -24,7 +24,7 @@
 #define SAMPLING_LAW 0.6
 
 struct error_chart {
-    int size[2]; /* with its axes and legend */
+    int size[2]; /* size with axes and legend */
     const int *rays;
     const lr_row_error *errors; /* [count] */
     int count;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum { usual_side = 256, strip_height = 20, space = 6 };
-enum { least_bar = 60, power_room = 36 /* of a power of ten before the unit */ };
+enum { least_bar = 60, power_room = 36 /* room for a power of ten before the unit */ };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 

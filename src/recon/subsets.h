@@ -59,7 +59,7 @@ struct lr_subsets {
     int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
     double counts;          /* sum of y, of all ranks; lr_compared_init sets it, */
-    double own_counts;      /* and that of this rank */
+    double own_counts;      /* measured counts of this rank */
     double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };

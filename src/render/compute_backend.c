@@ -22,7 +22,7 @@ struct lr_compute {
     struct gl_context *ctx; /* the place's context */
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
-    void *projector, *lister; /* of these methods; the lister is made when it is first asked for, and may be
+    void *projector, *lister; /* objects of these methods. The lister is made when it is first needed, and may be
                                  the projector */
 };
 

@@ -34,7 +34,7 @@ struct gl_buffer;
 
 /* Memory of a vector: allocated by the library, or the caller's. */
 struct lr_storage {
-    void *block; /* of the host or, at a CUDA place, of its device */
+    void *block; /* memory of the host or, at a CUDA place, of its device */
     struct gl_buffer *buffer;
     bool is_wrapped; /* `block` belongs to the caller; a gl_buffer records this itself */
 };

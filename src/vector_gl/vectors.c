@@ -48,13 +48,13 @@ enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double)
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 
 struct lr_vector_programs {
-    struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* by precision of y */
+    struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* [operation][precision of y] */
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
     struct gl_program *convolve[2];
-    struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
+    struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined;              /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
+    struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
     struct gl_readback arrived[NUM_TURNS]; /* the sums of a turn, on the host */
     bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };

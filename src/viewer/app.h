@@ -71,7 +71,7 @@ struct app {
     struct gl_context *ctx;
     struct ui *ui;
     struct draw *draw;
-    struct gl_target *target; /* as large as the window */
+    struct gl_target *target; /* target as large as the window */
     struct script *script;    /* NULL: a person uses the viewer */
 
     const struct viewer_tool *const *tools; /* the list ends with NULL */

@@ -359,7 +359,7 @@ static void add_step(const struct planner *planner, int d, const struct band_hal
             }
             plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
             plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN +
-                                             K * octet); /* what is too much does not fit */
+                                             K * octet); /* too many spans do not fit */
         }
     }
 }

@@ -327,8 +327,8 @@ namespace
 
 enum {
     MOST_THREADS = 1024,
-    FEW_THREADS = 128, /* beside other streams' kernels, between whose blocks they find room */
-    MOST_SLICES = 128, /* beside each other */
+    FEW_THREADS = 128, /* for a stream next to others: small blocks find room between theirs */
+    MOST_SLICES = 128, /* slices that threads take side by side */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -97,7 +97,7 @@ typedef struct lr_cuda_list_line {
     float uu, uv, vv, half[2];
     float place, step_along; /* place of the first slice's middle, and step per slice */
     float begin, end;        /* places between which the line counts */
-    float peak;              /* of a slice's factor, for each unit of its length; with time of flight half of the bin */
+    float peak;              /* a slice's factor per unit of its length; with time of flight half of the bin */
     int32_t slices[2];
 } lr_cuda_list_line;
 
@@ -253,7 +253,7 @@ int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing);
 /* Partition and sort of a range's events, which are in the caller's order. */
 typedef struct lr_cuda_list_arranging {
     lr_cuda_list_events events; /* number: not read */
-    bool has_kinds;             /* else all crystals are of kind 0 */
+    bool has_kinds;             /* false: all crystals are of kind 0 */
     int32_t count;
     uint32_t *keys;           /* [count] */
     const int32_t *order;     /* [count] the events, partitioned */

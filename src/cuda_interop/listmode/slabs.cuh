@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The shared memory of a block: a slab of the image, the sums that events add to it, and
- * which events are next. Sums are whole numbers, as which shared memory adds about six times as fast as it
- * does floats. For one kernel at a time: each file that includes it has its own. */
+ * which events are next. Sums are whole numbers, because shared memory adds these about six times as fast as
+ * floats. Each file that includes this one has its own variables in shared memory. */
 #ifndef LR_CUDA_LISTMODE_SLABS_CUH
 #define LR_CUDA_LISTMODE_SLABS_CUH
 

@@ -62,7 +62,7 @@ struct lr_cuda_list_shares {
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
-/* The same on the host, where `tables` are those of the device except for what is owned. */
+/* Makes the same tables in host memory. `tables` are the device's; the caller frees the result. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
 float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 

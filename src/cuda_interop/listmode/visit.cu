@@ -13,7 +13,7 @@ extern "C" {
 namespace
 {
 
-/* Receives elements in place of a tile. */
+/* Passes the elements to the caller's function, instead of adding them to a tile. */
 struct visiting {
     static constexpr bool reads = false;
     const lr_cuda_list_frame &frame;

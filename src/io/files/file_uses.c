@@ -19,7 +19,7 @@ enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 /* Companions of a file of that ending, under the same name. */
 static const struct companion {
     const char *of, *ending;
-    bool is_named; /* by a line of the file */
+    bool is_named; /* true if a line of the file names it */
 } companions[] = {
     {".hv", ".v", true},
     {".hdr", ".img", true},

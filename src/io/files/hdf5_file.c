@@ -88,7 +88,7 @@ void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
 
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 {
-    lr_hdf5_output_cancel(out); /* what HDF5 still holds need not reach the disk */
+    lr_hdf5_output_cancel(out); /* HDF5 need not write the data that it still holds */
     close_file(out);
     lr_output_abandon(&out->output);
 }

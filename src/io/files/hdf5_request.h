@@ -10,7 +10,7 @@
 
 enum {
     LR_HDF5_WINDOW_BYTES = 4 << 20, /* size of the shared memory */
-    LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
+    LR_HDF5_MOST_SECONDS = 10,      /* processor time for one request */
     LR_HDF5_MOST_SILENT_SECONDS = 60,
     LR_HDF5_OTHER_VERSION = 64, /* exit code of a reader of another version of LORaster */
     LR_HDF5_NO_MEMORY = 65,     /* exit code of a reader that lacks memory */
@@ -28,7 +28,7 @@ enum lr_hdf5_request_kind {
 
 struct lr_hdf5_request {
     enum lr_hdf5_request_kind kind;
-    enum lr_hdf5_number number; /* what numbers are converted to */
+    enum lr_hdf5_number number; /* type to which numbers are converted */
     int64_t begin, count, column, columns;
     char name[64], attribute[64];
 };
@@ -42,7 +42,7 @@ struct lr_hdf5_answer {
     int error;     /* errno if the system refused to read the file, else 0 */
     enum lr_hdf5_class class;
     int rank;
-    int64_t extent[2]; /* of the first two axes */
+    int64_t extent[2]; /* extent of the first two axes */
     int64_t stored_bytes;
 };
 

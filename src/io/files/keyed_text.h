@@ -17,7 +17,7 @@ struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
     const char *value; /* trimmed */
     int number;        /* line number from 1; 0 = no line */
-    int index;         /* of an Interfile "key [i]"; 0 = none */
+    int index;         /* index of an Interfile "key [i]"; 0 = none */
 };
 
 /* A loaded header; keeps path and log. */

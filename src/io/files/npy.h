@@ -15,12 +15,12 @@
 enum { LR_NPY_MAX_DIMS = 32 };
 
 struct lr_npy_header {
-    struct lr_number_type type; /* not valid: of a kind that is not numbers */
+    struct lr_number_type type; /* not valid if the elements are not numbers */
     bool fortran_order;
     int num_dims;
     int64_t shape[LR_NPY_MAX_DIMS];
     int64_t count;        /* product of the shape */
-    int64_t offset_bytes; /* of the first element */
+    int64_t offset_bytes; /* position of the first element */
 };
 
 /* True if a file begins as such arrays do; leaves it at its beginning. */

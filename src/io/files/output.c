@@ -387,9 +387,9 @@ static lr_status place_all(struct lr_output *const *outputs, int count)
         if (own.st_gid != old.st_gid && fchown(file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
         if (own.st_uid != old.st_uid) {
             const int kept = fchown(file, old.st_uid, (gid_t)-1);
-            (void)kept; /* else it is ours, as any new file */
+            (void)kept; /* if this fails, the file belongs to this process, like any new file */
         }
-        (void)fchmod(file, mode); /* without it they are fewer */
+        (void)fchmod(file, mode); /* if this fails, the file keeps fewer permissions */
     }
 
     if (count > 1)

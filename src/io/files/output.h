@@ -18,7 +18,7 @@ struct lr_output {
     const lr_log *log;
     char *path;        /* as the caller named it, for messages */
     char *target;      /* path with links followed */
-    char *temporary;   /* what the file is called until it is in place; NULL = it has no name */
+    char *temporary;   /* the file's name until it is renamed; NULL = it has no name */
     int file;          /* open descriptor; -1 = closed */
     int error;         /* errno of the first failure, which has been logged; 0 = none */
     bool in_place;     /* the target itself is open: a device or a pipe */

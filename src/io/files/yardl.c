@@ -535,7 +535,7 @@ struct lr_yardl_schema {
 /* Arguments of a generic type. */
 struct arguments {
     struct fy_node *parameters, *values; /* sequences of equal length; NULL = none */
-    const struct arguments *outer;       /* in which the values are to be read */
+    const struct arguments *outer;       /* arguments of the type in which the values are read */
 };
 
 /* --- nodes --- */

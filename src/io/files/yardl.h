@@ -34,7 +34,7 @@ enum lr_yardl_kind {
 enum { LR_YARDL_MAX_RANK = 8, LR_YARDL_LONGEST = 10 /* bytes of a base-128 number */ };
 
 struct lr_yardl_part {
-    const char *name; /* of a field, or a case's tag */
+    const char *name; /* name of a field, or a case's tag */
     const struct lr_yardl_type *type;
 };
 

@@ -25,7 +25,7 @@ enum nifti_datatype {
 /* Units of length, the low three bits of xyzt_units. */
 enum nifti_unit { NIFTI_METRE = 1, NIFTI_MILLIMETRE = 2, NIFTI_MICRON = 3, NIFTI_LENGTH_BITS = 7 };
 
-enum { NIFTI_SCANNER_ANATOMY = 1 /* of qform_code and sform_code: the frame of the scanner */ };
+enum { NIFTI_SCANNER_ANATOMY = 1 /* value of qform_code and sform_code: the scanner's frame */ };
 
 /* The names are the standard's, but for arrays that take several of its fields together. */
 struct nifti_header {

@@ -333,7 +333,7 @@ static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
         return list != NULL && count == info->num_rows ? LR_OK : refuse(csr, "it must list one point for each row");
     }
     if (!info->by_lor && strcmp(rows, "voxels") != 0) {
-        info->is_described = false; /* of another program */
+        info->is_described = false; /* written by another program */
         return LR_OK;
     }
     if (!lr_hdf5_get_int(&csr->in, "/matrix", "grid_size", 3, info->grid.size) ||

@@ -220,7 +220,7 @@ static void describe_rows(struct join *join)
         out->end = out->begin + join->num_rows;
     } else if (join->numbers != NULL) {
         join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
-    } else if (join->num_pairs < join->lors->num_pairs) { /* else all, which is not listed */
+    } else if (join->num_pairs < join->lors->num_pairs) { /* all pairs, so there is no list */
         join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs};
     }
     out->part = model->by_lor ? &join->part : out->part;

@@ -40,7 +40,7 @@ struct npz {
     const struct lr_matrix_content *content;
     struct lr_output output;
     bool wide;
-    bool writes;    /* else bytes are only counted into `check` */
+    bool writes;    /* false: bytes are only counted into `check` */
     uint32_t check; /* CRC-32 of the bytes put so far */
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
 };

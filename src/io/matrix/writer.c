@@ -223,7 +223,7 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
-    char *share;                     /* as share_text makes it, or NULL */
+    char *share;                     /* the text of share_text, or NULL */
     void *stream;                    /* writes row by row; NULL if the store is used */
     const struct lr_matrix_fns *fns; /* functions of the stream */
     struct lr_matrix_store store;

@@ -149,7 +149,7 @@ static lr_status list_crystals(struct draft *draft)
         return lr_keyed_text_error(&draft->text, line, "'rotation direction' must be CW or CCW, found '%.40s'",
                                    line->value);
     }
-    const double direction = clockwise ? 1 : -1; /* as CASToR calls it */
+    const double direction = clockwise ? 1 : -1; /* CASToR's term */
     double num_shifts = 0;
     const struct lr_keyed_number shifts = {"rsectors nbzshift", 0, MAX_SHIFTS, false, true};
     const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};

@@ -25,7 +25,7 @@ struct reader {
     FILE *file;
     float *values;
     int64_t count; /* read so far */
-    int line;      /* of text; 0 = an array */
+    int line;      /* current line of a text; 0 = an array */
 };
 
 /* --- values --- */

@@ -15,7 +15,7 @@
 
 struct lr_scanner_format {
     const char *name;           /* in messages: "CASToR .geom" */
-    const char *const *endings; /* of files to write, NULL at the end; NULL = cannot be written */
+    const char *const *endings; /* endings of files to write, NULL at the end; NULL = cannot be written */
     bool (*recognises)(const struct lr_file_head *head);
     lr_scanner *(*read)(const char *path, const lr_log *log);
     lr_status (*write)(const char *path, const lr_scanner *scanner, const lr_log *log);
@@ -63,9 +63,9 @@ bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 /* A bucket of STIR's "BlocksOnCylindrical": flat, its middle on its normal. */
 struct lr_stir_bucket {
     double count;                /* around the ring */
-    double blocks, crystals;     /* of a bucket; of a block, transaxial */
-    double block_mm, crystal_mm; /* from one to the next */
-    double radius_mm;            /* of the places at which crystals detect */
+    double blocks, crystals;     /* blocks of a bucket, and crystals of a block, transaxially */
+    double block_mm, crystal_mm; /* distance from one to the next */
+    double radius_mm;            /* radius at which crystals detect */
 };
 
 /* Angle in radians from the ring's beginning to the first bucket's normal, and to its first crystal. */

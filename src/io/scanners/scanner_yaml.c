@@ -30,7 +30,7 @@ struct lr_yaml_crystals {
 /* The layers of a module. */
 struct lr_yaml_layers {
     lr_layer items[LR_MAX_LAYERS];
-    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* of a layer that has its own */
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* crystals of a layer that has its own */
     int count;
 };
 
@@ -190,7 +190,7 @@ struct draft {
     struct fy_node *numbered; /* a listed module whose layer is given as a number */
     int64_t max_list;
     struct lr_yaml_crystals panel;
-    struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
+    struct lr_yaml_layers layers; /* layers of the panel, or of a module of the list */
 };
 
 /* Passes the geometry's messages on, with the line of the key that they are about. */

@@ -98,7 +98,7 @@ struct lr_direct_view_data {
 
 /* State of copies between images and vectors. Members are made when first used. */
 struct lr_direct_exchange {
-    struct gl_program *programs[3][2]; /* by direction; for images in textures or buffers */
+    struct gl_program *programs[3][2]; /* [direction][images in textures or buffers] */
     lr_vector sum;                     /* sum of back-projections, in double */
     lr_vector ones;                    /* a histo-image of ones, for sensitivities */
 };

@@ -15,7 +15,8 @@
 
 enum {
     PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet; a job's sums take time, too */
+    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because a job's sums take time too
+                             */
     MOST_JOBS = 2048,     /* jobs of a range and a side, about */
     LINE_WORK = 1         /* extra work of a line in a slab, in slices */
 };
@@ -111,7 +112,7 @@ static struct portion next_portion(const struct job_builder *builder, const stru
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
-    for (int k = 3; k >= 0; k -= 3) /* by work, then by the first line */
+    for (int k = 3; k >= 0; k -= 3) /* compares work, then the first line */
         if (left->lines[k] != right->lines[k]) return (left->lines[k] < right->lines[k] ? -1 : 1) * (k == 3 ? -1 : 1);
     return left->slices[0] - right->slices[0];
 }
@@ -205,11 +206,11 @@ static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines,
 
 enum {
     AXES = 3,
-    CACHED_BYTES = 8,        /* of an event, in addition to its line: its value and its place in lists */
-    CACHED_VOXEL_BYTES = 24, /* of a voxel: slices and sums across two more axes */
+    CACHED_BYTES = 8,        /* bytes of an event in addition to its line: its value and its place in lists */
+    CACHED_VOXEL_BYTES = 24, /* bytes of a voxel: slices and sums across two more axes */
     MOST_GROUPS = 1 << 15,   /* along an axis */
     GROUPS_OF_LISTED = 256,  /* groups for listed lines */
-    JOBS_AT_ONCE = 32,       /* in small batches */
+    JOBS_AT_ONCE = 32,       /* jobs of a small batch */
     MOST_AT_ONCE = 1 << 30
 };
 

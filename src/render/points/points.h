@@ -36,7 +36,7 @@ lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batc
 struct lr_points_output {
     const struct gl_buffer *buffer; /* LOR values, or the element list */
     int64_t num_lors;               /* in the LOR window */
-    int64_t capacity;               /* of the element list */
+    int64_t capacity;               /* capacity of the element list */
 };
 
 /* Runs one pass over the uploaded batch. */

@@ -85,7 +85,7 @@ static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
     const struct lr_packed_element *all = deliverer->borrowed != NULL ? deliverer->borrowed : deliverer->elements;
-    int64_t end = 0, first = 0, count = 0; /* of the parts; of their elements */
+    int64_t end = 0, first = 0, count = 0; /* end of the parts; first and count of their elements */
     for (int64_t begin = 0; begin < deliverer->num_parts; begin = end, first += count) {
         const struct lr_row_part *parts = deliverer->parts + begin;
         const struct lr_packed_element *elements = all + first;

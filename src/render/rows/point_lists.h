@@ -20,7 +20,7 @@ struct lr_point_list {
 struct lr_point_lister {
     struct gl_context *ctx;
     const struct lr_backend_params *params;
-    struct lr_merge_programs *merge; /* of the caller, for all its calls */
+    struct lr_merge_programs *merge; /* the caller's, for all its calls */
     int64_t max_window;              /* floats that a buffer may hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);

@@ -87,7 +87,7 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
     static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
     ImFontConfig config;
-    config.FontDataOwnedByAtlas = false; // and thus not written to
+    config.FontDataOwnedByAtlas = false; // and therefore does not write to it
     fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(lr_font_files[0].bytes), lr_font_files[0].count,
                                 letters_height * ui_scale, &config, ranges);
 
