@@ -52,8 +52,8 @@ struct lr_update {
 };
 
 /* A backend that updates an image in one go and does not wait within an iteration. It owns the image and the data,
- * and may store them in any layout. Arguments are on the host or at the backend's place, in single precision;
- * sensitivities are on the host. Images are [num_voxels]. */
+ * and may store them in any layout. Arguments are on the host or at the backend's place, in single precision. Images
+ * are [num_voxels]. */
 struct lr_backend_updates {
     /* Drops all data that was loaded. LR_OK with *has_room false: the device cannot hold the data. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
@@ -87,6 +87,9 @@ struct lr_backend_fns {
     bool heeds_pairs;      /* `rows` skips elements of pairs that are not in rows->pairs; if false, the facade does */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
     lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
+    /* Sets values of LORs interleaved with the part's to 0. values: in single precision, at the backend's place. NULL: a
+     * backend without a place, or whose LORs cannot be interleaved. */
+    lr_status (*blank)(void *self, const lr_selection *part, lr_vector *values);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
     double (*device_seconds)(void *self); /* time of the last projection; may wait for it */

@@ -110,7 +110,8 @@ struct lr_operator {
     struct lr_direct_family *direct;     /* owned; NULL = another family */
     struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
-    float *sensitivity; /* [num_voxels] sensitivity without the resolution; NULL until computed */
+    lr_vector sensitivity; /* [num_voxels] sensitivity without the resolution, as lr_make_sensitivity makes it; empty
+                              until computed */
 };
 
 /* Allocates an operator that has only its filters. lr_operator_destroy frees it. log and progress: copied; NULL
@@ -188,6 +189,11 @@ static inline lr_precision lr_precision_of(const struct lr_operator *op)
 /* Zeros on the host, in the backend's precision.
  * errors: LR_FAILED, logged. */
 lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector);
+
+/* Zeros for op->sensitivity, in single precision, where the operator computes: a reconstruction at the backend's place
+ * then has its sensitivities without the host.
+ * errors: LR_FAILED, logged. */
+lr_status lr_make_sensitivity(const struct lr_operator *op, lr_vector *vector);
 
 /* Bytes that a projection needs in addition to the caller's arrays. */
 double lr_project_bytes(const struct lr_operator *op);

@@ -80,7 +80,8 @@ void lr_operator_destroy(lr_operator *op)
     struct lr_direct_family *direct = op->direct;
     struct lr_listmode_family *listmode = op->listmode;
     lr_psf_finish(&op->psf);
-    lr_factor_store_finish(&op->factor_store); /* the factors are at the backend's place, which is destroyed next */
+    lr_factor_store_finish(&op->factor_store); /* at the backend's place, which is destroyed next */
+    lr_vector_destroy(&op->sensitivity);       /* likewise */
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     if (direct != NULL) {
         lr_vector_destroy(&direct->timed);
@@ -98,8 +99,6 @@ void lr_operator_destroy(lr_operator *op)
         free(listmode);
     }
     pthread_mutex_destroy(&op->log_filter.mutex);
-
-    free(op->sensitivity);
     free(op);
 }
 
@@ -107,5 +106,13 @@ lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_
 {
     return lr_vector_create(
         &(lr_vector_params){.count = count, .precision = lr_precision_of(op), .name = name, .log = op->params.log},
+        vector);
+}
+
+lr_status lr_make_sensitivity(const struct lr_operator *op, lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){
+            .place = op->backend.place, .count = op->info.num_voxels, .name = "the sensitivity", .log = op->params.log},
         vector);
 }

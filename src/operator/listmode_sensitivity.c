@@ -17,9 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Voxels of a thread's share. */
-enum { VOXELS_OF_BLOCK = 1 << 16 };
-
 /* --- levels of voxels, and pieces of the image --- */
 
 /* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many
@@ -486,53 +483,42 @@ static lr_status compute(struct lr_operator *op, float *values)
 /* Makes op->sensitivity, or copies it from another operator whose sensitivity is the same. */
 static lr_status make_sensitivity(struct lr_operator *op)
 {
-    const size_t bytes = (size_t)op->info.num_voxels * sizeof(float);
     struct lr_operator *from = op->listmode->sensitivity_of;
-    float *values = lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    if (values == NULL) return LR_FAILED;
-    lr_status status = from == NULL || from->sensitivity != NULL ? LR_OK : make_sensitivity(from);
+    lr_vector made;
+    LR_TRY(lr_make_sensitivity(op, &made));
+    lr_status status = from == NULL || from->sensitivity.count > 0 ? LR_OK : make_sensitivity(from);
+    if (status == LR_OK && from != NULL) status = lr_vector_copy(&from->sensitivity, &made);
     if (status == LR_OK && from != NULL) {
         lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
-        memcpy(values, from->sensitivity, bytes);
         info->sensitivity_lines = of_from->sensitivity_lines;
         info->sensitivity_error = of_from->sensitivity_error;
         info->sensitivity_worst = of_from->sensitivity_worst;
         info->sensitivity_left = of_from->sensitivity_left;
     } else if (status != LR_CANCELLED && op->listmode->lors != NULL) {
         /* The other operator's device may be lost, but not this one's. */
-        status = compute(op, values);
+        lr_vector host = {0};
+        status = lr_vector_create(
+            &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);
+        status = status == LR_OK ? compute(op, host.values) : status;
+        status = status == LR_OK ? lr_vector_copy(&host, &made) : status;
+        lr_vector_destroy(&host);
     }
     if (status == LR_OK)
-        op->sensitivity = values;
+        op->sensitivity = made;
     else
-        free(values);
+        lr_vector_destroy(&made);
     return status;
-}
-
-struct scaling {
-    const float *from;
-    double share;
-    const lr_vector *to;
-};
-
-static void scale_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct scaling *scaling = user;
-    (void)worker;
-    for (int64_t v = begin; v < end; v++) lr_number_put(scaling->to, v, scaling->share * (double)scaling->from[v]);
 }
 
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const double share = (double)lr_selection_count(op->params.lors, part) / (double)op->info.num_lors;
-    const bool is_here = image->values != NULL;
-    lr_vector scaled = *image;
-    if (op->sensitivity == NULL) LR_TRY(make_sensitivity(op));
-    if (!is_here) LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
-    lr_parallel_for(op->params.threads, scaled.count, VOXELS_OF_BLOCK, scale_share,
-                    &(struct scaling){op->sensitivity, share, &scaled});
-    if (is_here) return LR_OK;
-    const lr_status status = lr_vector_copy(&scaled, image);
+    lr_vector scaled;
+    if (op->sensitivity.count == 0) LR_TRY(make_sensitivity(op));
+    LR_TRY(lr_make_sensitivity(op, &scaled));
+    lr_status status = lr_vector_fill(&scaled, share);
+    status = status == LR_OK ? lr_vector_multiply(&scaled, &op->sensitivity) : status;
+    status = status == LR_OK ? lr_vector_copy(&scaled, image) : status;
     lr_vector_destroy(&scaled);
     return status;
 }

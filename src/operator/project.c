@@ -309,27 +309,39 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
-/* Sets LORs of the part to 1 and LORs interleaved with them to 0, then multiplies by their factors. */
-static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
+lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector *values)
 {
-    LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
-    if (part != NULL && part->interleave > 1) {
-        float *ones = lr_alloc(count, sizeof(*ones), "a window of LORs", op->params.log);
-        if (ones == NULL) return LR_FAILED;
-        for (int64_t k = 0; k < count; k++) ones[k] = 1.0f;
-        lr_selection_blank(op->params.lors, part, ones);
-        const lr_vector host = lr_vector_of_floats(ones, count);
-        const lr_status status = lr_vector_copy(&host, values);
-        free(ones);
-        LR_TRY(status);
+    const struct lr_backend *backend = &op->backend;
+    if (part == NULL || part->interleave <= 1) return LR_OK;
+    if (values->values == NULL) return backend->fns->blank(backend->self, part, values);
+    lr_selection_blank(op->params.lors, part, values->values);
+    return LR_OK;
+}
+
+/* Sets LORs of the part to 1 and LORs interleaved with them to 0, then multiplies by their factors. place: of the
+ * values; NULL = the host. */
+static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_place *place, lr_vector *values)
+{
+    lr_vector ones;
+    lr_vector_params params = {.place = place,
+                               .count = part != NULL ? lr_selection_count(op->params.lors, part) : op->info.num_lors,
+                               .name = "a window of LORs",
+                               .log = op->params.log};
+    LR_TRY(lr_vector_create(&params, &ones));
+    lr_status status = lr_vector_fill(&ones, 1.0);
+    if (status == LR_OK) status = lr_project_blank(op, part, &ones);
+    if (status == LR_OK && lr_precision_of(op) != LR_FLOAT32) {
+        params.precision = lr_precision_of(op);
+        status = lr_vector_bring(&ones, &params, values);
+        lr_vector_destroy(&ones);
     } else {
-        LR_TRY(lr_vector_fill(values, 1.0));
+        *values = ones;
     }
-    return lr_scaling_apply_once(op, part, values);
+    return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
 /* Computes the sensitivity of a part in windows of its LORs, because an array of all their factors may not fit.
- * image: on the host. */
+ * image: on the host or at the backend's place. */
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const struct lr_backend_fns *fns = op->backend.fns;
@@ -338,9 +350,14 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
     const int64_t end = part->lors != NULL ? part->num_lors : part->num_pairs;
     const double num_values = (double)lr_selection_count(lors, part);
+    const lr_vector_params wide = {.place = image->place,
+                                   .count = image->count,
+                                   .precision = LR_FLOAT64,
+                                   .name = "the sensitivity",
+                                   .log = op->params.log};
     int64_t done = 0;
-    double *total = lr_alloc(image->count, sizeof(*total), "the sensitivity", op->params.log);
-    lr_status status = total != NULL ? LR_OK : LR_FAILED;
+    lr_vector total = {0};
+    lr_status status = lr_vector_create(&wide, &total);
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
         /* A window has entries of the part with at most `most` LORs, but at least one entry. */
         lr_selection window = {0};
@@ -359,19 +376,22 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
 
         const int64_t count = lr_selection_count(lors, &window);
         const struct projection back = {.op = op, .part = &window};
-        lr_vector values = {0};
+        lr_place *place = is_by_all(&back) ? NULL : image->place;
+        lr_vector values = {0}, added = {0};
         op->progress_filter.from = (double)done / num_values;
         op->progress_filter.share = (double)count / num_values;
-        status = make_ones(op, &window, count, &values);
+        status = make_ones(op, &window, place, &values);
         if (status == LR_OK) status = call(&back, &values, image);
-        for (int64_t v = 0; status == LR_OK && v < image->count; v++) total[v] += lr_number_get(image, v);
+        if (status == LR_OK) status = lr_vector_bring(image, &wide, &added);
+        if (status == LR_OK) status = lr_vector_add_scaled(&total, 1.0, &added);
         done += count;
+        lr_vector_destroy(&added);
         lr_vector_destroy(&values);
         begin += window.num_lors + window.num_pairs;
     }
     op->progress_filter.share = 0.0;
-    for (int64_t v = 0; status == LR_OK && v < image->count; v++) lr_number_put(image, v, total[v]);
-    free(total);
+    if (status == LR_OK) status = lr_vector_copy(&total, image);
+    lr_vector_destroy(&total);
     return status;
 }
 
@@ -383,7 +403,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     lr_selection all;
     lr_vector inner;
     LR_TRY(lr_project_check_room(op));
-    LR_TRY(lr_make_numbers(op, "an image in the backend's precision", op->info.num_voxels, &inner));
+    LR_TRY(stage(op, image, CHANGED, &inner));
     lr_status status = LR_OK;
     if (part == NULL && op->backend.fns->has_parts) { /* all LORs, given as a part with every module pair */
         pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
@@ -396,7 +416,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     const struct projection back = {.op = op, .part = part};
     if (status == LR_OK && part == NULL) {
         lr_vector values = {0};
-        status = make_ones(op, NULL, op->info.num_lors, &values);
+        status = make_ones(op, NULL, NULL, &values);
         if (status == LR_OK) status = call(&back, &values, &inner);
         lr_vector_destroy(&values);
     } else if (status == LR_OK) {
@@ -412,16 +432,14 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
 /* Computes op->sensitivity, A^T n of all LORs, if it is not there yet. */
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
-    const int64_t num_voxels = op->info.num_voxels;
-    if (op->sensitivity != NULL) return LR_OK;
-    float *values = lr_alloc(num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    if (values == NULL) return LR_FAILED;
-    lr_vector made = lr_vector_of_floats(values, num_voxels);
+    lr_vector made;
+    if (op->sensitivity.count > 0) return LR_OK;
+    LR_TRY(lr_make_sensitivity(op, &made));
     const lr_status status = compute_sensitivity(op, NULL, &made);
     if (status == LR_OK)
-        op->sensitivity = values;
+        op->sensitivity = made;
     else
-        free(values);
+        lr_vector_destroy(&made);
     return status;
 }
 
@@ -448,8 +466,7 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
         LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
     } else {
         LR_TRY(keep_sensitivity(op));
-        const lr_vector made = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
-        LR_TRY(lr_vector_copy(&made, image));
+        LR_TRY(lr_vector_copy(&op->sensitivity, image));
     }
     return lr_psf_apply(&op->psf, image);
 }

@@ -28,6 +28,10 @@ struct lr_projection {
 lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image, lr_vector *values);
 lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
+/* Sets the values of LORs that are interleaved with those of the part, and not in it, to 0. Values are in the part's
+ * order and in single precision, on the host or at the operator's place, where they stay. */
+lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector *values);
+
 /* Seconds that the device has spent on projections since the operator was made, by its own clock. It waits for those
  * in progress. false: the backend knows only the time of its last projection (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);

@@ -234,25 +234,21 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
         &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
 }
 
-/* Finds the sensitivity of all ranks' LORs and the start image. host: scratch. */
-static lr_status fill(struct distributed *d, lr_vector *host)
+/* Finds the sensitivity of all ranks' LORs and the start image. */
+static lr_status start(struct distributed *d)
 {
-    float *values = host->values;
+    lr_vector *sensitivity = &d->images[SENSITIVITY], *seen = &d->images[SEEN], *image = &d->images[IMAGE];
     const lr_vector *initial = d->from == NULL ? d->params->initial : NULL;
     lr_vector_sums sums;
-    double seen_counts = 0.0, level;
-    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
-    LR_TRY(lr_comm_sum(d->ranks.comm, host));
-    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
-    for (int64_t v = 0; v < host->count; v++) {
-        seen_counts += values[v];
-        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
-    }
-    LR_TRY(lr_vector_copy(host, &d->images[SEEN]));
-
-    LR_TRY(lr_find_level(&d->compared, seen_counts, &level));
-    for (int64_t v = 0; v < host->count && initial == NULL; v++) values[v] *= (float)level;
-    LR_TRY(lr_vector_copy(host, &d->images[IMAGE]));
+    double level;
+    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, sensitivity));
+    LR_TRY(lr_comm_sum(d->ranks.comm, sensitivity));
+    LR_TRY(lr_vector_add_up(sensitivity, NULL, &sums));
+    LR_TRY(lr_find_level(&d->compared, sums.sum, &level));
+    LR_TRY(lr_vector_copy(sensitivity, seen));
+    LR_TRY(lr_start_seen(seen, image, 1.0));
+    LR_TRY(lr_vector_fill(image, initial == NULL ? level : 1.0));
+    LR_TRY(lr_vector_multiply(image, seen));
     LR_TRY(initial != NULL ? lr_start_from(initial, &d->images[IMAGE], d->params->log) : LR_OK);
     LR_TRY(lr_vector_add_up(&d->images[IMAGE], NULL, &sums));
     if (!(sums.largest > 0.0)) {
@@ -275,12 +271,8 @@ static lr_status run(struct distributed *d)
     LR_TRY(lr_compared_init(&d->compared, &d->subsets, of_values, true));
     d->own_counts = d->subsets.own_counts;
 
-    lr_vector host;
     LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
-    LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
-    const lr_status status = fill(d, &host);
-    lr_vector_destroy(&host);
-    LR_TRY(status);
+    LR_TRY(start(d));
     const lr_distributed_state *from = d->from;
     if (from != NULL) {
         LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));

@@ -120,7 +120,6 @@ lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *par
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
     *penalty = (struct lr_penalty){.prior = params->prior, .log = params->log};
-    LR_TRY(make(penalty, NULL, info->num_voxels, &penalty->sensitivity));
     LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
     if (params->prior == NULL) return LR_OK;
     penalty->differences = describe(params->prior, info->grid);
@@ -130,43 +129,36 @@ lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *par
 
 void lr_penalty_finish(struct lr_penalty *penalty)
 {
-    lr_vector_destroy(&penalty->sensitivity);
     lr_vector_destroy(&penalty->kappa);
     lr_vector_destroy(&penalty->scale);
     *penalty = (struct lr_penalty){0};
 }
 
-lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
+lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base)
 {
     const lr_rdp *prior = penalty->prior;
-    lr_vector weights = {0}; /* [num_voxels] kappa_j sum_k w_jk kappa_k, if there is a prior */
-    penalty->floor = share_of_floor * level;
+    const lr_vector *sensitivity = base->sensitivity;
+    lr_vector *scale = &penalty->scale, sum; /* of the sensitivity and the prior's share */
+    penalty->floor = share_of_floor * base->level;
+    LR_TRY(make(penalty, scale->place, scale->count, &sum));
+    lr_status status = lr_vector_copy(sensitivity, &sum);
     if (prior != NULL) {
-        if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * level;
-        /* A kappa image stays at its place: the weights are computed there. */
+        /* The prior's weights, kappa_j sum_k w_jk kappa_k, are needed where LORs see alone: they are multiplied and
+         * divided by the sensitivity. */
         lr_relative_differences differences = penalty->differences;
-        LR_TRY(make(penalty, NULL, penalty->sensitivity.count, &weights));
+        if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
         differences.what = LR_DIFFERENCES_WEIGHTS;
-        differences.x = differences.kappa != NULL ? &penalty->kappa : &penalty->sensitivity;
-        differences.y = differences.kappa != NULL ? &penalty->scale : &weights;
-        lr_status status = lr_vector_relative_differences(&differences);
-        if (status == LR_OK && differences.kappa != NULL) status = lr_vector_copy(&penalty->scale, &weights);
-        if (status != LR_OK) {
-            lr_vector_destroy(&weights);
-            return status;
-        }
+        differences.x = sensitivity;
+        differences.y = scale;
+        status = status == LR_OK ? lr_vector_relative_differences(&differences) : status;
+        status = status == LR_OK ? lr_vector_multiply(scale, sensitivity) : status;
+        status = status == LR_OK ? lr_vector_divide(scale, sensitivity, 0.0) : status;
+        status = status == LR_OK ? lr_vector_add_scaled(&sum, 2.0 * prior->beta, scale) : status;
     }
-
-    float *scale = penalty->sensitivity.values;
-    const float *weight = weights.values;
-    for (int64_t v = 0; v < penalty->sensitivity.count; v++) {
-        const double share = weight != NULL ? 2.0 * prior->beta * weight[v] : 0.0;
-        scale[v] = scale[v] > 0.0f ? (float)(num_subsets / (scale[v] + share)) : 0.0f;
-    }
-    lr_vector_destroy(&weights);
-    LR_TRY(lr_vector_copy(&penalty->sensitivity, &penalty->scale));
-    lr_vector_destroy(&penalty->sensitivity);
-    return LR_OK;
+    status = status == LR_OK ? lr_vector_fill(scale, base->num_subsets) : status;
+    status = status == LR_OK ? lr_vector_divide(scale, &sum, 0.0) : status;
+    lr_vector_destroy(&sum);
+    return status;
 }
 
 /* --- at work --- */

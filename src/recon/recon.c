@@ -161,9 +161,10 @@ struct recon {
     struct lr_compared compared;
     struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
-    lr_vector all_sensitivity; /* on the host: sensitivity of all events; freed after the start */
-    /* The largest sensitivity of each voxel, if voxels have different steps. On the host; the same on all ranks. */
-    lr_vector largest;
+    lr_vector all_sensitivity; /* sensitivity of all events; freed after the start */
+    /* The largest sensitivity of each voxel, if voxels have different steps, and that of a subset. On the host, the
+     * same on all ranks; freed after the start. */
+    lr_vector largest, host_sensitivity;
     lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
     lr_vector image;      /* the current image; it changes only when an update has been queued */
@@ -257,7 +258,6 @@ static lr_status allocate_steps(struct recon *recon)
     LR_TRY(has_own_steps(recon)
                ? make_vector(recon, "the steps of the voxels", recon->ranks.end - recon->ranks.begin, &recon->own_scale)
                : LR_OK);
-    LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
     LR_TRY(recon->runs_ahead ? make_vector(recon, "the image before", recon->info->num_voxels, &recon->former) : LR_OK);
     return lr_vector_create(
         &(lr_vector_params){
@@ -266,48 +266,40 @@ static lr_status allocate_steps(struct recon *recon)
 }
 
 /* Adds up the sensitivities of all ranks. Each rank has a part of the LORs. */
-static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
+static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitivity)
 {
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
     if (recon->info->of_events && !recon->info->of_lines && recon->ranks.size > 1) {
         /* One sensitivity serves all events. It is summed over the ranks once. */
-        const double share = recon->subsets.list[k].share;
         lr_vector *all = &recon->all_sensitivity;
-        if (all->values == NULL) {
-            LR_TRY(lr_vector_create(
-                &(lr_vector_params){.count = host->count, .name = "the sensitivity", .log = recon->params->log}, all));
+        if (all->count == 0) {
+            LR_TRY(make_vector(recon, "the sensitivity", sensitivity->count, all));
             LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
             LR_TRY(lr_comm_sum(recon->ranks.comm, all));
         }
-        float *values = host->values;
-        const float *whole = all->values;
-        for (int64_t v = 0; v < host->count; v++) values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
-        return LR_OK;
+        LR_TRY(lr_vector_fill(sensitivity, recon->subsets.list[k].share));
+        return lr_vector_multiply(sensitivity, all);
     }
 
-    LR_TRY(lr_operator_sensitivity(op, pairs, host));
-    return lr_comm_sum(recon->ranks.comm, host);
+    LR_TRY(lr_operator_sensitivity(op, pairs, sensitivity));
+    return lr_comm_sum(recon->ranks.comm, sensitivity);
 }
 
-/* Voxels that no LOR sees start at 0 and stay there. The initial image stays at its device. */
-static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
+/* Replaces the sum of all sensitivities, which is in `image`, by the start image. Voxels that no LOR sees start at 0
+ * and stay there. */
+static lr_status start_image(struct recon *recon)
 {
     const lr_vector *initial = recon->params->initial;
-    const float level = initial != NULL ? 1.0f : (float)recon->level;
-    float *image = host->values;
-    bool has_sensitive = false;
-    for (int64_t v = 0; v < host->count; v++) {
-        image[v] = seen[v] ? level : 0.0f;
-        has_sensitive |= seen[v];
-    }
-    lr_vector_sums sums;
-    LR_TRY(lr_vector_copy(host, &recon->image));
-    LR_TRY(initial != NULL ? lr_start_from(initial, &recon->image, recon->params->log) : LR_OK);
-    LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
+    lr_vector *image = &recon->image;
+    lr_vector_sums sensitive, sums;
+    LR_TRY(lr_vector_add_up(image, NULL, &sensitive));
+    LR_TRY(lr_start_seen(image, &recon->correction, initial != NULL ? 1.0 : recon->level));
+    LR_TRY(initial != NULL ? lr_start_from(initial, image, recon->params->log) : LR_OK);
+    LR_TRY(lr_vector_add_up(image, NULL, &sums));
     recon->most = sums.sum;
-    if (!has_sensitive) {
+    if (!(sensitive.largest > 0.0)) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
                         "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
                         "the scanner's coincidence rules");
@@ -321,32 +313,35 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
     return whole != NULL ? whole->fns->updates->set_image(whole->self, &recon->image) : LR_OK;
 }
 
-static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
+/* Sensitivities stay at the place of the images, where `image` becomes their sum. */
+static lr_status start_with(struct recon *recon)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     const int count = recon->subsets.count;
+    lr_vector *sensitivity = &recon->correction; /* that of subset k, in the whole image */
     for (int k = 0; k < count; k++) {
         char what[64] = "sensitivity";
         if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
         LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
-        /* seen: [num_voxels] true if a subset sees the voxel. */
         const struct lr_backend *whole = recon->whole;
-        LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
-                             : sum_sensitivity(recon, k, host));
-        const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
-        recon->seen_counts += lr_seen_note(host, seen, recon->info->threads);
+        LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, sensitivity)
+                             : sum_sensitivity(recon, k, sensitivity));
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(sensitivity, NULL, &sums));
+        recon->seen_counts += sums.sum;
+        LR_TRY(lr_vector_add_scaled(&recon->image, 1.0, sensitivity));
         if (whole == NULL) {
-            const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
+            const lr_vector slab = lr_ranks_slab(&recon->ranks, sensitivity);
             LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
         }
-        if (recon->rule->is_penalised) LR_TRY(lr_vector_add_scaled(&recon->penalty.sensitivity, 1.0, host));
-        const float *values = host->values;
-        float *largest = recon->largest.values;
-        for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
-
-        LR_TRY(recon->rule->start != NULL
-                   ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
-                   : LR_OK);
+        if (has_own_steps(recon)) {
+            lr_vector *host = &recon->host_sensitivity;
+            LR_TRY(lr_vector_copy(sensitivity, host));
+            const float *values = host->values;
+            float *largest = recon->largest.values;
+            for (int64_t v = 0; v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
+        }
+        LR_TRY(recon->rule->start != NULL ? recon->rule->start(sensitivity, &recon->scale[k]) : LR_OK);
     }
     if (has_own_steps(recon)) {
         /* The largest step of each voxel that does not make it negative is 1 / its largest sensitivity in a subset.
@@ -364,31 +359,28 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
     }
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
-    if (recon->rule->is_penalised) LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
-    return start_image(recon, host, seen);
+    if (recon->rule->is_penalised) {
+        const struct lr_penalty_base base = {&recon->image, recon->subsets.count, recon->level};
+        LR_TRY(lr_penalty_start(&recon->penalty, &base));
+    }
+    return start_image(recon);
 }
 
 static lr_status start(struct recon *recon)
 {
-    const lr_log *log = recon->params->log;
-    bool *seen = lr_alloc(recon->info->num_voxels, sizeof(*seen), "voxels that are seen", log);
-    lr_vector host = {0};
-    lr_status status =
-        seen != NULL
-            ? lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels, .name = "the image", .log = log},
-                               &host)
-            : LR_FAILED;
-    if (status == LR_OK && has_own_steps(recon)) {
-        status = lr_vector_create(
-            &(lr_vector_params){.count = recon->info->num_voxels, .name = "the steps of the voxels", .log = log},
-            &recon->largest);
+    const lr_vector_params on_host = {
+        .count = recon->info->num_voxels, .name = "the steps of the voxels", .log = recon->params->log};
+    lr_status status = LR_OK;
+    if (has_own_steps(recon)) {
+        status = lr_vector_create(&on_host, &recon->largest);
+        status = status == LR_OK ? lr_vector_create(&on_host, &recon->host_sensitivity) : status;
     }
-    status = status == LR_OK ? start_with(recon, &host, seen) : status;
+    status = status == LR_OK ? start_with(recon) : status;
     recon->has_image = status == LR_OK;
-    lr_vector_destroy(&host);
     lr_vector_destroy(&recon->largest);
+    lr_vector_destroy(&recon->host_sensitivity);
     lr_vector_destroy(&recon->all_sensitivity);
-    free(seen);
+    if (recon->whole != NULL) lr_vector_destroy(&recon->correction); /* the backend has its own */
     return status;
 }
 
@@ -771,6 +763,7 @@ static lr_status run(struct recon *recon)
         lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets", recon->params->log);
     if (recon->scale == NULL) return LR_FAILED;
     LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
+    LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
     LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
     LR_TRY(recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK);
 

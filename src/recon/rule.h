@@ -18,7 +18,6 @@ struct lr_penalty {
     const lr_rdp *prior; /* NULL = none */
     const lr_log *log;
     lr_relative_differences differences; /* all members except `what`, x, y and scale are set */
-    lr_vector sensitivity;               /* [num_voxels] on the host; the loop adds the sensitivity of each subset */
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
     lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 for voxels that no LOR sees */
     double floor;    /* the least value of a voxel in the preconditioner */
@@ -29,8 +28,13 @@ struct lr_penalty {
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
-/* Call it after the last subset's sensitivity was added. level: value of the uniform start image (lr_find_level). */
-lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
+/* Makes the preconditioner. */
+struct lr_penalty_base {
+    const lr_vector *sensitivity; /* that of all subsets, at the penalty's place */
+    int num_subsets;
+    double level; /* value of the uniform start image (lr_find_level) */
+};
+lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base);
 
 /* Computes beta R of the image. scratch: at the same place, overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);

@@ -6,43 +6,13 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "model/lors/lor_check.h"
+#include "operator/updates.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { SHARES = 64 };
-
-struct noting {
-    const float *values;
-    bool *voxels;
-    int64_t grain; /* voxels of a thread's share */
-    double sums[SHARES];
-};
-
-static void note_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct noting *noting = user;
-    double sum = 0.0;
-    (void)worker;
-    for (int64_t v = begin; v < end; v++) {
-        noting->voxels[v] |= noting->values[v] > 0.0f;
-        sum += noting->values[v];
-    }
-    noting->sums[begin / noting->grain] = sum;
-}
-
-double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
-{
-    struct noting noting = {
-        .values = sensitivity->values, .voxels = voxels, .grain = (sensitivity->count + SHARES - 1) / SHARES};
-    double sum = 0.0;
-    if (sensitivity->count > 0) lr_parallel_for(threads, sensitivity->count, noting.grain, note_share, &noting);
-    for (int share = 0; share < SHARES; share++) sum += noting.sums[share];
-    return sum;
-}
 
 enum { MEASURED = 0, ADDITIVE };
 
@@ -79,6 +49,14 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
         }
     }
     return LR_OK;
+}
+
+lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value)
+{
+    LR_TRY(lr_vector_copy(sensitivity, scratch));
+    LR_TRY(lr_vector_divide(sensitivity, scratch, 0.0)); /* 1 where it is above 0 */
+    LR_TRY(lr_vector_fill(scratch, value));
+    return lr_vector_multiply(sensitivity, scratch);
 }
 
 lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log)
@@ -518,12 +496,13 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
             LR_TRY(check_values(subsets, &span, values));
         }
     }
-    if (which == MEASURED) /* interleaved LORs of other subsets explain nothing and add nothing */
-        lr_selection_blank(subsets->lors, &subset->pairs, to);
-    return LR_OK;
+    if (which == ADDITIVE) return LR_OK;
+    /* Interleaved LORs of other subsets explain nothing and add nothing. */
+    lr_vector measured = lr_vector_of_floats(to, subset->num_values);
+    return lr_project_blank(subsets->params->op, &subset->pairs, &measured);
 }
 
-/* Gathers values that are at the place. Interleaved LORs of other subsets are set to 0 by a factor. */
+/* Gathers values that are at the place. */
 static lr_status gather_at_place(const struct lr_compared *compared, const struct lr_subset *subset, int which,
                                  lr_vector *to)
 {
@@ -536,15 +515,7 @@ static lr_status gather_at_place(const struct lr_compared *compared, const struc
         lr_vector values = lr_vector_part(to, run->begin, run->count);
         status = lr_vector_copy(&from, &values);
     }
-    if (status == LR_OK && which == MEASURED && subsets->interleave > 1) {
-        lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values), factors = {0};
-        const lr_vector_params params = {.place = compared->place, .name = names[which], .log = subsets->params->log};
-        status = lr_vector_fill(&host, 1.0);
-        lr_selection_blank(subsets->lors, &subset->pairs, host.values);
-        status = status == LR_OK ? lr_vector_bring(&host, &params, &factors) : status;
-        status = status == LR_OK ? lr_vector_multiply(to, &factors) : status;
-        lr_vector_destroy(&factors);
-    }
+    if (status == LR_OK && which == MEASURED) status = lr_project_blank(subsets->params->op, &subset->pairs, to);
     lr_place_release(compared->place);
     return status;
 }
@@ -565,8 +536,8 @@ static lr_status gather(struct lr_compared *compared, const struct lr_subset *su
     lr_vector part;
     if (compared->place == NULL) return gather_on_host(compared, subset, which, to->values);
     if (find_part(compared, subset, which, &part)) return send(compared, &part, to);
-    LR_TRY(open_values(compared, which, NULL, &compared->staged));
     if (is_at_device(&compared->from[which])) return gather_at_place(compared, subset, which, to);
+    LR_TRY(open_values(compared, which, NULL, &compared->staged));
     const lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values);
     LR_TRY(gather_on_host(compared, subset, which, host.values));
     return send(compared, &host, to);

@@ -20,17 +20,15 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
  * numbers. */
 lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
+/* Replaces a sensitivity by an image with one value in voxels that LORs see, and 0 in others. scratch: alike;
+ * overwritten. */
+lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value);
+
 /* Multiplies an image, which is 1 in voxels that may be above 0, by the initial image, at the place of the image. */
 lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log);
 
 /* Returns true if the additive term has values of data_lors alone. */
 bool lr_additive_is_listed(const lr_recon_params *params);
-
-/* --- voxels that LORs see --- */
-
-/* Marks the voxels with a sensitivity above 0 in voxels [count]. Earlier marks stay. sensitivity: on the host, in
- * floats. Returns the sum of the sensitivity, which does not depend on the number of threads. */
-double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads);
 
 /* LORs first .. first + count - 1. Their values begin at place `begin` of the subset's values. */
 struct lr_lor_run {

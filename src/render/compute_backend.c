@@ -24,6 +24,7 @@ struct lr_compute {
     const struct lr_method *method, *rows_method;
     void *projector, *lister; /* objects of these methods. The lister is made when it is first needed, and may be
                                  the projector */
+    struct lr_blanks blanks;
 };
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
@@ -114,6 +115,15 @@ static double device_clock(void *self)
     return read_clock(compute, compute->method->device_clock);
 }
 
+static lr_status blank(void *self, const lr_selection *part, lr_vector *values)
+{
+    struct lr_compute *compute = self;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_blanks_run(&compute->blanks, compute->params.lors, part, values);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     struct lr_compute *compute = self;
@@ -149,6 +159,7 @@ static void destroy(void *self)
         if (compute->lister != NULL && compute->lister != compute->projector)
             compute->rows_method->destroy(compute->lister);
         compute->method->destroy(compute->projector);
+        lr_blanks_finish(&compute->blanks);
         gl_context_release(compute->ctx);
     }
     close_place(compute);
@@ -160,6 +171,7 @@ static const struct lr_backend_fns compute_fns = {
     .voxel_bytes = 12,
     .forward = forward,
     .back = back,
+    .blank = blank,
     .rows = rows,
     .device_seconds = device_seconds,
     .prepare = prepare,

@@ -5,9 +5,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "common/bindings.h"
+#include "model/lors/pair_window.h"
+#include "model/lors/place.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t bytes_of(const lr_vector *values)
 {
@@ -55,6 +59,90 @@ struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, in
         return NULL;
     }
     return buffer;
+}
+
+/* --- values of interleaved LORs --- */
+
+void lr_blanks_finish(struct lr_blanks *blanks)
+{
+    gl_program_destroy(blanks->program);
+    gl_buffer_destroy(blanks->modules);
+    *blanks = (struct lr_blanks){0};
+}
+
+static lr_status open_blanks(struct lr_blanks *blanks, struct gl_context *ctx, const lr_lors *lors)
+{
+    const int num_modules = lors->scanner->num_modules;
+    int32_t(*modules)[4] = lr_alloc(num_modules, sizeof(*modules), "places of crystals", gl_context_log(ctx));
+    if (modules == NULL) return LR_FAILED;
+    for (int m = 0; m < num_modules; m++) {
+        const struct lr_module_places *places = &lors->angles->modules[m];
+        const int *crystals = lors->scanner->modules[m].crystals;
+        const int32_t entry[4] = {crystals[0], crystals[1], places->first,
+                                  places->is_v ? 2 * places->step : places->step};
+        memcpy(modules[m], entry, sizeof(entry));
+    }
+    blanks->modules = lr_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
+    free(modules);
+    static const char *const name = "common/blank.comp";
+    blanks->program = gl_program_create(ctx, &(struct gl_program_params){.compute = name, .label = name});
+    return blanks->modules != NULL && blanks->program != NULL ? LR_OK : LR_FAILED;
+}
+
+/* Blanks the values of a window's pairs. */
+static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_buffer *kept,
+                              const struct lr_pair_window *window, const lr_vector *values)
+{
+    struct gl_context *ctx = kept->ctx;
+    const int64_t alignment = gl_context_limits(ctx)->storage_alignment, count = window->end - window->begin;
+    const lr_vector part = lr_vector_part(values, window->first_value, window->num_values);
+    const struct lr_vector_range range = lr_vector_gl_range(&part);
+    const int64_t aligned = range.offset / alignment * alignment;
+    uint32_t(*pairs)[4] = lr_alloc(count, sizeof(*pairs), "pairs of modules", gl_context_log(ctx));
+    uint32_t first = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));
+    if (pairs == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) {
+        const int32_t *modules = window->lors->pairs[lr_pair_window_pair(window, window->begin + k)];
+        const uint32_t entry[4] = {first, (uint32_t)modules[0], (uint32_t)modules[1]};
+        memcpy(pairs[k], entry, sizeof(entry));
+        first += (uint32_t)lr_pair_window_size(window, window->begin + k);
+    }
+    struct gl_buffer *list = lr_data_buffer(ctx, "pairs of modules", count * (int64_t)sizeof(*pairs), pairs);
+    free(pairs);
+    const uint32_t uniforms[4] = {(uint32_t)count};
+    struct gl_pass pass = {.label = "interleaved LORs",
+                           .program = blanks->program,
+                           .uniforms = uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_groups_in_turn(count, 1), 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_MODULES].buffer = blanks->modules;
+    pass.buffers[LR_BIND_PAIRS].buffer = list;
+    pass.buffers[LR_BIND_ROWS].buffer = kept;
+    pass.buffers[LR_BIND_OUTPUT] = (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
+    const lr_status status = list != NULL ? gl_pass_run(ctx, &pass) : LR_FAILED;
+    gl_buffer_destroy(list);
+    return status;
+}
+
+lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values)
+{
+    struct gl_context *ctx = values->place->ctx;
+    const struct gl_limits *limits = gl_context_limits(ctx);
+    LR_TRY(blanks->program == NULL ? open_blanks(blanks, ctx, lors) : LR_OK);
+    /* The sums of two places whose LORs stay. */
+    const int32_t num_sums = 2 * lors->angles->count;
+    uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
+    if (sums == NULL) return LR_FAILED;
+    for (int32_t sum = 0; sum < num_sums; sum++) sums[sum] = lr_angle_is_in(lors, part, sum);
+    struct gl_buffer *kept = lr_data_buffer(ctx, "angles of LORs", num_sums * (int64_t)sizeof(*sums), sums);
+    free(sums);
+    lr_status status = kept != NULL ? LR_OK : LR_FAILED;
+    struct lr_pair_window window = lr_pair_window_begin(lors, part->pairs, part->num_pairs);
+    const int64_t most = (limits->max_storage_bytes - limits->storage_alignment) / (int64_t)sizeof(float);
+    while (status == LR_OK && lr_pair_window_next(&window, most)) status = blank_window(blanks, kept, &window, values);
+    gl_buffer_destroy(kept);
+    return status;
 }
 
 /* --- sums in fixed point --- */

@@ -6,7 +6,7 @@
 #ifndef LR_RENDER_VALUES_H
 #define LR_RENDER_VALUES_H
 
-#include "gl/resource.h"
+#include "gl/pass.h"
 #include "operator/backend.h"
 #include "vector/place.h"
 
@@ -22,6 +22,19 @@ void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vect
 /* Copy a vector's values to and from a buffer. offset: offset in the buffer, bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
+
+/* --- values of interleaved LORs --- */
+
+/* A pass that blanks values, and its table of modules; all zero until the first call. */
+struct lr_blanks {
+    struct gl_program *program;
+    struct gl_buffer *modules;
+};
+void lr_blanks_finish(struct lr_blanks *blanks);
+
+/* Sets values of LORs interleaved with the part's to 0, on the device: lr_selection_blank, whose tables of crystals'
+ * places and of angles it sends there. values: at an OpenGL place. errors: LR_FAILED. */
+lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
 
 /* --- sums in fixed point --- */
 

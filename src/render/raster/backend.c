@@ -41,6 +41,7 @@ struct raster {
     int64_t max_window;                      /* most LORs of a window */
     bool is_forward;                         /* direction of the current projection */
     struct gl_stopwatch *watches[NUM_KINDS]; /* one per kind, for all batches of a projection */
+    struct lr_blanks blanks;
 };
 
 /* Starts the programs and makes the buffers of a projection, unless they exist. */
@@ -199,6 +200,15 @@ static lr_status raster_prepare(void *self, bool lists)
     return gl_context_status(raster->ctx, status);
 }
 
+static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *values)
+{
+    struct raster *raster = self;
+    LR_TRY(gl_context_make_current(raster->ctx));
+    const lr_status status = lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
+    gl_context_release(raster->ctx);
+    return gl_context_status(raster->ctx, status);
+}
+
 /* Lists the kinds of passes that have run. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
@@ -227,6 +237,7 @@ static void raster_destroy(void *self)
     if (raster->ctx && gl_context_make_current_to_free(raster->ctx)) {
         for (int k = 0; k < NUM_KINDS; k++) gl_stopwatch_destroy(raster->watches[k]);
         lr_texels_destroy(&raster->lors);
+        lr_blanks_finish(&raster->blanks);
         lr_gather_finish(&raster->gather);
         lr_scatter_finish(&raster->scatter);
         lr_correspondence_finish(&raster->pictures);
@@ -250,6 +261,7 @@ static const struct lr_backend_fns raster_fns = {
     .voxel_bytes = 16,
     .forward = raster_forward,
     .back = raster_back,
+    .blank = raster_blank,
     .rows = raster_rows,
     .picture = raster_picture,
     .device_seconds = raster_device_seconds,
