@@ -204,14 +204,14 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
 
 /* By every rule, with a fit and without, with factors: nothing goes to the device once the first
  * iteration is done, and the image is that of backend cpu. Counts at the operator's place give the same bits as those of
- * the host, and do not cross. */
+ * the host, and do not cross; without factors, nothing goes to the device. */
 static void an_iteration_stays_there(void **state)
 {
     (void)state;
     static float images[2][NUM_VOXELS];
     struct session s;
     session_open(&s, true);
-    lr_operator *reference = create(&s, "cpu", true);
+    lr_operator *reference = create(&s, "cpu", true), *plain = create(&s, "compute", false);
     for (int k = 0; k < NUM_VOXELS; k++) x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
     assert_int_equal(array_forward(reference, x, y), LR_OK);
     for (int way = 0; way < 8; way++) {
@@ -225,6 +225,7 @@ static void an_iteration_stays_there(void **state)
         const int64_t from_place = reconstruct(&s, s.op, lr_operator_place(s.op), params, images[1]);
         assert_true(from_place <= from_host - NUM_DATA * (int64_t)sizeof(float));
         assert_memory_equal(images[0], images[1], sizeof(images[0]));
+        assert_int_equal(reconstruct(&s, plain, lr_operator_place(plain), params, images[1]), 0);
         reconstruct(&s, reference, NULL, params, images[1]);
         double off = 0, all = 0;
         for (int k = 0; k < NUM_VOXELS; k++) {
@@ -235,6 +236,7 @@ static void an_iteration_stays_there(void **state)
         assert_true(all > 0 && sqrt(off / all) < 1e-5);
     }
     lr_operator_destroy(reference);
+    lr_operator_destroy(plain);
     session_close(&s);
 }
 

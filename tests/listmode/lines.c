@@ -790,6 +790,16 @@ static void test_reconstruction(void **state)
     assert_close(total, sum, 1e-4);
     assert_true(case_difference(estimated, measured, lines.count) < 0.05);
     lr_operator_destroy(op);
+
+    /* An operator whose sensitivities have not been asked for. */
+    op = open_operator(&params);
+    const lr_recon_params in_place = {.data = &data, .iterations = 3, .subsets = 2};
+    lr_recon_params elsewhere = in_place;
+    elsewhere.op = op;
+    reconstruct_in_place(op, &in_place, x);
+    if (lr_recon(&elsewhere, &to) != LR_OK) fail_msg("%s", test_log.error);
+    assert_true(case_difference(x, image, num_voxels) < 1e-5);
+    lr_operator_destroy(op);
     free(x);
     free(measured);
     free(estimated);

@@ -5,9 +5,11 @@
 #ifndef LR_TEST_LISTMODE_OPERATORS_H
 #define LR_TEST_LISTMODE_OPERATORS_H
 
+#include "common/bindings.h"
 #include "numbers.h"
 
 #include <lr/listmode.h>
+#include <lr/recon.h>
 
 static struct test_log test_log;
 
@@ -53,6 +55,34 @@ static inline void back(lr_operator *op, const double *values, double *image)
     const lr_vector from = lr_vector_of_doubles(values, info->num_lors);
     lr_vector to = lr_vector_of_doubles(image, info->num_voxels);
     if (lr_operator_back(op, NULL, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+}
+
+/* A reconstruction of data at the operator's place to an image there, to which nothing crosses: sensitivities, of which
+ * that of a scanner's events has been made before, stay there, and sums alone come to the host. */
+static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *given, double *image)
+{
+    enum { MOST_SUMS = 128 };
+    lr_place *place = lr_operator_place(op);
+    const lr_vector_params data_params = {.place = place, .count = given->data->count};
+    const lr_vector_params image_params = {.place = place, .count = lr_operator_get_info(op)->num_voxels};
+    lr_vector data, there, host = lr_vector_of_doubles(image, image_params.count);
+    assert_int_equal(lr_vector_create(&data_params, &data), LR_OK);
+    assert_int_equal(lr_vector_create(&image_params, &there), LR_OK);
+    assert_int_equal(lr_vector_copy(given->data, &data), LR_OK);
+    lr_recon_params params = *given;
+    params.op = op;
+    params.data = &data;
+    params.log = &test_log.log;
+    const lr_traffic before = lr_place_get_info(place).traffic;
+    if (lr_recon(&params, &there) != LR_OK) fail_msg("%s", test_log.error);
+    const lr_traffic after = lr_place_get_info(place).traffic;
+    const int64_t sums_bytes = LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
+    assert_int_equal(after.to_device - before.to_device, 0);
+    assert_int_equal((after.to_host - before.to_host) % sums_bytes, 0);
+    assert_true(after.to_host - before.to_host <= MOST_SUMS * sums_bytes);
+    assert_int_equal(lr_vector_copy(&there, &host), LR_OK);
+    lr_vector_destroy(&there);
+    lr_vector_destroy(&data);
 }
 
 /* An event of a LOR, with its crystals in either order. */
