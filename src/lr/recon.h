@@ -149,10 +149,11 @@ typedef struct lr_recon_params {
  * called in every iteration.
  *
  * Dense data and additive terms at the operator's place, in float32, are used where they are if the LORs of a subset
- * follow each other, and are gathered there otherwise. For interleaved subsets a mask of the values goes to the device,
- * once. Those in float64, or at another device's place, are first copied there once; lr_vector_copy tells which copies
- * stay on the device. Sparse data, and data for operators without a place (lr_operator_place), such as those of list
- * mode, are copied to the host once.
+ * follow each other, and are gathered there otherwise. Those in float64, or at another device's place, are first copied
+ * there once; lr_vector_copy tells which copies stay on the device. Sparse data, and data for operators without a place
+ * (lr_operator_place), are copied to the host once. Sensitivities and the start image are made at the operator's place,
+ * too; through the host go the sensitivity of a scanner's events, once for each operator, and sensitivities for
+ * RAMLA's own_steps.
  *
  * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data, factors and
  * sensitivities on the device in their own layout, if they fit half of its memory. They do not wait within an
