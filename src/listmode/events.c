@@ -251,6 +251,38 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
     return LR_OK;
 }
 
+/* Lines with a resolution each become events of kinds, which all backends know: the kinds of a line's two points name
+ * one of the resolutions in equal ratios from the least to the largest. */
+static lr_status put_resolutions(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    enum { KINDS = LR_EVENTS_NO_KIND - 1, STEPS = KINDS * KINDS - 1 };
+    const float *resolutions_ps = params->lines->tof_resolutions_ps->values;
+    double least = INFINITY, largest = 0.0;
+    for (int64_t n = 0; n < params->count; n++) {
+        const double own = (double)resolutions_ps[n];
+        if (!(own > 0) || !isfinite(own)) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "line %lld has a time of flight with a resolution of %g ps: give the FWHM, above 0",
+                            (long long)n, own);
+        }
+        least = fmin(least, own);
+        largest = fmax(largest, own);
+    }
+    const double range = log(largest / least), step = range > 0 ? range / STEPS : 1.0;
+    events->num_kinds = KINDS;
+    events->kind_of = lr_alloc(events->num_crystals, 1, "kinds of lines", params->log);
+    events->sigma_mm = lr_alloc(STEPS + 1, sizeof(*events->sigma_mm), "resolutions of lines", params->log);
+    if (events->kind_of == NULL || events->sigma_mm == NULL) return LR_FAILED;
+    for (int64_t n = 0; n < params->count; n++) {
+        const int at = (int)lround(log((double)resolutions_ps[n] / least) / step);
+        events->kind_of[2 * n] = (unsigned char)(at / KINDS);
+        events->kind_of[2 * n + 1] = (unsigned char)(at % KINDS);
+    }
+    for (int at = 0; at <= STEPS; at++)
+        LR_TRY(put_tof(events, at, least * exp(step * (range > 0 ? at : 0)), params->info->tof_bin_mm, params));
+    return LR_OK;
+}
+
 /* --- checking --- */
 
 /* log: NULL = only check, log nothing. */
@@ -391,6 +423,7 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
     LR_TRY(make_hits(events, params));
 
     const lr_events_info *info = params->info;
+    if (lines != NULL && lines->tof_resolutions_ps != NULL) return put_resolutions(events, params);
     if (info == NULL || info->kinds.count == 0) {
         events->num_kinds = 1;
         events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);

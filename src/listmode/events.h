@@ -116,7 +116,7 @@ struct lr_listmode_events {
 };
 
 /* Opens and arranges the events of params, whose count is that of its columns or lines too; vectors of lines are on the
- * host, tof_mm in float32. Finish it in any case. errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a
+ * host, all but the ends in float32. Finish it in any case. errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a
  * crystal that the scanner lacks, two crystals that are equal or at one place, an end of a line that is not finite, or
  * a time of flight that is not finite or has no resolution; LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);

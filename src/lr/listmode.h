@@ -122,6 +122,9 @@ typedef struct lr_lines {
     const lr_vector *tof_mm;
     double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
     double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */
+    /* [count] in place of tof_resolution_ps: that of each line, kept as the nearest of 64516 numbers in equal ratios
+     * from the least to the largest, which is within 2e-5 of it if these differ tenfold. NULL = all have one */
+    const lr_vector *tof_resolutions_ps;
 } lr_lines;
 
 /* Zero fields are defaults. Pointers must live as long as the operator unless stated otherwise. One of events, columns

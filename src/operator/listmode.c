@@ -234,13 +234,15 @@ enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
 /* --- what is given --- */
 
+enum { LINE_VECTORS = 4 };
+
 /* The params of an operator with its lines on the host. */
 struct given {
     lr_listmode_params params;
     lr_lines lines;
-    lr_vector vectors[3]; /* start_mm, end_mm, tof_mm */
-    bool is_copy[3];      /* owned */
-    lr_events_info info;  /* time of flight of the lines */
+    lr_vector vectors[LINE_VECTORS]; /* start_mm, end_mm, tof_mm, tof_resolutions_ps */
+    bool is_copy[LINE_VECTORS];      /* owned */
+    lr_events_info info;             /* time of flight of the lines */
 };
 
 static bool has_numbers(const lr_vector *vector)
@@ -267,8 +269,13 @@ static lr_status take_lines(struct given *given)
         return lr_error(log, LR_USAGE, "%lld lines have %lld centres of time of flight: give one for every line",
                         (long long)params->count, (long long)lines->tof_mm->count);
     }
+    const bool has_own = lines->tof_mm != NULL && lines->tof_resolutions_ps != NULL;
+    if (has_own && (!has_numbers(lines->tof_resolutions_ps) || lines->tof_resolutions_ps->count != params->count)) {
+        return lr_error(log, LR_USAGE, "%lld lines have %lld resolutions of time of flight: give one for every line",
+                        (long long)params->count, (long long)lines->tof_resolutions_ps->count);
+    }
     if (!(lines->tof_resolution_ps >= 0) || !(lines->tof_bin_mm >= 0) || !isfinite(lines->tof_bin_mm) ||
-        (lines->tof_mm != NULL && lines->tof_resolution_ps == 0)) {
+        (lines->tof_mm != NULL && !has_own && lines->tof_resolution_ps == 0)) {
         return lr_error(log, LR_USAGE,
                         "lines with time of flight need its resolution in ps FWHM, and bins that are no narrower than "
                         "0 mm: they have %g ps and %g mm",
@@ -280,10 +287,12 @@ static lr_status take_lines(struct given *given)
                         "event_factors in place of factors");
     }
 
-    /* Ends of either precision are read where they are on the host. Centres are kept as floats. */
-    const lr_vector *from[3] = {lines->start_mm, lines->end_mm, lines->tof_mm};
-    static const char *const names[3] = {"starts of lines", "ends of lines", "centres of time of flight"};
-    for (int k = 0; k < 3 && from[k] != NULL; k++) {
+    /* Ends of either precision are read where they are on the host. Centres and resolutions are floats. */
+    const lr_vector *from[LINE_VECTORS] = {lines->start_mm, lines->end_mm, lines->tof_mm,
+                                           has_own ? lines->tof_resolutions_ps : NULL};
+    static const char *const names[LINE_VECTORS] = {"starts of lines", "ends of lines", "centres of time of flight",
+                                                    "resolutions of time of flight"};
+    for (int k = 0; k < LINE_VECTORS && from[k] != NULL; k++) {
         const lr_precision precision = k < 2 ? from[k]->precision : LR_FLOAT32;
         given->vectors[k] = *from[k];
         if (from[k]->values != NULL && from[k]->precision == precision) continue;
@@ -297,6 +306,7 @@ static lr_status take_lines(struct given *given)
     params->lines = &given->lines;
     if (lines->tof_mm == NULL) return LR_OK;
     given->lines.tof_mm = &given->vectors[2];
+    given->lines.tof_resolutions_ps = has_own ? &given->vectors[3] : NULL;
     given->info = (lr_events_info){
         .has_tof = true, .tof_resolution_ps = lines->tof_resolution_ps, .tof_bin_mm = lines->tof_bin_mm};
     params->info = &given->info;
@@ -326,7 +336,7 @@ static lr_status take(struct given *given, const lr_listmode_params *params)
 
 static void give_back(struct given *given)
 {
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < LINE_VECTORS; k++)
         if (given->is_copy[k]) lr_vector_destroy(&given->vectors[k]);
 }
 

@@ -300,19 +300,6 @@ static void test_times(void **state)
 
 /* --- laws --- */
 
-enum { VARIANTS = 6 };
-
-static const lr_blobs blobs = {.radius_mm = 8, .alpha = 8};
-
-/* Lines and tubes, without and with time of flight in bins and without bins, and blobs. */
-static lr_listmode_params variant(struct lines *lines, int number)
-{
-    lines->given.tof_mm = NULL;
-    if (number % 3 > 0) give_times(lines, 300, number % 3 == 1 ? 0 : 20);
-    lr_listmode_params params = params_of(lines, number / 3 == 0 ? LR_LISTMODE_LINE : LR_LISTMODE_TUBE);
-    return params;
-}
-
 static void check_adjoint(const lr_listmode_params *params, uint64_t *seed)
 {
     lr_operator *op = open_operator(params);
@@ -328,6 +315,53 @@ static void check_adjoint(const lr_listmode_params *params, uint64_t *seed)
     free(to_values);
     free(to_image);
     lr_operator_destroy(op);
+}
+
+/* Each line has the values of an operator of all lines with its resolution. */
+static void test_resolutions(void **state)
+{
+    enum { LINES = 60, RESOLUTIONS = 3 };
+    (void)state;
+    static const float choices_ps[RESOLUTIONS] = {150, 330, 600};
+    uint64_t seed = 7;
+    struct lines lines;
+    open_lines(&lines, LINES);
+    draw_lines(&lines, &seed);
+    double *image = case_random(lr_grid_num_voxels(&grid), &seed), *alike[RESOLUTIONS];
+    float own_ps[LINES];
+    for (int n = 0; n < LINES; n++) own_ps[n] = choices_ps[n % RESOLUTIONS];
+    const lr_vector all_ps = lr_vector_of_floats(own_ps, LINES);
+    for (int variant = 0; variant < 4; variant++) {
+        const double bin_mm = variant % 2 ? 9 : 0;
+        const lr_listmode_params params = params_of(&lines, variant / 2 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE);
+        for (int k = 0; k < RESOLUTIONS; k++) {
+            give_times(&lines, (double)choices_ps[k], bin_mm);
+            alike[k] = values_on(&params, image);
+        }
+        give_times(&lines, 0, bin_mm);
+        lines.given.tof_resolutions_ps = &all_ps;
+        double *values = values_on(&params, image);
+        for (int n = 0; n < LINES; n++) assert_close(values[n], alike[n % RESOLUTIONS][n], 1e-4);
+        check_adjoint(&params, &seed);
+        lines.given.tof_resolutions_ps = NULL;
+        for (int k = 0; k < RESOLUTIONS; k++) free(alike[k]);
+        free(values);
+    }
+    free(image);
+    close_lines(&lines);
+}
+
+enum { VARIANTS = 6 };
+
+static const lr_blobs blobs = {.radius_mm = 8, .alpha = 8};
+
+/* Lines and tubes, without and with time of flight in bins and without bins, and blobs. */
+static lr_listmode_params variant(struct lines *lines, int number)
+{
+    lines->given.tof_mm = NULL;
+    if (number % 3 > 0) give_times(lines, 300, number % 3 == 1 ? 0 : 20);
+    lr_listmode_params params = params_of(lines, number / 3 == 0 ? LR_LISTMODE_LINE : LR_LISTMODE_TUBE);
+    return params;
 }
 
 static void test_adjoint(void **state)
@@ -874,6 +908,12 @@ static void test_mistakes_are_told(void **state)
     expect_refusal(&good, LR_BAD_INPUT, "line 6 has a time of flight of nan mm");
     lines.given.tof_resolution_ps = 0;
     expect_refusal(&good, LR_USAGE, "need its resolution in ps FWHM");
+    float own_ps[9] = {300, 250, -1, 300, 300, 300, 300, 300, 300};
+    lr_vector resolutions = lr_vector_of_floats(own_ps, 9);
+    lines.given.tof_resolutions_ps = &resolutions;
+    expect_refusal(&good, LR_BAD_INPUT, "line 2 has a time of flight with a resolution of -1 ps");
+    resolutions.count = 8;
+    expect_refusal(&good, LR_USAGE, "9 lines have 8 resolutions of time of flight");
 
     lines.given = given;
     const lr_vector shorter = lr_vector_part(&lines.vectors[1], 0, 24);
@@ -917,6 +957,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_misses),
         cmocka_unit_test(test_bins_add_up),
+        cmocka_unit_test(test_resolutions),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_adjoint),
         cmocka_unit_test(test_reference),

@@ -43,10 +43,11 @@ static lr_status upload(const struct lr_listmode_compute *compute, const struct 
     const struct lr_listmode_events *events = compute->params.events;
     const uint32_t *order = compute->events.order;
     const int64_t room = end - begin < PIECE ? end - begin : PIECE;
-    const bool has_ends = segment->ends != NULL;
+    const bool has_ends = segment->ends != NULL, has_kinds = segment->kinds != NULL;
     struct device_event *piece = lr_alloc(room, sizeof(*piece), "events on their way", compute->params.log);
     double(*ends)[4] = lr_alloc(has_ends ? 2 * room : 1, sizeof(*ends), "ends of lines", compute->params.log);
-    lr_status status = piece != NULL && ends != NULL ? LR_OK : LR_FAILED;
+    int32_t(*kinds)[2] = lr_alloc(has_kinds ? room : 1, sizeof(*kinds), "kinds of lines", compute->params.log);
+    lr_status status = piece != NULL && ends != NULL && kinds != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = begin; status == LR_OK && first < end; first += PIECE) {
         const int64_t count = end - first < PIECE ? end - first : PIECE;
         for (int64_t k = 0; k < count; k++) {
@@ -58,6 +59,7 @@ static lr_status upload(const struct lr_listmode_compute *compute, const struct 
                 piece[k].b = piece[k].a + 1;
                 for (int n = 0; n < 2; n++) memcpy(ends[2 * k + n], events->hits[crystals[n]], sizeof(events->hits[0]));
             }
+            for (int n = 0; has_kinds && n < 2; n++) kinds[k][n] = events->kind_of[crystals[n]];
         }
         status = gl_buffer_upload(segment->events, (first - begin) * LR_LISTMODE_EVENT_BYTES,
                                   count * LR_LISTMODE_EVENT_BYTES, piece);
@@ -65,15 +67,21 @@ static lr_status upload(const struct lr_listmode_compute *compute, const struct 
             status = gl_buffer_upload(segment->ends, (first - begin) * LR_LISTMODE_ENDS_BYTES,
                                       count * LR_LISTMODE_ENDS_BYTES, ends);
         }
+        if (status == LR_OK && has_kinds) {
+            const int64_t bytes = (int64_t)sizeof(*kinds);
+            status = gl_buffer_upload(segment->kinds, (first - begin) * bytes, count * bytes, kinds);
+        }
     }
     free(piece);
     free(ends);
+    free(kinds);
     return status;
 }
 
 int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events)
 {
-    return LR_LISTMODE_EVENT_BYTES + (events->are_lines ? LR_LISTMODE_ENDS_BYTES : 0);
+    const int64_t kinds = events->kind_of != NULL ? 2 * (int64_t)sizeof(int32_t) : 0;
+    return LR_LISTMODE_EVENT_BYTES + (events->are_lines ? LR_LISTMODE_ENDS_BYTES + kinds : 0);
 }
 
 static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
@@ -99,6 +107,10 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
         if (are_lines)
             segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
         if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
+        if (are_lines && compute->params.events->kind_of != NULL) {
+            segment->kinds = lr_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
+            if (segment->kinds == NULL) return LR_FAILED;
+        }
         if (!events->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
     }
     return LR_OK;
@@ -112,7 +124,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     const lr_log *log = compute->params.log;
     const bool is_exact = lr_listmode_is_exact(compute);
 
-    /* Ends of lines, and the crystals' modules. Lines given by their ends have these in their segments. */
+    /* Ends of lines, and the crystals' modules and kinds. Lines given by their ends have these in their segments. */
     const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
     double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
     for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
@@ -123,7 +135,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         device->crystals = lr_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
     free(ends);
 
-    const int64_t num_kinds = events->kind_of != NULL ? num_crystals : 0;
+    const int64_t num_kinds = events->kind_of != NULL && !events->are_lines ? num_crystals : 0;
     int32_t *kinds = lr_alloc(num_kinds > 0 ? num_kinds : 1, sizeof(*kinds), "kinds of crystals", log);
     for (int64_t k = 0; kinds != NULL && k < num_kinds; k++) kinds[k] = events->kind_of[k];
     if (kinds != NULL)
@@ -240,7 +252,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
     pass.buffers[LR_BIND_LIST_EVENTS].buffer = segment->events;
     pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = segment->ends != NULL ? segment->ends : events->crystals;
     pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;
-    pass.buffers[LR_BIND_LIST_KINDS].buffer = events->kinds;
+    pass.buffers[LR_BIND_LIST_KINDS].buffer = segment->kinds != NULL ? segment->kinds : events->kinds;
     pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;
     pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : events->kinds;
     pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->cache.lines : compute->lines;

@@ -219,6 +219,7 @@ static void destroy(void *self)
         for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
             gl_buffer_destroy(events->segments[k].events);
             gl_buffer_destroy(events->segments[k].ends);
+            gl_buffer_destroy(events->segments[k].kinds);
         }
         free(events->segments);
         free(events->order);

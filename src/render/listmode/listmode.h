@@ -65,7 +65,8 @@ enum {
 /* Some of the arranged events on the device. */
 struct lr_listmode_segment {
     struct gl_buffer *events;
-    struct gl_buffer *ends; /* two points for each event, which joins them; NULL = the events join crystals */
+    struct gl_buffer *ends;  /* two points for each event, which joins them; NULL = the events join crystals */
+    struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or there are no ends */
 };
 
 /* The arranged events on the device. */
