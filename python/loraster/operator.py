@@ -184,7 +184,7 @@ class Operator:
         voxel_mm: _grid.Millimetres,
         *,
         tof_mm: Any = None,
-        tof_resolution_ps: float = 0.0,
+        tof_resolution_ps: Any = 0.0,
         tof_bin_mm: float = 0.0,
         origin_mm: Optional[Sequence[float]] = None,
         kernel: str = "line",
@@ -204,8 +204,8 @@ class Operator:
 
         start, end: [num_lines, 3] x, y, z in mm, float32 or float64; they are copied.
         tof_mm: [num_lines] place of the annihilation on the line from its middle, positive towards the end, with
-            tof_resolution_ps (FWHM of the time difference); elements are then densities per mm of tof_mm, means over
-            bins of tof_bin_mm around it (0 = not binned). None = no time of flight.
+            tof_resolution_ps (FWHM of the time difference; one number, or [num_lines]); elements are then densities
+            per mm of tof_mm, means over bins of tof_bin_mm around it (0 = not binned). None = no time of flight.
         kernel: "line" (Joseph) or "tube" (a Gaussian of tube_fwhm_mm across the line, cut at tube_width_mm).
         factors: [num_lines] float32 that multiply the lines' rows.
         Its sensitivity is A^T 1 of these lines, or, for lines that are single events, that of the operator
@@ -214,6 +214,7 @@ class Operator:
         Other arguments are those of of_events.
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
+        has_own = getattr(tof_resolution_ps, "ndim", 0) > 0
         with _progress.listening(progress) as listener:
             return cls._of(
                 _core.Operator.of_lines(
@@ -225,7 +226,8 @@ class Operator:
                         kernel=kernel,
                         tube_fwhm_mm=tube_fwhm_mm,
                         tube_width_mm=tube_width_mm,
-                        tof_resolution_ps=tof_resolution_ps,
+                        tof_resolution_ps=0.0 if has_own else float(tof_resolution_ps),
+                        tof_resolutions_ps=tof_resolution_ps if has_own else None,
                         tof_bin_mm=tof_bin_mm,
                         ranges=ranges,
                         factors=factors,

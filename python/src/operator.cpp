@@ -240,13 +240,15 @@ static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, co
     auto engine = std::make_shared<Engine>();
     const lr_grid grid = grid_of(grid_given);
     const Shape any = {-1, 3};
-    Array starts(start, {"start", &any, true, false, true}), ends, times;
+    Array starts(start, {"start", &any, true, false, true}), ends, times, resolutions;
     const int64_t count = starts.count() / 3;
     const Shape same = {count, 3}, numbers = {count};
     ends = Array(end, {"end", &same, true, false, true});
     if (!tof_mm.is_none()) times = Array(tof_mm, {"tof_mm", &numbers, true, false, true});
+    const nb::handle own_ps = options["tof_resolutions_ps"];
+    if (!own_ps.is_none()) resolutions = Array(own_ps, {"tof_resolution_ps", &numbers, true, false, true});
     ListOptions list(*engine, options, &grid, count);
-    lr_vector start_mm, end_mm, centre_mm;
+    lr_vector start_mm, end_mm, centre_mm, each_ps;
     lr_lines lines = {};
     lines.tof_resolution_ps = nb::cast<double>(options["tof_resolution_ps"]);
     lines.tof_bin_mm = nb::cast<double>(options["tof_bin_mm"]);
@@ -258,16 +260,19 @@ static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, co
             lr_status status = starts.vector(&engine->places, log, &start_mm);
             if (status == LR_OK) status = ends.vector(&engine->places, log, &end_mm);
             if (status == LR_OK) status = times.vector(&engine->places, log, &centre_mm);
+            if (status == LR_OK) status = resolutions.vector(&engine->places, log, &each_ps);
             if (status == LR_OK) {
                 lines.start_mm = &start_mm;
                 lines.end_mm = &end_mm;
                 lines.tof_mm = times.count() > 0 ? &centre_mm : nullptr;
+                lines.tof_resolutions_ps = resolutions.count() > 0 ? &each_ps : nullptr;
                 made = lr_listmode_create(&list.params);
                 if (made == nullptr) status = LR_FAILED;
             }
             starts.unwrap();
             ends.unwrap();
             times.unwrap();
+            resolutions.unwrap();
             return status;
         },
         options["progress"]);

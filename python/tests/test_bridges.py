@@ -120,8 +120,14 @@ def test_time_of_flight(rng):
         assert np.vdot(values.astype(np.float64), y) == pytest.approx(
             np.vdot(img.astype(np.float64), make(y)), rel=1e-5
         )
-    with pytest.raises(ValueError, match="sigma_tof differs"):
-        pp.joseph3d_fwd_tof_lm(start, end, img, ORIGIN, VOXEL, width, np.linspace(4, 5, 20), 0.0, 3, which)
+    # A resolution and an offset for each line.
+    sigmas, offsets = np.where(np.arange(20) < 10, 4.0, sigma), np.arange(20) * 0.5
+    first = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, 4.0, offsets, 3, bins)
+    second = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, sigma, offsets, 3, bins)
+    each = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, sigmas, offsets, 3, bins)
+    np.testing.assert_allclose(each, np.concatenate([first[:10], second[10:]]), rtol=1e-4, atol=1e-5)
+    events = pp.joseph3d_fwd_tof_lm(start, end, img, ORIGIN, VOXEL, width, sigmas, offsets, 3, which)
+    np.testing.assert_allclose(events, each[np.arange(20), which + bins // 2], rtol=1e-5, atol=1e-6)
 
 
 def test_a_point_on_a_line_has_a_gaussian_of_bins():
@@ -147,6 +153,15 @@ def test_torch_tensors(rng):
     values = pp.joseph3d_fwd(torch.from_numpy(start), torch.from_numpy(end), torch.from_numpy(img), ORIGIN, VOXEL)
     assert isinstance(values, torch.Tensor)
     np.testing.assert_array_equal(values.numpy(), pp.joseph3d_fwd(start, end, img, ORIGIN, VOXEL))
+    which, sigmas = rng.integers(-3, 4, 10), np.linspace(4, 5, 10)
+    for project, bins in ((pp.joseph3d_fwd_tof_lm, which), (pp.joseph3d_fwd_tof_sino, 7)):
+        arrays = (start, end, img, sigmas, 0.5 * which)
+        on_host = [ORIGIN, VOXEL, 4.0]
+        expected = project(*arrays[:3], *on_host, *arrays[3:], 3, bins)
+        given = [torch.from_numpy(array) for array in arrays]
+        values = project(*given[:3], *on_host, *given[3:], 3, torch.from_numpy(bins) if bins is which else bins)
+        assert isinstance(values, torch.Tensor)
+        np.testing.assert_allclose(values.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 # --- the guide ---

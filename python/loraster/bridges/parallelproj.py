@@ -64,6 +64,30 @@ def lines(
     )
 
 
+def _flat(values: Any) -> Any:
+    """One number, or numbers [n] of the library that has them, on its device."""
+    if isinstance(values, (list, tuple)):
+        values = np.asarray(values, np.float64)
+    if getattr(values, "ndim", 0) == 0:
+        return float(values)
+    flat = values.reshape(-1)
+    return float(flat[0]) if flat.shape[0] == 1 else flat
+
+
+def _beside(array: Any, numbers: Any) -> Any:
+    """NumPy's numbers in the library of an array, on its device."""
+    if isinstance(array, np.ndarray):
+        return numbers
+    if hasattr(array, "new_tensor"):
+        return array.new_tensor(numbers)
+    return array.__array_namespace__().asarray(numbers)
+
+
+def _repeated(values: Any, times: int) -> Any:
+    """Each row of values [n, ...], that many times."""
+    return values[:, None][:, [0] * times].reshape(-1, *values.shape[1:])
+
+
 def _tof_lines(
     xstart: Any,
     xend: Any,
@@ -75,20 +99,59 @@ def _tof_lines(
     tof_mm: Any,
     **options: Any,
 ) -> Operator:
-    sigma = np.unique(np.asarray(sigma_tof, np.float64))
-    if sigma.size != 1:
-        raise ValueError("sigma_tof differs between lines: give one number, or project lines of each resolution alone")
     return lines(
         xstart,
         xend,
         img_shape,
         img_origin,
         voxsize,
-        tof_mm=np.ascontiguousarray(tof_mm, np.float32).reshape(-1),
-        tof_resolution_ps=float(sigma[0] * _FWHM_PER_SIGMA * _PS_PER_MM),
+        tof_mm=tof_mm.reshape(-1),
+        tof_resolution_ps=sigma_tof * (_FWHM_PER_SIGMA * _PS_PER_MM),
         tof_bin_mm=float(tofbin_width),
         **options,
     )
+
+
+def _event_lines(
+    xstart: Any,
+    xend: Any,
+    img_shape: Sequence[int],
+    img_origin: Any,
+    voxsize: Any,
+    tofbin_width: float,
+    sigma_tof: Any,
+    tofcenter_offset: Any,
+    tofbin: Any,
+    **options: Any,
+) -> Operator:
+    bins = np.asarray(tofbin) if isinstance(tofbin, (list, tuple)) else tofbin
+    tof_mm = bins.reshape(-1) * float(tofbin_width) + _flat(tofcenter_offset)
+    return _tof_lines(xstart, xend, img_shape, img_origin, voxsize, tofbin_width, _flat(sigma_tof), tof_mm, **options)
+
+
+def _sinogram_lines(
+    xstart: Any,
+    xend: Any,
+    img_shape: Sequence[int],
+    img_origin: Any,
+    voxsize: Any,
+    tofbin_width: float,
+    sigma_tof: Any,
+    tofcenter_offset: Any,
+    ntofbins: int,
+    **options: Any,
+) -> Operator:
+    """An operator of all bins of each line, bin after bin."""
+    start, end = (_repeated(points.reshape(-1, 3), ntofbins) for points in (xstart, xend))
+    sigma, offset = _flat(sigma_tof), _flat(tofcenter_offset)
+    num_lines = start.shape[0] // ntofbins
+    middles = (np.arange(ntofbins) - (ntofbins - 1) / 2) * float(tofbin_width)
+    tof_mm = _beside(start, np.tile(middles, num_lines)) + (
+        offset if isinstance(offset, float) else _repeated(offset, ntofbins)
+    )
+    if not isinstance(sigma, float):
+        sigma = _repeated(sigma, ntofbins)
+    return _tof_lines(start, end, img_shape, img_origin, voxsize, tofbin_width, sigma, tof_mm, **options)
 
 
 def joseph3d_fwd(xstart: Any, xend: Any, img: Any, img_origin: Any, voxsize: Any, **options: Any) -> Any:
@@ -119,11 +182,12 @@ def joseph3d_fwd_tof_lm(
 ) -> Any:
     """Integrals [n] of an image over the bin of each event; bin 0 is the middle one, positive ones lie towards xend.
 
-    tofbin_width, sigma_tof (one number), tofcenter_offset (one, or [n]): mm along the line. nsigmas is not used: the
+    tofbin_width, sigma_tof and tofcenter_offset (one number, or [n]): mm along the line. nsigmas is not used: the
     Gaussian ends where LORaster's does (docs/method/listmode.md).
     """
-    tof_mm = np.asarray(tofbin, np.float64) * tofbin_width + np.asarray(tofcenter_offset, np.float64)
-    operator = _tof_lines(xstart, xend, img.shape, img_origin, voxsize, tofbin_width, sigma_tof, tof_mm, **options)
+    operator = _event_lines(
+        xstart, xend, img.shape, img_origin, voxsize, tofbin_width, sigma_tof, tofcenter_offset, tofbin, **options
+    )
     return operator.forward(img) * float(tofbin_width)
 
 
@@ -142,17 +206,10 @@ def joseph3d_back_tof_lm(
     **options: Any,
 ) -> Any:
     """The transpose of joseph3d_fwd_tof_lm."""
-    tof_mm = np.asarray(tofbin, np.float64) * tofbin_width + np.asarray(tofcenter_offset, np.float64)
-    operator = _tof_lines(xstart, xend, img_shape, img_origin, voxsize, tofbin_width, sigma_tof, tof_mm, **options)
+    operator = _event_lines(
+        xstart, xend, img_shape, img_origin, voxsize, tofbin_width, sigma_tof, tofcenter_offset, tofbin, **options
+    )
     return operator.adjoint(img_fwd.reshape(-1)) * float(tofbin_width)
-
-
-def _sinogram(points: Any, tofcenter_offset: Any, tofbin_width: float, ntofbins: int) -> tuple[Any, Any]:
-    """Ends [num_lines * bins, 3] and centres in mm of the bins of each line, bin after bin."""
-    repeated = points.reshape(-1, 1, 3)[:, [0] * ntofbins].reshape(-1, 3)
-    bins = np.arange(ntofbins) - (ntofbins - 1) / 2
-    offset = np.broadcast_to(np.asarray(tofcenter_offset, np.float64).reshape(-1, 1), (len(repeated) // ntofbins, 1))
-    return repeated, offset + bins * tofbin_width
 
 
 def joseph3d_fwd_tof_sino(
@@ -169,9 +226,9 @@ def joseph3d_fwd_tof_sino(
     **options: Any,
 ) -> Any:
     """Integrals [..., ntofbins] of an image over all bins of each line; the middle bin is at its centre."""
-    start, tof_mm = _sinogram(xstart, tofcenter_offset, tofbin_width, ntofbins)
-    end, _ = _sinogram(xend, tofcenter_offset, tofbin_width, ntofbins)
-    operator = _tof_lines(start, end, img.shape, img_origin, voxsize, tofbin_width, sigma_tof, tof_mm, **options)
+    operator = _sinogram_lines(
+        xstart, xend, img.shape, img_origin, voxsize, tofbin_width, sigma_tof, tofcenter_offset, ntofbins, **options
+    )
     return (operator.forward(img) * float(tofbin_width)).reshape(*xstart.shape[:-1], ntofbins)
 
 
@@ -190,7 +247,7 @@ def joseph3d_back_tof_sino(
     **options: Any,
 ) -> Any:
     """The transpose of joseph3d_fwd_tof_sino."""
-    start, tof_mm = _sinogram(xstart, tofcenter_offset, tofbin_width, ntofbins)
-    end, _ = _sinogram(xend, tofcenter_offset, tofbin_width, ntofbins)
-    operator = _tof_lines(start, end, img_shape, img_origin, voxsize, tofbin_width, sigma_tof, tof_mm, **options)
+    operator = _sinogram_lines(
+        xstart, xend, img_shape, img_origin, voxsize, tofbin_width, sigma_tof, tofcenter_offset, ntofbins, **options
+    )
     return operator.adjoint(img_fwd.reshape(-1)) * float(tofbin_width)
