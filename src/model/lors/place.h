@@ -89,7 +89,7 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* Kinds of pairs of rows, and the least number of angles of a part for which all kinds are interleaved alike. */
+/* Number of kinds of row pairs, and the least number of angles in a part with which all kinds have the same angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
@@ -97,21 +97,21 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* Parts from one kind of rows to the next that have the same angle; 0 = all kinds have the angles of a part. */
+/* Number of parts by which the part of an angle changes from one kind of row pairs to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;
 }
 
-/* Number of the part that contains the LORs with this sum of two places and this kind of rows. Two adjacent sums are one
- * angle: LORs of one are in the middle between those of the other. */
+/* Part of the LORs with this sum of two places and this kind of row pair. Two adjacent sums are one angle, because LORs
+ * of one sum lie in the middle between those of the other. */
 static inline int32_t lr_turn(const lr_lors *lors, int interleave, int32_t sum, int32_t kind)
 {
     const int32_t count = lors->angles->count, angle = (sum < count ? sum : sum - count) / 2;
     return (angle + kind * lr_turn_shift(lors, interleave)) % interleave;
 }
 
-/* True if the part contains LORs with this sum of two places, of any kind of rows. */
+/* True if the part contains LORs with this sum of two places, of any kind of row pair. */
 static inline bool lr_has_angle(const lr_lors *lors, const lr_selection *part, int32_t sum)
 {
     if (part->interleave <= 1) return true;
