@@ -173,7 +173,7 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
     assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL), LR_OK);
     for (int64_t pair = 0; pair < lors->num_pairs; pair++)
         for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++)
-            of_lor[l] = of_pair[pair] * interleave + lr_lors_angle(lors, l) % interleave;
+            of_lor[l] = of_pair[pair] * interleave + lr_lors_turn(lors, l, interleave);
     free(of_pair);
     return of_lor;
 }

@@ -348,7 +348,7 @@ static Operator subset(const Operator &op, int number, int count)
             part.pairs.push_back((int32_t)pair);
             if (interleave == 1) continue;
             for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++)
-                if (lr_lors_angle(lors, lor) % interleave == number % interleave) part.lors.push_back(lor);
+                if (lr_lors_turn(lors, lor, interleave) == number % interleave) part.lors.push_back(lor);
         }
         return LR_OK;
     });

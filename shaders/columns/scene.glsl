@@ -71,11 +71,11 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec4 spacing_mm;   // spacing of points across (2), along
     vec4 origin;       // column's origin for cells: a float and its rounding error
     ivec4 angles;      // LORs interleaved by angle: number of parts (0 = all LORs are taken); this
-                       // part; angles
+                       // part; places around the axis; parts from one kind of rows to the next
 };
 
-// True if this part has the LORs of transaxial crystals pr.x of module i and pr.y of j
-// (lr_lors_angle).
+// True if this part has LORs of transaxial crystals pr.x of module i and pr.y of j, of any of the
+// four kinds of rows (lr_has_angle).
 bool is_taken(uint i, uint j, ivec2 pr)
 {
     if (angles.x == 0) {
@@ -83,7 +83,9 @@ bool is_taken(uint i, uint j, ivec2 pr)
     }
     ivec2 first = ivec2(column_modules[i].around.x, column_modules[j].around.x);
     ivec2 place = first + ivec2(column_modules[i].around.y, column_modules[j].around.y) * pr;
-    return (place.x + place.y) % angles.z % angles.x == angles.y;
+    int angle = (place.x + place.y) % angles.z / 2;
+    ivec4 parts = (ivec4(angle) + ivec4(0, 1, 2, 3) * angles.w) % angles.x;
+    return any(equal(parts, ivec4(angles.y)));
 }
 
 // Each pass calls check_loops at its end.

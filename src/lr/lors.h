@@ -45,7 +45,7 @@ typedef struct lr_lor { /* one LOR by its modules and crystals */
 /* The LORs of a projection, and the order of their values. All zero: every LOR. lors != NULL: these LORs, ascending
  * and without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
  * after another. At most one of lors and pairs is set; the caller owns the arrays. interleave > 1 selects only those
- * LORs of the pairs with lr_lors_angle % interleave == interleave_turn. The other LORs of the pairs keep their place
+ * LORs of the pairs whose lr_lors_turn is interleave_turn. The other LORs of the pairs keep their place
  * among the values. Their values are finite after a forward projection but have no meaning, and must be 0 before a
  * back-projection (lr_selection_blank). */
 typedef struct lr_selection {
@@ -93,12 +93,12 @@ LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[
 /* True if this LOR is in coincidence. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
-/* The angle of a LOR, 0 .. lr_lors_num_angles - 1. Crystals are numbered around the axis through all modules; the
- * angle is the sum of the two crystals' numbers modulo the number of places. LORs of one angle are parallel in a
- * ring scanner, like a view of a sinogram, and nearly parallel in others. The next angle is rotated by half the step
- * between crystals. Histo-images: lr_lors_angle is -1, and there are no angles. */
-LR_API int lr_lors_angle(const lr_lors *lors, int64_t lor);
-LR_API int lr_lors_num_angles(const lr_lors *lors);
+/* The part of a LOR, 0 .. interleave - 1, if LORs are interleaved by angle. Crystals are numbered around the axis
+ * through all modules. The sum of the two crystals' numbers, modulo the number of places, is halved and rounded down to
+ * give the angle: LORs of one angle are nearly parallel, like a view of a sinogram. Angles go to the parts in turn. If a
+ * part has fewer than 12 of them, LORs between other rows along the axis begin with another part, so that each part has
+ * more directions. docs/method/common.md, "Subsets". Histo-images: -1. */
+LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.

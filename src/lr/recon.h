@@ -112,8 +112,8 @@ typedef struct lr_recon_params {
      * of lr_osem_visits */
     const int32_t *subset_of;
     /* used with subset_of. If above 0, subset_of gives the group of each pair, 0 .. subsets / interleave - 1. Subset
-     * k has the LORs of group k / interleave with lr_lors_angle % interleave == k % interleave. Subsets are visited
-     * in the order of lr_osem_visits */
+     * k has the LORs of group k / interleave whose lr_lors_turn is k % interleave. Subsets are visited in the order of
+     * lr_osem_visits */
     int interleave;
     /* true if iterations need not report the fit (lr_iteration.has_fit); a device that can do whole updates by itself
      * then does so */
@@ -294,7 +294,7 @@ typedef struct lr_mlem_params {
 /* lr_osem with one subset. */
 LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
-/* Number of times that LORs must be interleaved by their angle (lr_lors_angle) so that subsets see the object
+/* Number of times that LORs must be interleaved by their angle (lr_lors_turn) so that subsets see the object
  * evenly: a divisor of the number of subsets; 1 if whole module pairs suffice. It is computed from lines through
  * points between the modules, and logged. docs/method/common.md, "Subsets". Histo-images: 1. errors, logged:
  * LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */

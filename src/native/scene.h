@@ -6,6 +6,7 @@
 #ifndef LR_NATIVE_SCENE_H
 #define LR_NATIVE_SCENE_H
 
+#include "model/lors/place.h"
 #include "model/scanner/coincidence.h"
 #include "operator/backend.h"
 
@@ -117,20 +118,19 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
-/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that are `residue` modulo
- * `interleave` by their angle, whose number is that of columns 0 and 0, step[0] ci and step[1] cj added up
- * modulo `angles`. */
+/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that have LORs of the part, by the sum of
+ * their places around the axis: first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
-    int interleave, residue; /* interleave 0 = all columns */
-    int first, step[2], angles;
+    const lr_lors *lors;
+    const lr_selection *part; /* NULL = all columns */
+    int first, step[2];
 };
 
 static inline bool lr_native_takes(const struct lr_native_range *range, int ci, int cj)
 {
-    return range->interleave == 0 ||
-           (range->first + range->step[0] * ci + range->step[1] * cj) % range->angles % range->interleave ==
-               range->residue;
+    return range->part == NULL ||
+           lr_has_angle(range->lors, range->part, range->first + range->step[0] * ci + range->step[1] * cj);
 }
 
 /* The strips that belong to columns of the range, in order along the primary. Returns their number. */

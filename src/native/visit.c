@@ -340,15 +340,14 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
     const int modules[2] = {at->i, at->j};
     struct lr_native_range range = {.end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
     if (part == NULL || part->interleave <= 1) return range;
-    range.interleave = part->interleave;
-    range.residue = part->interleave_turn;
-    range.angles = scene->params.lors->angles->count;
+    range.lors = scene->params.lors;
+    range.part = part;
     for (int n = 0; n < 2; n++) {
         const struct lr_native_module *module = &scene->modules[modules[n]];
         const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
         const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
         if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns)
-            range.interleave = 0; /* a column has crystals at all places */
+            range.part = NULL; /* a column has crystals at all places */
         range.first += places->first;
         range.step[n] = places->step;
     }

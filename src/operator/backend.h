@@ -83,7 +83,8 @@ struct lr_backend_fns {
     bool lists_by_all;     /* with has_parts: a part cannot list single LORs; the facade picks them from all LORs */
     int voxel_bytes;       /* most bytes per voxel that a projection uses, with its copy of the image */
     bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
-    bool ones_by_angle;    /* back with values NULL also handles an interleaved part and skips its other LORs */
+    bool ones_by_angle;    /* back with values NULL also handles an interleaved part, where all kinds of rows have the
+                              angles of a part (lr_turn_shift), and skips its other LORs */
     bool heeds_pairs;      /* `rows` skips elements of pairs that are not in rows->pairs; if false, the facade does */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
     lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);

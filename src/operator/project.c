@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "model/lors/lor_check.h"
 #include "model/lors/pair_window.h"
+#include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/families.h"
 #include "operator/updates.h"
@@ -420,7 +421,8 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
         if (status == LR_OK) status = call(&back, &values, &inner);
         lr_vector_destroy(&values);
     } else if (status == LR_OK) {
-        const bool takes_ones = part->interleave <= 1 || op->backend.fns->ones_by_angle;
+        const bool takes_ones = part->interleave <= 1 || (op->backend.fns->ones_by_angle &&
+                                                          lr_turn_shift(op->params.lors, part->interleave) == 0);
         status = lr_has_factors(op) || !takes_ones ? sum_windows(op, part, &inner) : call(&back, NULL, &inner);
     }
     if (status == LR_OK) status = lr_vector_copy(&inner, image);

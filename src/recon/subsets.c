@@ -213,7 +213,7 @@ static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_
         const int64_t lor = params->data_lors[k];
         while (lor >= subsets->lors->offsets[pair + 1]) pair++;
         if (!(values[MEASURED][k] > 0.0f)) continue;
-        const int part = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
+        const int part = subsets->interleave > 1 ? lr_lors_turn(subsets->lors, lor, subsets->interleave) : 0;
         struct lr_subset *subset = subset_at(subsets, group_of[pair], part);
         const int64_t next = subset->num_values++;
         if (!takes) continue;

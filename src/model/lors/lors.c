@@ -121,6 +121,7 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
             const int m = sorted[k].module, num = scanner->modules[m].crystals[angles->modules[m].is_v];
             struct lr_module_places *places = &angles->modules[m];
             places->first = angles->count + (places->step < 0 ? num - 1 : 0);
+            places->rank = k - begin;
         }
         angles->count += most;
     }
@@ -129,21 +130,16 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
     return angles;
 }
 
-int lr_lors_num_angles(const lr_lors *lors)
-{
-    return lors->angles != NULL ? lors->angles->count : 0;
-}
-
-int lr_lors_angle(const lr_lors *lors, int64_t lor)
+int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave)
 {
     struct lr_lor_place place = {.lors = lors};
-    if (lors->angles == NULL || lor < 0 || lor >= lors->count) return -1;
+    if (lors->angles == NULL || lor < 0 || lor >= lors->count || interleave < 1) return -1;
     lr_place_seek(&place, lor);
     const int32_t *pair = lors->pairs[place.pair];
-    const struct lr_module_places *modules = lors->angles->modules;
-    return (lr_place_of_crystal(&modules[pair[0]], place.p, place.q) +
-            lr_place_of_crystal(&modules[pair[1]], place.b % place.nu_j, place.b / place.nu_j)) %
-           lors->angles->count;
+    const struct lr_module_places *i = &lors->angles->modules[pair[0]], *j = &lors->angles->modules[pair[1]];
+    const int r = place.b % place.nu_j, s = place.b / place.nu_j;
+    return lr_turn(lors, interleave, lr_place_of_crystal(i, place.p, place.q) + lr_place_of_crystal(j, r, s),
+                   lr_row_kind(lr_row_of_crystal(i, place.p, place.q), lr_row_of_crystal(j, r, s)));
 }
 
 /* --- the list of LORs --- */

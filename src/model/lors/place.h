@@ -68,12 +68,13 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 /* Places of a module's crystals around the axis: along u, or along v if v runs around the axis. */
 struct lr_module_places {
     int32_t first; /* the place of number 0 */
+    int32_t rank;  /* number of modules before it at the same azimuth */
     int8_t step;   /* +1 or -1 from one number to the next */
     bool is_v;     /* true if the numbers are q, else p */
 };
 
 struct lr_angles {
-    int32_t count; /* number of places around the axis, and also of angles */
+    int32_t count; /* number of places around the axis */
     struct lr_module_places *modules;
 };
 
@@ -82,11 +83,42 @@ static inline int32_t lr_place_of_crystal(const struct lr_module_places *places,
     return places->first + places->step * (places->is_v ? q : p);
 }
 
-/* True if the part contains the LORs with this sum of two places. */
-static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part, int32_t sum)
+/* Row of a crystal along the axis. */
+static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, int p, int q)
 {
-    const int32_t count = lors->angles->count, angle = sum < count ? sum : sum - count;
-    return part->interleave <= 1 || angle % part->interleave == part->interleave_turn;
+    return places->rank + (places->is_v ? p : q);
+}
+
+/* Number of kinds of row pairs, and the least number of angles in a part with which all kinds have the same angles. */
+enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
+
+static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
+{
+    return (row_i + 2 * row_j) % LR_ROW_KINDS;
+}
+
+/* Number of parts by which the part of an angle changes from one kind of row pairs to the next. */
+static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
+{
+    return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;
+}
+
+/* Part of the LORs with this sum of two places and this kind of row pair. Two adjacent sums are one angle, because LORs
+ * of one sum lie in the middle between those of the other. */
+static inline int32_t lr_turn(const lr_lors *lors, int interleave, int32_t sum, int32_t kind)
+{
+    const int32_t count = lors->angles->count, angle = (sum < count ? sum : sum - count) / 2;
+    return (angle + kind * lr_turn_shift(lors, interleave)) % interleave;
+}
+
+/* True if the part contains LORs with this sum of two places, of any kind of row pair. */
+static inline bool lr_has_angle(const lr_lors *lors, const lr_selection *part, int32_t sum)
+{
+    if (part->interleave <= 1) return true;
+    bool has = lr_turn(lors, part->interleave, sum, 0) == part->interleave_turn;
+    for (int kind = 1; !has && kind < LR_ROW_KINDS && lr_turn_shift(lors, part->interleave) > 0; kind++)
+        has = lr_turn(lors, part->interleave, sum, kind) == part->interleave_turn;
+    return has;
 }
 
 /* --- sums over the LORs in coincidence --- */

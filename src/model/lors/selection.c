@@ -168,13 +168,17 @@ void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, floa
         const int *size_j = lors->scanner->modules[pair[1]].crystals;
         const struct lr_module_places *i = &lors->angles->modules[pair[0]], *j = &lors->angles->modules[pair[1]];
         for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
-            /* Crystals of the second module that share a place are skipped together. */
             const int32_t at = lr_place_of_crystal(i, a % size_i[0], a / size_i[0]);
-            for (int b = 0; b < size_j[j->is_v]; b++) {
-                if (lr_angle_is_in(lors, selection, at + lr_place_of_crystal(j, b, b))) continue;
+            const int32_t row = lr_row_of_crystal(i, a % size_i[0], a / size_i[0]);
+            for (int b = 0; b < size_j[j->is_v]; b++) { /* a place, whose crystals are one for each row */
+                const int32_t sum = at + lr_place_of_crystal(j, b, b);
+                bool keeps[LR_ROW_KINDS];
+                for (int kind = 0; kind < LR_ROW_KINDS; kind++)
+                    keeps[kind] = lr_turn(lors, selection->interleave, sum, kind) == selection->interleave_turn;
                 float *first = values + (j->is_v ? b * size_j[0] : b);
                 const int stride = j->is_v ? 1 : size_j[0];
-                for (int n = 0; n < size_j[!j->is_v]; n++) first[n * stride] = 0.0f;
+                for (int n = 0; n < size_j[!j->is_v]; n++)
+                    if (!keeps[lr_row_kind(row, j->rank + n)]) first[n * stride] = 0.0f;
             }
         }
     }

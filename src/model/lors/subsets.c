@@ -286,7 +286,7 @@ enum { POINTS = 48, WAVES = 4 };
 #define LOR_STEP 0.6180339887498949
 #define ALONG_STEP 0.7548776662466927
 
-/* A choice of subsets: subset k has the LORs of group k / interleave at the angles k mod interleave. */
+/* A choice of subsets: subset k has part k mod interleave of the LORs of group k / interleave. */
 struct partition {
     const lr_lors *lors;
     int subsets, interleave;
@@ -362,7 +362,7 @@ static void look_from(struct partition *partition, const double point[3])
                 const lr_lor at = lr_lors_describe(partition->lors, lor);
                 const int64_t pair = lr_lors_pair(partition->lors, at.module_i, at.module_j);
                 const int i = partition->group_of[pair] * partition->interleave +
-                              lr_lors_angle(partition->lors, lor) % partition->interleave;
+                              lr_lors_turn(partition->lors, lor, partition->interleave);
                 for (int wave = 0; wave < WAVES; wave++) {
                     partition->sums[i][wave][0] += cos(2 * wave * direction);
                     partition->sums[i][wave][1] += sin(2 * wave * direction);
@@ -428,12 +428,12 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* The first divisor that is even enough is taken, or else the most even one; 0 = with every divisor some subset has
-     * no LOR. */
-    const int angles = lr_lors_num_angles(lors);
-    double whole = INFINITY, least = INFINITY;
+    /* The first divisor that is even enough is taken, or else the largest; 0 = with every divisor some subset has no
+     * LOR. */
+    const int places = lors->angles->count;
+    double whole = INFINITY, best_found = INFINITY;
     int best = 0;
-    for (int n = 1; status == LR_OK && n <= subsets && n <= angles && least > EVEN_ENOUGH; n++) {
+    for (int n = 1; status == LR_OK && n <= subsets && n <= places && best_found > EVEN_ENOUGH; n++) {
         const int groups = subsets / n;
         if (subsets % n != 0 || groups > lors->num_pairs) continue;
         status = lr_osem_subsets(lors, groups, partition.group_of, log);
@@ -441,8 +441,8 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.interleave = n;
         const double found = measure(&partition);
         whole = n == 1 ? found : whole;
-        best = found < least ? n : best;
-        least = fmin(found, least);
+        best = found < INFINITY ? n : best;
+        best_found = found < INFINITY ? found : best_found;
     }
     free(partition.group_of);
     free(partition.sums);
@@ -451,17 +451,17 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
     if (has_memory) *interleave = best;
     if (status == LR_OK && best == 0) {
         return lr_error(log, LR_USAGE,
-                        "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "
+                        "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; "
                         "take fewer",
-                        subsets, (long long)lors->num_pairs, lr_lors_num_angles(lors));
+                        subsets, (long long)lors->num_pairs, places);
     }
     if (status == LR_OK && best == 1) {
-        lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, least);
+        lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, best_found);
     } else if (status == LR_OK) {
         lr_info(log,
                 "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
                 "and would see those of whole pairs by %.2g",
-                subsets, best, least, whole);
+                subsets, best, best_found, whole);
     }
     return status;
 }

@@ -213,6 +213,7 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
         uniforms.angles[0] = window->list->interleave;
         uniforms.angles[1] = window->list->turn;
         uniforms.angles[2] = window->columns->params.lors->angles->count;
+        uniforms.angles[3] = lr_turn_shift(window->columns->params.lors, window->list->interleave);
     }
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
