@@ -3,9 +3,9 @@
 // Copyright The LORaster authors
 //
 // Sets the values of LORs of other parts, which are interleaved with those of a part, to 0. A LOR is in a part by
-// its angle, the sum of the places of its two crystals around the axis: lr_angle_is_in makes the table.
+// the sum of the places of its two crystals around the axis and by the kind of their rows: lr_turn makes the table.
 //
-// reads:  modules, pairs of modules, and for each sum of two places 1 if its LORs stay
+// reads:  modules, pairs of modules, and for each sum of two places a bit for each kind of rows whose LORs stay
 // writes: values
 // shape:  each group takes every n-th pair
 #include "common/bindings.h"
@@ -17,7 +17,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
 };
 
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
-    ivec4 modules[]; // crystals along u and v; place of number 0; step to the next, doubled if numbers run along v
+    ivec4 modules[]; // crystals along u and v; place of number 0; 4 rank, plus 2 if places run along v, plus 1 if upwards
 };
 layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
     uvec4 pairs[]; // number of the first value; modules
@@ -29,10 +29,14 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Values {
     float values[];
 };
 
-int place_of(ivec4 module, uint crystal)
+// Place around the axis and row along it (lr_place_of_crystal, lr_row_of_crystal).
+ivec2 place_and_row(ivec4 module, uint crystal)
 {
-    uint along_u = uint(module.x);
-    return module.z + (abs(module.w) == 2 ? module.w / 2 * int(crystal / along_u) : module.w * int(crystal % along_u));
+    ivec2 pq = ivec2(crystal % uint(module.x), crystal / uint(module.x));
+    if ((module.w & 2) != 0) {
+        pq = pq.yx;
+    }
+    return ivec2(module.z + ((module.w & 1) != 0 ? pq.x : -pq.x), module.w / 4 + pq.y);
 }
 
 void main()
@@ -42,7 +46,8 @@ void main()
         ivec4 i = modules[pair.y], j = modules[pair.z];
         uint crystals_j = uint(j.x * j.y), count = uint(i.x * i.y) * crystals_j;
         for (uint n = gl_LocalInvocationID.x; n < count; n += uint(LR_GROUP_SIZE)) {
-            if (kept[place_of(i, n / crystals_j) + place_of(j, n % crystals_j)] == 0u) {
+            ivec2 at = place_and_row(i, n / crystals_j), other = place_and_row(j, n % crystals_j);
+            if ((kept[at.x + other.x] >> ((at.y + 2 * other.y) % 4) & 1u) == 0u) {
                 values[pair.x + n] = 0.0;
             }
         }

@@ -79,7 +79,7 @@ static lr_status open_blanks(struct lr_blanks *blanks, struct gl_context *ctx, c
         const struct lr_module_places *places = &lors->angles->modules[m];
         const int *crystals = lors->scanner->modules[m].crystals;
         const int32_t entry[4] = {crystals[0], crystals[1], places->first,
-                                  places->is_v ? 2 * places->step : places->step};
+                                  4 * places->rank + 2 * places->is_v + (places->step > 0)};
         memcpy(modules[m], entry, sizeof(entry));
     }
     blanks->modules = lr_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
@@ -130,11 +130,15 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
     struct gl_context *ctx = values->place->ctx;
     const struct gl_limits *limits = gl_context_limits(ctx);
     LR_TRY(blanks->program == NULL ? open_blanks(blanks, ctx, lors) : LR_OK);
-    /* The sums of two places whose LORs stay. */
+    /* For each sum of two places, a bit for each kind of rows whose LORs stay. */
     const int32_t num_sums = 2 * lors->angles->count;
     uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
     if (sums == NULL) return LR_FAILED;
-    for (int32_t sum = 0; sum < num_sums; sum++) sums[sum] = lr_angle_is_in(lors, part, sum);
+    for (int32_t sum = 0; sum < num_sums; sum++) {
+        sums[sum] = 0;
+        for (int kind = 0; kind < LR_ROW_KINDS; kind++)
+            if (lr_turn(lors, part->interleave, sum, kind) == part->interleave_turn) sums[sum] |= 1u << kind;
+    }
     struct gl_buffer *kept = lr_data_buffer(ctx, "angles of LORs", num_sums * (int64_t)sizeof(*sums), sums);
     free(sums);
     lr_status status = kept != NULL ? LR_OK : LR_FAILED;
