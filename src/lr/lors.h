@@ -95,8 +95,8 @@ LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
 /* The part of a LOR, 0 .. interleave - 1, if LORs are interleaved by angle. Crystals are numbered around the axis
  * through all modules. The sum of the two crystals' numbers, modulo the number of places, is halved and rounded down to
- * give the angle: LORs of one angle are nearly parallel, like a view of a sinogram. Angles go to the parts in turn. If a
- * part has fewer than 12 of them, LORs between other rows along the axis begin with another part, so that each part has
+ * give the angle: LORs of one angle are nearly parallel, like a view of a sinogram. Angles go to the parts in turn. If
+ * a part has fewer than 12 of them, LORs between other rows along the axis begin with another part, so that each has
  * more directions. docs/method/common.md, "Subsets". Histo-images: -1. */
 LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 
