@@ -32,18 +32,23 @@ class Operator:
 
     scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
         of the first voxel; None = the grid is centred on the scanner.
-    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL), "raster", or "auto".
+    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first of
+        compute on a GPU, native, compute, cpu that can do what is asked for.
     device: number among the usable ones of loraster.devices().
     mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
     samples: points per voxel along x, y and z; 0 = as many as the mean needs.
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: True keeps the matrix, which takes the time of some projections and memory; False (the default) computes it
-        anew in every projection: take True or None for many iterations on a processor. None = what is quicker for so many `projections` (0 = keep it if it fits).
-    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth.
+    store: None (the default) keeps the matrix on a processor where it fits max_memory_bytes: this takes the time of
+        about seven projections at once, and each is much quicker from then on. With `projections`, how many there will
+        be, it is kept where that saves time. True keeps it or fails, False computes it anew in every projection. On a
+        GPU it is not kept unless store=True. A.info["stored"] says what has become of it.
+    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane in
+        it; needs mode "sampled" or "auto", and a backend other than "raster".
     max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
-    progress: True for a bar by tqdm, or a function of (what, done, total).
+    progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
+        warns once of work that takes longer than 10 s, False does not.
     """
 
     def __init__(
@@ -53,7 +58,7 @@ class Operator:
         voxel_mm: _grid.Millimetres,
         *,
         origin_mm: Optional[Sequence[float]] = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         mode: str = "auto",
         rays: int = 0,
@@ -61,7 +66,7 @@ class Operator:
         attenuation: Any = None,
         efficiencies: Any = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
-        store: Optional[bool] = False,
+        store: Optional[bool] = None,
         projections: float = 0.0,
         deterministic: bool = False,
         penetration: bool = False,
@@ -76,7 +81,7 @@ class Operator:
                 scanner._core,
                 where,
                 dict(
-                    backend=backend,
+                    backend=backend or "auto",
                     device=device,
                     mode=mode,
                     rays=rays,
@@ -122,7 +127,7 @@ class Operator:
         tube_width_mm: float = 0.0,
         samples: Union[int, Sequence[int]] = 0,
         ranges: int = 0,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         attenuation: Any = None,
         efficiencies: Any = None,
@@ -145,7 +150,7 @@ class Operator:
         sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
         factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
             then are the sensitivity's alone.
-        Other arguments are those of Operator; backend: "cuda", "compute", "native", "cpu" or "auto".
+        Other arguments are those of Operator; backend: "cuda", "compute", "native" or "cpu"; None = the first that works.
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
@@ -159,7 +164,7 @@ class Operator:
                         tube_width_mm=tube_width_mm,
                         samples=_whole(samples),
                         ranges=ranges,
-                        backend=backend,
+                        backend=backend or "auto",
                         device=device,
                         attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                         efficiencies=efficiencies,
@@ -193,7 +198,7 @@ class Operator:
         ranges: int = 0,
         factors: Any = None,
         sensitivity_of: Optional[Operator] = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         psf_mm: Union[float, Sequence[float]] = 0.0,
         max_memory_bytes: int = 0,
@@ -230,7 +235,7 @@ class Operator:
                         ranges=ranges,
                         factors=factors,
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
-                        backend=backend,
+                        backend=backend or "auto",
                         device=device,
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
@@ -254,7 +259,7 @@ class Operator:
         edge_mm: float = 0.0,
         axial_mm: float = 0.0,
         factors: Any = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         max_memory_bytes: int = 0,
         threads: int = 0,
@@ -279,7 +284,7 @@ class Operator:
                         edge_mm=edge_mm,
                         axial_mm=axial_mm,
                         factors=factors,
-                        backend=backend,
+                        backend=backend or "auto",
                         device=device,
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
@@ -298,29 +303,29 @@ class Operator:
         """Facts: backend, device, mode, whether the matrix is stored, and others."""
         return self._core.info
 
-    def forward(self, x: Array, out: Optional[Array] = None) -> Array:
+    def forward(self, x: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A x. x, out: image [nz][ny][nx] and data."""
         if out is not None:
-            self._core.forward(x, out)
+            _progress.run(self._core.forward, progress, x, out)
             return out
         result = output_like(x, self.data_shape)
-        self._core.forward(x, result)
+        _progress.run(self._core.forward, progress, x, result)
         return result_like(x, result)
 
-    def adjoint(self, y: Array, out: Optional[Array] = None) -> Array:
+    def adjoint(self, y: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A^T y. y, out: data and image [nz][ny][nx]."""
         if out is not None:
-            self._core.adjoint(y, out)
+            _progress.run(self._core.adjoint, progress, y, out)
             return out
         result = output_like(y, self.image_shape)
-        self._core.adjoint(y, result)
+        _progress.run(self._core.adjoint, progress, y, result)
         return result_like(y, result)
 
-    def sensitivity(self, out: Any = None) -> Any:
+    def sensitivity(self, out: Any = None, *, progress: _progress.Progress = None) -> Any:
         """A^T 1, an image [nz][ny][nx]: a NumPy array where out is None. Computed once for all data, and kept."""
         if out is None:
             out = np.empty(self.image_shape, np.float32)
-        self._core.sensitivity(out)
+        _progress.run(self._core.sensitivity, progress, out)
         return out
 
     def __matmul__(self, x: Array) -> Array:
@@ -393,7 +398,8 @@ class Operator:
 
     def __repr__(self) -> str:
         info = self.info
-        return f"<Operator {self.data_shape} x {self.image_shape}, {info['backend']} on {info['device']}>"
+        kept = f", matrix of {info['memory_bytes'] / 1e6:.3g} MB kept" if info["stored"] else ""
+        return f"<Operator {self.data_shape} x {self.image_shape}, {info['backend']} on {info['device']}{kept}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("an Operator cannot be pickled: pickle the arguments that it is made of, and make it again")

@@ -5,7 +5,8 @@
 Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
 [nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
 first image; None = a uniform one. callback: called with an Iteration after each; where it raises StopIteration the
-image so far is returned. progress: True for a bar by tqdm, or a function of (what, done, total).
+image so far is returned. progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what,
+done, total).
 """
 
 from __future__ import annotations
@@ -187,7 +188,8 @@ def _reconstruct(
         assert callback is not None
         callback(Iteration(**done.facts(), _core=done, _shape=A.image_shape))
 
-    with _progress.listening(progress) as listener:
+    # A callback is progress enough.
+    with _progress.listening(progress if callback is None or progress else False) as listener:
         settings = dict(
             prior=None,
             relaxation=0.0,

@@ -87,9 +87,20 @@ struct Engine {
 
     /* Bytes between the host and the places of the operator and of arrays that came from devices. */
     lr_traffic traffic() const;
+};
 
-    /* Locks the operator whose sensitivity is this one's, which the library may compute during this one's calls. */
-    std::unique_lock<std::mutex> hold_sensitivity();
+/* During a call of an operator: the one whose sensitivity is its own, and which may compute it now, is locked, and
+ * reports to this call. */
+class SensitivityHold
+{
+  public:
+    explicit SensitivityHold(Engine &engine);
+    ~SensitivityHold();
+    SensitivityHold(const SensitivityHold &) = delete;
+
+  private:
+    Engine *held;
+    std::unique_lock<std::mutex> alone;
 };
 
 /* All of an engine, or a subset of its data. */

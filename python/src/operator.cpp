@@ -34,9 +34,16 @@ lr_traffic Engine::traffic() const
     return sum;
 }
 
-std::unique_lock<std::mutex> Engine::hold_sensitivity()
+SensitivityHold::SensitivityHold(Engine &engine) : held(engine.sensitivity_of.get())
 {
-    return sensitivity_of != nullptr ? sensitivity_of->calls.hold() : std::unique_lock<std::mutex>();
+    if (held == nullptr) return;
+    alone = held->calls.hold();
+    lr_operator_listen(held->op, &engine.calls.log, &engine.calls.progress);
+}
+
+SensitivityHold::~SensitivityHold()
+{
+    if (held != nullptr) lr_operator_listen(held->op, &held->calls.log, &held->calls.progress);
 }
 
 void Engine::opened(lr_operator *made)
@@ -80,9 +87,10 @@ static Array image_array(const ImageTuple &given, const char *name, lr_image *im
 }
 
 /* Efficiencies, one for each crystal or LOR, times the attenuation along each LOR. */
-static std::unique_ptr<Factors> make_factors(Engine &engine, nb::handle efficiencies,
-                                             const std::optional<ImageTuple> &attenuation)
+static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
 {
+    const nb::object efficiencies = options["efficiencies"];
+    const auto attenuation = nb::cast<std::optional<ImageTuple>>(options["attenuation"]);
     auto factors = std::make_unique<Factors>();
     const lr_lors *lors = engine.lors->lors;
     const auto add = [&](lr_lor_source source) { factors->product.sources[factors->product.num_sources++] = source; };
@@ -152,8 +160,7 @@ static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb
     engine->lors = scanner.list_lors();
     const lr_grid grid = grid_of(grid_given);
     const auto backend = nb::cast<std::string>(options["backend"]);
-    engine->factors =
-        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    engine->factors = make_factors(*engine, options);
     lr_operator_params params = {};
     params.lors = engine->lors->lors;
     params.grid = &grid;
@@ -201,6 +208,8 @@ struct ListOptions {
         }
         if (!options["sensitivity_of"].is_none()) {
             engine.sensitivity_of = nb::cast<Operator &>(options["sensitivity_of"]).engine;
+            if (engine.sensitivity_of->sensitivity_of != nullptr)
+                engine.sensitivity_of = engine.sensitivity_of->sensitivity_of;
             params.sensitivity_of = engine.sensitivity_of->op;
         }
         params.backend = backend.c_str();
@@ -218,8 +227,7 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     engine->lors = events->lors;
     engine->events = events;
     const lr_grid grid = grid_of(grid_given);
-    engine->factors =
-        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    engine->factors = make_factors(*engine, options);
     ListOptions list(*engine, options, &grid, (int64_t)events->events.size());
     list.params.lors = engine->lors->lors;
     list.params.events = events->events.data();
@@ -276,48 +284,54 @@ static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, co
 }
 
 /* Calls a projection of the library with two arrays as vectors. */
-template <class Project> static void project(Operator &op, Array &from, Array &to, Project work)
+template <class Project>
+static void project(Operator &op, Array &from, Array &to, nb::handle listener, Project work)
 {
     Engine &engine = *op.engine;
-    engine.calls.run([&] {
-        const auto held = engine.hold_sensitivity();
-        lr_vector in, out;
-        lr_status status = from.vector(&engine.places, &engine.calls.log, &in);
-        if (status == LR_OK) status = to.vector(&engine.places, &engine.calls.log, &out);
-        if (status == LR_OK) {
-            const lr_selection selection = op.selection();
-            status = work(engine.op, op.is_part ? &selection : nullptr, &in, &out);
-        }
-        from.unwrap();
-        to.unwrap();
-        return status;
-    });
+    engine.calls.run(
+        [&] {
+            const SensitivityHold held(engine);
+            lr_vector in, out;
+            lr_status status = from.vector(&engine.places, &engine.calls.log, &in);
+            if (status == LR_OK) status = to.vector(&engine.places, &engine.calls.log, &out);
+            if (status == LR_OK) {
+                const lr_selection selection = op.selection();
+                status = work(engine.op, op.is_part ? &selection : nullptr, &in, &out);
+            }
+            if (status == LR_OK) status = from.finish();
+            if (status == LR_OK) status = to.finish();
+            from.unwrap();
+            to.unwrap();
+            return status;
+        },
+        listener);
 }
 
-static void forward(Operator &op, nb::handle x, nb::handle out)
+static void forward(Operator &op, nb::handle x, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
     Array image(x, {"x", &engine.image, engine.takes_doubles, false, engine.takes_cuda});
     Array values(out, {"out", &op.data, engine.takes_doubles, true, engine.takes_cuda});
-    project(op, image, values, lr_operator_forward);
+    project(op, image, values, listener, lr_operator_forward);
 }
 
-static void adjoint(Operator &op, nb::handle y, nb::handle out)
+static void adjoint(Operator &op, nb::handle y, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
     Array values(y, {"y", &op.data, engine.takes_doubles, false, engine.takes_cuda});
     Array image(out, {"out", &engine.image, engine.takes_doubles, true, engine.takes_cuda});
-    project(op, values, image, lr_operator_back);
+    project(op, values, image, listener, lr_operator_back);
 }
 
-static void sensitivity(Operator &op, nb::handle out)
+static void sensitivity(Operator &op, nb::handle out, nb::handle listener)
 {
     Engine &engine = *op.engine;
     Array image(out, {"out", &engine.image, engine.takes_doubles, true, engine.takes_cuda});
     Array nothing;
-    project(op, nothing, image, [](lr_operator *one, const lr_selection *part, const lr_vector *, lr_vector *to) {
-        return lr_operator_sensitivity(one, part, to);
-    });
+    project(op, nothing, image, listener,
+            [](lr_operator *one, const lr_selection *part, const lr_vector *, lr_vector *to) {
+                return lr_operator_sensitivity(one, part, to);
+            });
 }
 
 static Operator subset(const Operator &op, int number, int count)
@@ -477,9 +491,9 @@ void bind_operator(nb::module_ &m)
         .def_static("correspondence", &correspondence, "scanner"_a, "grid"_a, "options"_a)
         .def_static("of_events", &of_events, "events"_a, "grid"_a, "options"_a)
         .def_static("of_lines", &of_lines, "start"_a, "end"_a, "tof_mm"_a.none(), "grid"_a, "options"_a)
-        .def("forward", &forward, "x"_a.none(), "out"_a.none())
-        .def("adjoint", &adjoint, "y"_a.none(), "out"_a.none())
-        .def("sensitivity", &sensitivity, "out"_a.none())
+        .def("forward", &forward, "x"_a.none(), "out"_a.none(), "listener"_a.none())
+        .def("adjoint", &adjoint, "y"_a.none(), "out"_a.none(), "listener"_a.none())
+        .def("sensitivity", &sensitivity, "out"_a.none(), "listener"_a.none())
         .def("subset", &subset, "number"_a, "count"_a)
         .def("indices", &indices)
         .def("csr", &csr, "rows"_a.none(), "listener"_a.none())

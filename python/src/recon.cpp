@@ -108,13 +108,17 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.progress = &engine.calls.progress;
     engine.calls.run(
         [&] {
-            const auto held = engine.hold_sensitivity();
+            const SensitivityHold held(engine);
             lr_vector to;
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
             for (Given *given : {&y, &additive, &initial, &kappa})
                 if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
             if (status == LR_OK) status = lr_recon(&params, &to);
-            for (Given *given : {&y, &additive, &initial, &kappa}) given->array.unwrap();
+            for (Given *given : {&y, &additive, &initial, &kappa}) {
+                if (status == LR_OK) status = given->array.finish();
+                given->array.unwrap();
+            }
+            if (status == LR_OK) status = image.finish();
             image.unwrap();
             return status;
         },
