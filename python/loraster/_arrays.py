@@ -40,7 +40,7 @@ def output_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 def result_like(x: Array, out: Any) -> Array:
     """The result, in x's library."""
-    if type(x) is np.ndarray or type(out) is not np.ndarray:
+    if type(x) is np.ndarray or _library(out) != "numpy":
         return out  # type: ignore[no-any-return]
     if hasattr(x, "__array_namespace__"):
         return x.__array_namespace__().from_dlpack(out)  # type: ignore[no-any-return]

@@ -31,22 +31,24 @@ class Operator:
     KeyboardInterrupt, and the operator may be used again.
 
     scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
-        of the first voxel; None = the grid is centred on the scanner.
-    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first of
-        compute on a GPU, native, compute, cpu that can do what is asked for.
+        of the first voxel; None = the grid is centred on the origin.
+    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first
+        of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
     device: number among the usable ones of loraster.devices().
     mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
     samples: points per voxel along x, y and z; 0 = as many as the mean needs.
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: None (the default) keeps the matrix on a processor where it fits max_memory_bytes: this takes the time of
-        about seven projections at once, and each is much quicker from then on. With `projections`, how many there will
-        be, it is kept where that saves time. True keeps it or fails, False computes it anew in every projection. On a
-        GPU it is not kept unless store=True. A.info["stored"] says what has become of it.
+    store: None keeps the matrix where that usually is quicker for so many `projections` and it fits max_memory_bytes,
+        as the program's --store auto: "native" keeps it from 8 projections on (it takes the time of about seven, and
+        each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a single one. True keeps
+        it or fails, False computes it anew in every projection. A.info["stored"] says what has become of it.
     deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane in
         it; needs mode "sampled" or "auto", and a backend other than "raster".
     max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
+    part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the operator
+        is that of the rank's LORs, whose numbers in the scanner are A.indices.
     progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
         warns once of work that takes longer than 10 s, False does not.
     """
@@ -67,7 +69,9 @@ class Operator:
         efficiencies: Any = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
         store: Optional[bool] = None,
-        projections: float = 0.0,
+        projections: float = 8.0,
+        part: tuple[int, int] = (0, 1),
+        subsets: int = 1,
         deterministic: bool = False,
         penetration: bool = False,
         layers_alone: bool = False,
@@ -91,6 +95,8 @@ class Operator:
                     psf_mm=_grid.three(psf_mm, "psf_mm"),
                     store=store,
                     projections=projections,
+                    part=part,
+                    subsets=subsets,
                     deterministic=deterministic,
                     penetration=penetration,
                     layers_alone=layers_alone,
@@ -136,6 +142,7 @@ class Operator:
         psf_mm: Union[float, Sequence[float]] = 0.0,
         sensitivity_lines: int = 0,
         seed: int = 0,
+        part: tuple[int, int] = (0, 1),
         max_memory_bytes: int = 0,
         threads: int = 0,
         progress: _progress.Progress = None,
@@ -150,7 +157,10 @@ class Operator:
         sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
         factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
             then are the sensitivity's alone.
-        Other arguments are those of Operator; backend: "cuda", "compute", "native" or "cpu"; None = the first that works.
+        part: (rank, ranks) of processes that reconstruct together, each from some of the events: its share of the
+            sensitivity.
+        Other arguments are those of Operator; backend: "cuda", "compute", "native" or "cpu"; None = the first that
+            works.
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
@@ -171,6 +181,7 @@ class Operator:
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
                         seed=seed,
+                        part=part,
                         factors=factors,
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
                         max_memory_bytes=max_memory_bytes,

@@ -22,7 +22,11 @@ Calls::Outcome Calls::end(lr_status status)
     if (status == LR_OK && exception == nullptr && messages.empty()) return outcome;
     outcome.is_eventful = true;
     outcome.status = status;
-    if (status != LR_OK) outcome.error = lr_last_error(&outcome.status);
+    if (status != LR_OK) {
+        lr_status last;
+        outcome.error = lr_last_error(&last);
+        if (last != LR_OK) outcome.status = last;
+    }
     outcome.messages = std::exchange(messages, {});
     outcome.exception = std::exchange(exception, nullptr);
     return outcome;

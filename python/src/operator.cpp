@@ -97,13 +97,18 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
     if (!efficiencies.is_none()) {
         const auto given = rows_of<float>(efficiencies, "efficiencies", 0);
         const int num_crystals = lors->scanner->num_crystals;
-        if ((int64_t)given.size() != num_crystals && (int64_t)given.size() != lors->count)
+        const int64_t num_lors = engine.share != nullptr ? engine.share->num_all : lors->count;
+        if ((int64_t)given.size() != num_crystals && (int64_t)given.size() != num_lors)
             throw nb::value_error(("efficiencies has " + std::to_string(given.size()) +
                                    " numbers: give one for each of " + std::to_string(num_crystals) + " crystals or " +
-                                   std::to_string(lors->count) + " LORs")
+                                   std::to_string(num_lors) + " LORs")
                                       .c_str());
-        factors->efficiencies.assign(given.data(), given.data() + given.size());
-        if ((int64_t)given.size() == num_crystals) {
+        const bool is_of_crystals = (int64_t)given.size() == num_crystals;
+        if (is_of_crystals || engine.share == nullptr)
+            factors->efficiencies.assign(given.data(), given.data() + given.size());
+        else
+            for (const int64_t lor : engine.share->lors) factors->efficiencies.push_back(given.data()[lor]);
+        if (is_of_crystals) {
             factors->crystals.lors = lors;
             factors->crystals.values = factors->efficiencies.data();
             factors->crystals.scale = 1;
@@ -154,10 +159,64 @@ static int chosen(const char *argument, const std::string &name, std::initialize
     throw nb::value_error((std::string(argument) + " is '" + name + "': write one of " + all).c_str());
 }
 
+/* (number, count) of the ranks among which work is shared out. */
+static std::array<int, 2> part_of(nb::dict options)
+{
+    const auto part = nb::cast<std::array<int, 2>>(options["part"]);
+    if (part[1] < 1 || part[0] < 0 || part[0] >= part[1])
+        throw nb::value_error(("there is no part " + std::to_string(part[0]) + " of " + std::to_string(part[1]) +
+                               ": write part=(rank, ranks), and count ranks from 0")
+                                  .c_str());
+    return part;
+}
+
+/* Leaves the operator the LORs of one of the ranks that reconstruct by so many subsets. */
+static void take_share(Engine &engine, std::array<int, 2> part, int subsets)
+{
+    const lr_lors *all = engine.lors->lors;
+    auto share = std::make_unique<Share>();
+    auto own = std::make_shared<Lors>();
+    own->scanner = engine.lors->scanner;
+    share->subsets = subsets;
+    share->num_all = all->count;
+    engine.calls.run([&] {
+        const lr_log *log = &engine.calls.log;
+        const size_t num_pairs = (size_t)all->num_pairs;
+        std::vector<int32_t> group_of(num_pairs), rank_of(num_pairs), pairs;
+        lr_partition_params deal = {};
+        lr_status status = lr_osem_interleave(all, subsets, &share->interleave, log);
+        if (status == LR_OK) {
+            deal.lors = all;
+            deal.ranks = part[1];
+            deal.subsets = subsets / share->interleave;
+            deal.subset_of = group_of.data();
+            deal.log = log;
+            status = lr_osem_subsets(all, deal.subsets, group_of.data(), log);
+        }
+        if (status == LR_OK) status = lr_partition(&deal, rank_of.data());
+        if (status != LR_OK) return status;
+        for (size_t pair = 0; pair < num_pairs; pair++) {
+            if (rank_of[pair] != part[0]) continue;
+            pairs.push_back((int32_t)pair);
+            share->group_of.push_back(group_of[pair]);
+            for (int64_t lor = all->offsets[pair]; lor < all->offsets[pair + 1]; lor++) share->lors.push_back(lor);
+        }
+        lr_selection selection = {};
+        selection.pairs = pairs.data();
+        selection.num_pairs = (int64_t)pairs.size();
+        own->lors = lr_lors_create_part(all, &selection, log);
+        return own->lors != nullptr ? LR_OK : LR_FAILED;
+    });
+    engine.lors = std::move(own);
+    engine.share = std::move(share);
+}
+
 static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb::dict options)
 {
     auto engine = std::make_shared<Engine>();
     engine->lors = scanner.list_lors();
+    const auto part = part_of(options);
+    if (part[1] > 1) take_share(*engine, part, nb::cast<int>(options["subsets"]));
     const lr_grid grid = grid_of(grid_given);
     const auto backend = nb::cast<std::string>(options["backend"]);
     engine->factors = make_factors(*engine, options);
@@ -238,6 +297,11 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     list.params.factors = engine->factors != nullptr ? &engine->factors->source : nullptr;
     list.params.sensitivity_lines = nb::cast<int64_t>(options["sensitivity_lines"]);
     list.params.seed = nb::cast<uint64_t>(options["seed"]);
+    const auto part = part_of(options);
+    if (part[1] > 1) {
+        list.params.sensitivity_part = part[0];
+        list.params.sensitivity_parts = part[1];
+    }
     engine->opened(engine->calls.make([&] { return lr_listmode_create(&list.params); }, options["progress"]));
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
@@ -384,6 +448,8 @@ static nb::object indices(const Operator &op)
         for (const int32_t pair : op.pairs)
             for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) numbers.push_back(lor);
     }
+    if (op.engine->share != nullptr)
+        for (int64_t &number : numbers) number = op.engine->share->lors[(size_t)number];
     const size_t num = numbers.size();
     return numpy_array(std::move(numbers), {num});
 }

@@ -51,6 +51,15 @@ def test_the_doctor_suspects_a_grid_that_leaves_the_bore(scanner):
     assert any(finding.is_suspect and finding.remedy for finding in wide)
 
 
+def test_half_a_sphere_is_no_suspect():
+    k = np.arange(40) + 0.5
+    z, angle = 1 - k / 40, np.pi * (1 + 5**0.5) * k
+    out = np.stack([np.sqrt(1 - z * z) * np.cos(angle), np.sqrt(1 - z * z) * np.sin(angle), z], axis=1)
+    along = np.stack([-np.sin(angle), np.cos(angle), 0 * angle], axis=1)
+    helmet = lr.Scanner.from_arrays(150 * out, -out, along, crystals=(4, 4), pitch=4, depth=20)
+    assert not any(finding.is_suspect for finding in helmet.check((30, 30, 20), 4.0))
+
+
 def test_overlapping_modules_are_refused_by_a_sentence():
     with pytest.raises(ValueError, match="overlap by .* mm"):
         lr.Scanner.ring(radius_mm=20, modules=12, crystals=(6, 4), pitch_mm=4, depth_mm=15)

@@ -642,12 +642,8 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
         return;
     }
     lr_warn(recon->params->log,
-            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
-            "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
-            "outside of the grid (take a larger one), a grid or scanner that is not that of the "
-            "data, scatter and randoms that are not accounted for, sampled "
-            "lines that miss LORs (take exact elements, more rays or samples), voxels that start at 0; "
-            "where none of these holds, compare with the backend cpu",
+            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as much: they are "
+            "those with counts where the projection of the image plus the additive term is 0",
             (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
