@@ -4,7 +4,7 @@
 
 Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
 [nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
-first image; None = a uniform one. callback: called with an Iteration after each; where it raises StopIteration the
+first image; None = a uniform one. subsets: with operators of events and lines at most their `ranges`. callback: called with an Iteration after each; where it raises StopIteration the
 image so far is returned. progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what,
 done, total).
 

@@ -123,6 +123,12 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
     if (attenuation) {
         lr_image mu = {};
         const Array held = image_array(*attenuation, "attenuation", &mu);
+        lr_mu_map_params map = {};
+        map.unit = LR_MU_PER_MM; /* values stay as they are */
+        map.name = "attenuation";
+        map.scanner = lors->scanner;
+        map.log = &engine.calls.log;
+        engine.calls.run([&] { return lr_mu_map_settle(&mu, &map); });
         lr_attenuation_params params = {};
         params.lors = lors;
         params.mu = &mu;

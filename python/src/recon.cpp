@@ -132,6 +132,7 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.iterations = nb::cast<int>(options["iterations"]);
     params.subsets = nb::cast<int>(options["subsets"]);
     params.comm = ranks.comm;
+    std::vector<int32_t> group_of;
     if (engine.share != nullptr) {
         if (params.subsets != engine.share->subsets)
             throw nb::value_error(("the operator's part was dealt for " + std::to_string(engine.share->subsets) +
@@ -140,6 +141,12 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
                                       .c_str());
         params.subset_of = engine.share->group_of.data();
         params.interleave = engine.share->interleave;
+    } else if (lr_comm_get_info(ranks.comm).size > 1) {
+        if (!engine.info->of_events && lr_direct_get_info(engine.op) == nullptr)
+            throw nb::value_error("each rank has all LORs: make its operator with part=(comm.rank, comm.size), "
+                                  "subsets=, and take its data by y[A.indices]");
+        for (int64_t k = 0; k < engine.info->lors->num_pairs; k++) group_of.push_back((int32_t)(k % params.subsets));
+        params.subset_of = group_of.data();
     }
     params.relaxation = nb::cast<double>(options["relaxation"]);
     params.relaxation_fall = nb::cast<double>(options["relaxation_fall"]);

@@ -68,7 +68,7 @@ def test_osem_is_the_programs_bit_for_bit(scanner, native, counts, tmp_path):
         cwd=tmp_path,
         check=True,
     )  # fmt: skip
-    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native")
+    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native", store=False)
     image = lr.recon.osem(op, counts, iterations=2, subsets=3)
     np.testing.assert_array_equal(image, np.load(tmp_path / "image.npy"))
 
@@ -125,8 +125,19 @@ except (ValueError, lr.Error) as error:
 ends = np.moveaxis(scanner.hits[scanner.lor_crystals(A.indices)], 1, 0).astype(np.float32, order="C")
 lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native", threads=1)
 of_lines = lr.recon.mlem(lines, counts[A.indices], iterations=2, comm=comm)
+# Events of each rank's own.
+events = lr.ListMode(scanner, crystals=scanner.lor_crystals(A.indices[counts[A.indices] > 0]))
+B = lr.Operator.of_events(events, GRID, VOXEL_MM, backend="native", kernel="exact", ranges=2, threads=1,
+                          part=(comm.rank, comm.size))
+of_events = lr.recon.osem(B, None, subsets=2, comm=comm)
+whole = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", projections=1)
+try:
+    lr.recon.osem(whole, counts, comm=comm)
+    print("each rank had all LORs")
+except ValueError as error:
+    assert "each rank has all LORs" in str(error)
 if comm.rank == 0:
-    np.save(sys.argv[3], np.stack([image, of_lines]))
+    np.save(sys.argv[3], np.stack([image, of_lines, of_events]))
 """
 
 
@@ -147,7 +158,7 @@ def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
-    image, of_lines = np.load(tmp_path / "images.npy")
+    image, of_lines, of_events = np.load(tmp_path / "images.npy")
     op = make_operator(scanner, "native", store=False, efficiencies=efficiencies)
     # Sums of back-projections are rounded per rank; LORs of a subset are the same ones.
     one = lr.recon.osem(op, counts, subsets=4)
@@ -156,6 +167,9 @@ def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
     lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native")
     one = lr.recon.mlem(lines, counts, iterations=2)
     np.testing.assert_allclose(of_lines, one, rtol=1e-4, atol=1e-5 * one.max())
+    # Ranges of events are others, and explain as many.
+    sensitivity = make_operator(scanner, "native", projections=1).sensitivity()
+    assert (sensitivity * of_events).sum() == pytest.approx((counts > 0).sum(), rel=0.02)
 
 
 def test_parts_that_make_no_sense_are_refused(scanner, counts):
@@ -192,6 +206,8 @@ def test_list_mode(scanner, native, counts, rng):
     x = rng.random(op.image_shape, np.float32)
     # The exact kernel's elements are those of the events' LORs.
     np.testing.assert_allclose(op @ x, (native @ x)[lors], rtol=2e-5, atol=1e-9)
+    with pytest.raises(ValueError, match="make the operator with as many ranges"):
+        lr.recon.osem(op, None, subsets=4)
     image = lr.recon.osem(op, None, iterations=2, subsets=2)
     assert (native.sensitivity() * image).sum() == pytest.approx(len(events), rel=0.02)
     part = op.subset(1, 2)

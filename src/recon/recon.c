@@ -74,12 +74,13 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
     if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
         return lr_error(params->log, LR_USAGE,
                         "%d subsets: they are made of %s, of which there are %lld; give 1 to "
-                        "that many",
+                        "that many%s",
                         subsets,
                         info->of_events         ? "ranges of events"
                         : lors->scanner == NULL ? "views"
                                                 : "LORs of module pairs",
-                        (long long)lors->num_pairs);
+                        (long long)lors->num_pairs,
+                        info->of_events ? ", or make the operator with as many ranges as subsets" : "");
     }
     if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
         return lr_error(params->log, LR_USAGE,
