@@ -2,6 +2,11 @@
 # Copyright The LORaster authors
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
+import importlib.util
+import os
 from collections.abc import Sequence
 from typing import Any, Optional, TypeVar, Union
 
@@ -85,7 +90,7 @@ class Operator:
                 scanner._core,
                 where,
                 dict(
-                    backend=backend or "auto",
+                    backend=_backend(backend),
                     device=device,
                     mode=mode,
                     rays=rays,
@@ -174,7 +179,7 @@ class Operator:
                         tube_width_mm=tube_width_mm,
                         samples=_whole(samples),
                         ranges=ranges,
-                        backend=backend or "auto",
+                        backend=_backend(backend),
                         device=device,
                         attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                         efficiencies=efficiencies,
@@ -246,7 +251,7 @@ class Operator:
                         ranges=ranges,
                         factors=factors,
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
-                        backend=backend or "auto",
+                        backend=_backend(backend),
                         device=device,
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
@@ -295,7 +300,7 @@ class Operator:
                         edge_mm=edge_mm,
                         axial_mm=axial_mm,
                         factors=factors,
-                        backend=backend or "auto",
+                        backend=_backend(backend),
                         device=device,
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
@@ -452,6 +457,32 @@ class Correspondence:
 
     def _repr_png_(self) -> bytes:
         return self.png()
+
+
+def devices() -> list[dict[str, Any]]:
+    """Devices that OpenGL finds, and for each that is not usable the reason. Operators count the usable ones."""
+    _load_triton()
+    return _core.devices()
+
+
+def _backend(name: Optional[str]) -> str:
+    if name not in ("cpu", "cuda", "native"):
+        _load_triton()
+    return name or "auto"
+
+
+@functools.cache
+def _load_triton() -> None:
+    """Loads PyTorch's Triton, where it is installed, before OpenGL.
+
+    Mesa shares its LLVM with all that is loaded later, and a Triton that finds it in place of its own crashes.
+    """
+    found = importlib.util.find_spec("triton")
+    if found is None or found.origin is None:
+        return
+    library = os.path.join(os.path.dirname(found.origin), "_C", "libtriton.so")
+    with contextlib.suppress(OSError):
+        ctypes.CDLL(library)
 
 
 def _whole(samples: Union[int, Sequence[int]]) -> tuple[int, int, int]:

@@ -128,7 +128,7 @@ def test_an_import_is_quick():
     """Beside NumPy's own, at most 0.15 s; the best of five, where other tests run."""
     code = "import time, numpy; t = time.perf_counter(); import loraster; print(time.perf_counter() - t)"
     seconds = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
-    assert seconds <= 0.15
+    assert seconds <= 0.15 * SLOWER
 
 
 def test_nothing_but_numpy_is_imported():
