@@ -15,8 +15,8 @@ activity = water * np.where((x - 50) ** 2 + y**2 < 25**2, 4, 1)
 activity = activity.astype(np.float32)
 mu = 0.0096 * water  # of water at 511 keV, 1/mm
 
-A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, store=True)
-with_water = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, store=True, attenuation=mu)
+A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1)
+with_water = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, attenuation=mu)
 expected = with_water @ activity
 expected *= 1e6 / expected.sum()
 randoms = np.full_like(expected, 0.5 * expected.mean())  # a third of the prompts, everywhere alike

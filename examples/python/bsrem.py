@@ -9,7 +9,7 @@ import loraster as lr
 
 scanner = lr.Scanner.ring(radius_mm=50, modules=20, crystals=(8, 1), pitch_mm=1.9, depth_mm=10, field_of_view_mm=50)
 grid, voxel_mm = (60, 60, 1), (0.8, 0.8, 1.9)
-A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, store=True)
+A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1)
 activity = lr.phantom("spheres", grid, voxel_mm)
 expected = A @ activity
 decays = 2e5 / expected.sum()

@@ -37,7 +37,6 @@ for row, (title, layers_mm) in zip(axes, layers.items()):
         rays=3,
         samples=(2, 2, 1),
         penetration=True,
-        store=True,
     )
     counts = lr.poisson(2e6 * (A @ activity), seed=1)
     image = lr.recon.osem(A, counts, iterations=8, subsets=6)

@@ -27,7 +27,7 @@ extent = (-24, 24, -24, 24)
 plt.rcParams["image.interpolation"] = "nearest"
 figure, axes = plt.subplots(2, 3, figsize=(10.5, 6), layout="constrained")
 for row, scanner in zip(axes, (ring, panels)):
-    A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1, store=True)
+    A = lr.Operator(scanner, grid, voxel_mm, backend="native", samples=1)
     counts = lr.poisson(1e5 * (A @ activity), seed=1)  # 100,000 decays in each voxel of the rods
     image = lr.recon.osem(A, counts, iterations=5, subsets=4)
     row[0].plot(*scanner.crystals[:, :2].T, ".", markersize=3)

@@ -12,7 +12,7 @@ from loraster.torch import Projector
 torch.manual_seed(1)
 torch.set_num_threads(1)  # arrays are small
 scanner = lr.Scanner.ring(radius_mm=50, modules=16, crystals=(6, 1), pitch_mm=3.1, depth_mm=10, field_of_view_mm=60)
-projector = Projector(lr.Operator(scanner, (32, 32, 1), (1.6, 1.6, 3.1), backend="native", samples=1, store=True))
+projector = Projector(lr.Operator(scanner, (32, 32, 1), (1.6, 1.6, 3.1), backend="native", samples=1))
 sensitivity = projector.sensitivity().clamp(min=1e-6)
 
 

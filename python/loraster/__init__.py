@@ -10,12 +10,12 @@ caller can change, NoDeviceError, and Error for the rest. Messages go to logging
 from typing import TYPE_CHECKING, Any
 
 from . import direct, recon
-from ._core import Error, NoDeviceError, devices, phantoms
+from ._core import Error, NoDeviceError, phantoms
 from ._core import version as _version
 from ._grid import Image
 from .files import phantom, poisson, program, read, view, write
 from .listmode import ListMode
-from .operator import Adjoint, Correspondence, Operator
+from .operator import Adjoint, Correspondence, Operator, devices
 from .scanner import Finding, Scanner
 
 __version__ = _version()

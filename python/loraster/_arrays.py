@@ -28,24 +28,31 @@ def output_like(x: Any, shape: tuple[int, ...]) -> Any:
         with cupy.cuda.Device(x.device.id):
             return cupy.empty(shape, x.dtype)
     if hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] not in (1, 3):
-        raise ValueError(
-            f"{library} has no arrays on its device that a result can be written to: give out=, an array of "
-            "PyTorch or CuPy on that device"
-        )
+        if library not in ("jax", "jaxlib"):
+            raise ValueError(
+                f"{library} has no arrays on its device that a result can be written to: give out=, an array of "
+                "PyTorch or CuPy on that device"
+            )
+        # JAX's arrays do not change; this one is written once, before anyone else has it.
+        return sys.modules["jax"].numpy.empty(shape, x.dtype, device=x.device).block_until_ready()
     return np.empty(shape, np.float64 if str(getattr(x, "dtype", "")).endswith("float64") else np.float32)
 
 
 def result_like(x: Array, out: Any) -> Array:
     """The result, in x's library."""
-    if type(x) is np.ndarray or _library(x) in ("torch", "cupy"):
+    if type(x) is np.ndarray or _library(out) != "numpy":
         return out  # type: ignore[no-any-return]
     if hasattr(x, "__array_namespace__"):
         return x.__array_namespace__().from_dlpack(out)  # type: ignore[no-any-return]
     return out  # type: ignore[no-any-return]
 
 
-def stream_of(x: Any) -> int:
-    """The cudaStream_t that x's library queues its work on; 1 is CUDA's legacy default stream."""
+def on_stream(x: Any) -> tuple[int, bool, Any]:
+    """For an array of a CUDA device: the cudaStream_t that work on it is queued on, whether x's library goes on there
+    with its own, and DLPack's capsule, which is asked for after that stream waits for what x needs; None without it.
+
+    1 is CUDA's legacy default stream.
+    """
     library = _library(x)
     if library == "torch":
         stream = sys.modules["torch"].cuda.current_stream(x.device).cuda_stream
@@ -53,4 +60,6 @@ def stream_of(x: Any) -> int:
         stream = sys.modules["cupy"].cuda.get_current_stream().ptr
     else:
         stream = getattr(x, "__cuda_array_interface__", {}).get("stream")
-    return stream or 1
+    is_ordered = library in ("torch", "cupy") or stream is not None
+    stream = stream or 1
+    return stream, is_ordered, x.__dlpack__(stream=stream) if hasattr(x, "__dlpack__") else None

@@ -19,7 +19,7 @@ class Image(NamedTuple):
 
     values: float32 [nz][ny][nx].
     voxel_mm: edges (dx, dy, dz) of a voxel.
-    origin_mm: centre (x, y, z) of voxel [0, 0, 0] in the scanner's frame; None = the grid is centred on the scanner.
+    origin_mm: centre (x, y, z) of voxel [0, 0, 0] in the scanner's frame; None = the grid is centred on the origin.
     """
 
     values: Any

@@ -29,9 +29,15 @@ def phantom(
     contrast: float = 0.0,
     origin_mm: Optional[Sequence[float]] = None,
 ) -> NDArray[np.float32]:
-    """The activity [nz][ny][nx] of a phantom: "derenzo", "spheres", "six-spheres" or "point".
+    """The activity [nz][ny][nx] of a phantom along z through the grid's centre, at most 1; each voxel has the mean over
+    its volume.
 
-    radius_mm: of its outer cylinder; 0 = 0.46 of the grid. contrast: of spheres to background; 0 = 4, or 6.
+    name: "spheres": six spheres of 1, of six diameters, in the middle plane of a cylinder of 0.25 (1 / contrast);
+        "six-spheres": six equal ones of 1 in a cylinder of 1/6 (1 / contrast);
+        "derenzo": rods of 1 in 0, of 1.2 to 4.8 mm, from a radius of 9.6 mm on;
+        "point": 1 in the voxel nearest the origin.
+    radius_mm: of the cylinder; 0 = 0.46 of the grid's smaller transaxial extent. contrast: of the spheres to the
+        cylinder; 0 = 4, or 6 of six-spheres.
     """
     return _core.phantom(name, _grid.grid(grid, voxel_mm, origin_mm), radius_mm, contrast)
 

@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core
+from . import _core, _progress
 from .scanner import Scanner
 
 _MM_PER_PS = 0.299792458 / 2
@@ -27,7 +27,7 @@ class ListMode:
     tof_ps: [n] arrival time at a minus that at b. Give one of them, or none without time of flight.
     tof_resolution_ps: FWHM of the time difference; 0 = the scanner's. tof_bin_mm: width of bins; 0 = not binned.
     time_ms: [n]; weights: [n], 1 by default; delayed: [n] true for delayed coincidences.
-    companion: the second file that some formats need.
+    companion: the second file that some formats need. progress: of reading, as that of Operator.
     """
 
     def __init__(
@@ -44,13 +44,15 @@ class ListMode:
         weights: Optional[ArrayLike] = None,
         delayed: Optional[ArrayLike] = None,
         companion: Union[str, os.PathLike[str], None] = None,
+        progress: _progress.Progress = None,
     ) -> None:
         self._scanner = scanner
         if (source is None) == (crystals is None):
             raise TypeError("give either the path of a file of events or crystals=, an array [n, 2]")
         if source is not None:
             beside = None if companion is None else os.fspath(companion)
-            self._core = _core.ListMode.read(scanner._core, os.fspath(source), beside)
+            with _progress.listening(progress) as listener:
+                self._core = _core.ListMode.read(scanner._core, os.fspath(source), beside, listener)
             return
         if tof_ps is not None:
             if tof_mm is not None:

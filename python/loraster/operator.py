@@ -2,6 +2,11 @@
 # Copyright The LORaster authors
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
+import importlib.util
+import os
 from collections.abc import Sequence
 from typing import Any, Optional, TypeVar, Union
 
@@ -31,19 +36,26 @@ class Operator:
     KeyboardInterrupt, and the operator may be used again.
 
     scanner: kept alive. grid: (nx, ny, nz) voxels; voxel_mm: (dx, dy, dz) or one number; origin_mm: centre (x, y, z)
-        of the first voxel; None = the grid is centred on the scanner.
-    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL), "raster", or "auto".
+        of the first voxel; None = the grid is centred on the origin.
+    backend: "cpu" (double precision, reference), "native", "compute" (OpenGL) or "raster"; None or "auto" = the first
+        of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
     device: number among the usable ones of loraster.devices().
     mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
     samples: points per voxel along x, y and z; 0 = as many as the mean needs.
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
-    store: True keeps the matrix, which takes the time of some projections and memory; False (the default) computes it
-        anew in every projection: take True or None for many iterations on a processor. None = what is quicker for so many `projections` (0 = keep it if it fits).
-    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth.
+    store: None keeps the matrix where that usually is quicker for so many `projections` and it fits max_memory_bytes,
+        as the program's --store auto: "native" keeps it from 8 projections on (it takes the time of about seven, and
+        each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a single one. True keeps
+        it or fails, False computes it anew in every projection. A.info["stored"] says what has become of it.
+    deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane in
+        it; needs mode "sampled" or "auto", and a backend other than "raster".
     max_memory_bytes, threads: 0 = half of the machine's memory, all processors.
-    progress: True for a bar by tqdm, or a function of (what, done, total).
+    part: (rank, ranks) of processes that reconstruct together (loraster.recon, comm=) by so many `subsets`: the operator
+        is that of the rank's LORs, whose numbers in the scanner are A.indices.
+    progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what, done, total). None
+        warns once of work that takes longer than 10 s, False does not.
     """
 
     def __init__(
@@ -53,7 +65,7 @@ class Operator:
         voxel_mm: _grid.Millimetres,
         *,
         origin_mm: Optional[Sequence[float]] = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         mode: str = "auto",
         rays: int = 0,
@@ -61,8 +73,10 @@ class Operator:
         attenuation: Any = None,
         efficiencies: Any = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
-        store: Optional[bool] = False,
-        projections: float = 0.0,
+        store: Optional[bool] = None,
+        projections: float = 8.0,
+        part: tuple[int, int] = (0, 1),
+        subsets: int = 1,
         deterministic: bool = False,
         penetration: bool = False,
         layers_alone: bool = False,
@@ -76,7 +90,7 @@ class Operator:
                 scanner._core,
                 where,
                 dict(
-                    backend=backend,
+                    backend=_backend(backend),
                     device=device,
                     mode=mode,
                     rays=rays,
@@ -86,6 +100,8 @@ class Operator:
                     psf_mm=_grid.three(psf_mm, "psf_mm"),
                     store=store,
                     projections=projections,
+                    part=part,
+                    subsets=subsets,
                     deterministic=deterministic,
                     penetration=penetration,
                     layers_alone=layers_alone,
@@ -122,7 +138,7 @@ class Operator:
         tube_width_mm: float = 0.0,
         samples: Union[int, Sequence[int]] = 0,
         ranges: int = 0,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         attenuation: Any = None,
         efficiencies: Any = None,
@@ -131,6 +147,7 @@ class Operator:
         psf_mm: Union[float, Sequence[float]] = 0.0,
         sensitivity_lines: int = 0,
         seed: int = 0,
+        part: tuple[int, int] = (0, 1),
         max_memory_bytes: int = 0,
         threads: int = 0,
         progress: _progress.Progress = None,
@@ -145,7 +162,10 @@ class Operator:
         sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
         factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
             then are the sensitivity's alone.
-        Other arguments are those of Operator; backend: "cuda", "compute", "native", "cpu" or "auto".
+        part: (rank, ranks) of processes that reconstruct together, each from some of the events: its share of the
+            sensitivity.
+        Other arguments are those of Operator; backend: "cuda", "compute", "native" or "cpu"; None = the first that
+            works.
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
@@ -159,13 +179,14 @@ class Operator:
                         tube_width_mm=tube_width_mm,
                         samples=_whole(samples),
                         ranges=ranges,
-                        backend=backend,
+                        backend=_backend(backend),
                         device=device,
                         attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                         efficiencies=efficiencies,
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
                         seed=seed,
+                        part=part,
                         factors=factors,
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
                         max_memory_bytes=max_memory_bytes,
@@ -193,7 +214,7 @@ class Operator:
         ranges: int = 0,
         factors: Any = None,
         sensitivity_of: Optional[Operator] = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         psf_mm: Union[float, Sequence[float]] = 0.0,
         max_memory_bytes: int = 0,
@@ -232,7 +253,7 @@ class Operator:
                         ranges=ranges,
                         factors=factors,
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
-                        backend=backend,
+                        backend=_backend(backend),
                         device=device,
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
@@ -256,7 +277,7 @@ class Operator:
         edge_mm: float = 0.0,
         axial_mm: float = 0.0,
         factors: Any = None,
-        backend: str = "auto",
+        backend: Optional[str] = None,
         device: int = 0,
         max_memory_bytes: int = 0,
         threads: int = 0,
@@ -281,7 +302,7 @@ class Operator:
                         edge_mm=edge_mm,
                         axial_mm=axial_mm,
                         factors=factors,
-                        backend=backend,
+                        backend=_backend(backend),
                         device=device,
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
@@ -300,29 +321,29 @@ class Operator:
         """Facts: backend, device, mode, whether the matrix is stored, and others."""
         return self._core.info
 
-    def forward(self, x: Array, out: Optional[Array] = None) -> Array:
+    def forward(self, x: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A x. x, out: image [nz][ny][nx] and data."""
         if out is not None:
-            self._core.forward(x, out)
+            _progress.run(self._core.forward, progress, x, out)
             return out
         result = output_like(x, self.data_shape)
-        self._core.forward(x, result)
+        _progress.run(self._core.forward, progress, x, result)
         return result_like(x, result)
 
-    def adjoint(self, y: Array, out: Optional[Array] = None) -> Array:
+    def adjoint(self, y: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A^T y. y, out: data and image [nz][ny][nx]."""
         if out is not None:
-            self._core.adjoint(y, out)
+            _progress.run(self._core.adjoint, progress, y, out)
             return out
         result = output_like(y, self.image_shape)
-        self._core.adjoint(y, result)
+        _progress.run(self._core.adjoint, progress, y, result)
         return result_like(y, result)
 
-    def sensitivity(self, out: Any = None) -> Any:
+    def sensitivity(self, out: Any = None, *, progress: _progress.Progress = None) -> Any:
         """A^T 1, an image [nz][ny][nx]: a NumPy array where out is None. Computed once for all data, and kept."""
         if out is None:
             out = np.empty(self.image_shape, np.float32)
-        self._core.sensitivity(out)
+        _progress.run(self._core.sensitivity, progress, out)
         return out
 
     def __matmul__(self, x: Array) -> Array:
@@ -395,7 +416,8 @@ class Operator:
 
     def __repr__(self) -> str:
         info = self.info
-        return f"<Operator {self.data_shape} x {self.image_shape}, {info['backend']} on {info['device']}>"
+        kept = f", matrix of {info['memory_bytes'] / 1e6:.3g} MB kept" if info["stored"] else ""
+        return f"<Operator {self.data_shape} x {self.image_shape}, {info['backend']} on {info['device']}{kept}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("an Operator cannot be pickled: pickle the arguments that it is made of, and make it again")
@@ -437,6 +459,32 @@ class Correspondence:
 
     def _repr_png_(self) -> bytes:
         return self.png()
+
+
+def devices() -> list[dict[str, Any]]:
+    """Devices that OpenGL finds, and for each that is not usable the reason. Operators count the usable ones."""
+    _load_triton()
+    return _core.devices()
+
+
+def _backend(name: Optional[str]) -> str:
+    if name not in ("cpu", "cuda", "native"):
+        _load_triton()
+    return name or "auto"
+
+
+@functools.cache
+def _load_triton() -> None:
+    """Loads PyTorch's Triton, where it is installed, before OpenGL.
+
+    Mesa shares its LLVM with all that is loaded later, and a Triton that finds it in place of its own crashes.
+    """
+    found = importlib.util.find_spec("triton")
+    if found is None or found.origin is None:
+        return
+    library = os.path.join(os.path.dirname(found.origin), "_C", "libtriton.so")
+    with contextlib.suppress(OSError):
+        ctypes.CDLL(library)
 
 
 def _whole(samples: Union[int, Sequence[int]]) -> tuple[int, int, int]:

@@ -4,8 +4,13 @@
 
 Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
 [nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
-first image; None = a uniform one. callback: called with an Iteration after each; where it raises StopIteration the
-image so far is returned. progress: True for a bar by tqdm, or a function of (what, done, total).
+first image; None = a uniform one. subsets: with operators of events and lines at most their `ranges`. callback: called with an Iteration after each; where it raises StopIteration the
+image so far is returned. progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what,
+done, total).
+
+comm: a communicator of mpi4py, whose ranks make the image together: each has an operator and data of its own, by
+Operator(..., part=(rank, ranks), subsets=n) of its LORs, and each gets the whole image. Callbacks that end the work
+have to on all ranks.
 """
 
 from __future__ import annotations
@@ -55,8 +60,10 @@ class Iteration:
 class RDP:
     """The relative difference prior (Nuyts et al. 2002), as in STIR and PETRIC.
 
-    beta: strength. gamma: how much less edges weigh than noise. epsilon: in units of the image; 0 = a hundredth of the
-    uniform image that gives the counts. kappa: image of weights >= 0; None = 1.
+    beta: strength, which is weighed against the sensitivity: 0.01 * A.sensitivity().mean() removes much of the noise, ten
+        times as much flattens small spheres. It does not depend on the units of the image; more counts need less.
+    gamma: how much less edges weigh than noise. epsilon: in units of the image; 0 = a hundredth of the uniform image
+        that gives the counts. kappa: image of weights >= 0; None = 1.
     """
 
     beta: float
@@ -77,6 +84,7 @@ def mlem(
     initial: Any = None,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
+    comm: Any = None,
 ) -> Any:
     """Maximum-likelihood expectation maximisation (Shepp and Vardi 1982)."""
     return osem(
@@ -88,6 +96,7 @@ def mlem(
         initial=initial,
         callback=callback,
         progress=progress,
+        comm=comm,
     )
 
 
@@ -101,9 +110,10 @@ def osem(
     initial: Any = None,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
+    comm: Any = None,
 ) -> Any:
     """Ordered subsets (Hudson and Larkin 1994)."""
-    return _reconstruct(A, y, callback, progress, algorithm=0, **_common(iterations, subsets, additive, initial))
+    return _reconstruct(A, y, callback, progress, algorithm=0, **_common(iterations, subsets, additive, initial, comm))
 
 
 def ramla(
@@ -119,6 +129,7 @@ def ramla(
     own_steps: bool = True,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
+    comm: Any = None,
 ) -> Any:
     """Block RAMLA (Browne and De Pierro 1996): iteration n = 0, 1, ... uses relaxation / (1 + relaxation_fall n).
 
@@ -134,7 +145,7 @@ def ramla(
         relaxation=relaxation,
         relaxation_fall=relaxation_fall,
         own_steps=own_steps,
-        **_common(iterations, subsets, additive, initial),
+        **_common(iterations, subsets, additive, initial, comm),
     )
 
 
@@ -151,6 +162,7 @@ def bsrem(
     relaxation_fall: float = 0.1,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
+    comm: Any = None,
 ) -> Any:
     """Block sequential regularised EM (Ahn and Fessler 2003), which maximises the log-likelihood - beta R.
 
@@ -165,15 +177,20 @@ def bsrem(
         prior=prior,
         relaxation=relaxation,
         relaxation_fall=relaxation_fall,
-        **_common(iterations, subsets, additive, initial),
+        **_common(iterations, subsets, additive, initial, comm),
     )
 
 
-def _common(iterations: int, subsets: int, additive: Any, initial: Any) -> dict[str, Any]:
+def _common(iterations: int, subsets: int, additive: Any, initial: Any, comm: Any) -> dict[str, Any]:
     for name, value in (("iterations", iterations), ("subsets", subsets)):
         if value < 1:
             raise ValueError(f"{name} is {value}: at least 1 is needed")
-    return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial)
+    mpi_comm = 0
+    if comm is not None:
+        from mpi4py import MPI
+
+        mpi_comm = MPI._addressof(comm)
+    return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial, mpi_comm=mpi_comm)
 
 
 def _reconstruct(
@@ -187,7 +204,8 @@ def _reconstruct(
         assert callback is not None
         callback(Iteration(**done.facts(), _core=done, _shape=A.image_shape))
 
-    with _progress.listening(progress) as listener:
+    # A callback is progress enough.
+    with _progress.listening(progress if callback is None or progress else False) as listener:
         settings = dict(
             prior=None,
             relaxation=0.0,

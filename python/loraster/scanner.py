@@ -117,6 +117,13 @@ class Scanner:
         num = len(centre)
         normal = np.broadcast_to(np.asarray(normals, np.float64), (num, 3))
         along = np.broadcast_to(np.asarray(u, np.float64), (num, 3))
+        for what, vectors in (("normals", normal), ("u", along)):
+            lengths = np.linalg.norm(vectors, axis=1)
+            if num > 0 and np.abs(lengths - 1).max() > 1e-6:
+                raise ValueError(
+                    f"{what} has vectors of length {lengths.min():.6g} to {lengths.max():.6g}: write "
+                    f"{what} / numpy.linalg.norm({what}, axis=1, keepdims=True)"
+                )
 
         def pairs(values: ArrayLike) -> NDArray[np.float64]:
             return np.broadcast_to(np.asarray(values, np.float64), (num, 2))

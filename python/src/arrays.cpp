@@ -165,12 +165,14 @@ Array::Array(nb::handle object, const Wanted &wanted)
                                ".cpu() in PyTorch, cupy.asnumpy(" + name + ") in CuPy")
                                   .c_str());
     } else {
-        nb::object number = nb::module_::import_("loraster._arrays").attr("stream_of")(object);
-        stream = reinterpret_cast<void *>(static_cast<uintptr_t>(nb::cast<uint64_t>(number)));
-        if (nb::hasattr(object, "__dlpack__"))
-            capsule = object.attr("__dlpack__")("stream"_a = number);
-        else
+        nb::tuple given = nb::cast<nb::tuple>(nb::module_::import_("loraster._arrays").attr("on_stream")(object));
+        stream = reinterpret_cast<void *>(static_cast<uintptr_t>(nb::cast<uint64_t>(nb::object(given[0]))));
+        is_ordered = nb::cast<bool>(nb::object(given[1]));
+        capsule = given[2];
+        if (capsule.is_none()) {
+            capsule.reset();
             held = of_cuda_interface(object);
+        }
     }
     View view;
     if (capsule.is_valid()) {
@@ -259,6 +261,16 @@ lr_status Array::vector(CudaPlaces *places, const lr_log *log, lr_vector *vector
     }
     *vector = wrapped;
     return LR_OK;
+}
+
+lr_status Array::finish()
+{
+    if (is_ordered || wrapped.storage == nullptr || num == 0) return LR_OK;
+    // A copy to the host returns when its stream has done all that was queued.
+    double number = 0;
+    const lr_vector first = lr_vector_part(&wrapped, 0, 1);
+    lr_vector on_host = lr_vector_of_doubles(&number, 1);
+    return lr_vector_copy(&first, &on_host);
 }
 
 template <class Number>

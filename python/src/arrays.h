@@ -53,7 +53,7 @@ struct Wanted {
 
 /* An argument that is an array: float32 in C order, of the shape wanted. It is held, and keeps its memory, as long as
  * this object. Arrays on a CUDA device are asked for on the current stream of their library, so that what was queued
- * there comes first.
+ * there comes first (loraster._arrays.on_stream).
  * throws: TypeError for what is no array or has other numbers; ValueError for other shapes, strides and devices and
  * for outputs that are read-only. The sentence says what to write. */
 class Array
@@ -69,6 +69,10 @@ class Array
     /* The vector. Arrays on a CUDA device are wrapped at one of the operator's places. Needs no lock of the
      * interpreter. errors: LR_NO_DEVICE, LR_FAILED, logged; *vector is zero. */
     lr_status vector(CudaPlaces *places, const lr_log *log, lr_vector *vector);
+
+    /* Waits for work on the array where its library will not, because it knows nothing of the stream. errors: as
+     * lr_vector_copy. */
+    lr_status finish();
 
     /* Lets go of a wrapped array, before the places do. */
     void unwrap() { lr_vector_destroy(&wrapped); }
@@ -86,6 +90,7 @@ class Array
     lr_precision precision = LR_FLOAT32;
     int device = -1; /* CUDA's number; -1 = the host */
     void *stream = nullptr;
+    bool is_ordered = true; /* the array's library queues its own work on the stream */
     lr_vector wrapped = {};
 };
 

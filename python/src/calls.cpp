@@ -11,6 +11,7 @@ void Calls::begin(nb::handle listener)
 {
     this->listener = listener;
     exception = nullptr;
+    start = std::chrono::steady_clock::now();
     last_report = {};
 }
 
@@ -21,7 +22,11 @@ Calls::Outcome Calls::end(lr_status status)
     if (status == LR_OK && exception == nullptr && messages.empty()) return outcome;
     outcome.is_eventful = true;
     outcome.status = status;
-    if (status != LR_OK) outcome.error = lr_last_error(&outcome.status);
+    if (status != LR_OK) {
+        lr_status last;
+        outcome.error = lr_last_error(&last);
+        if (last != LR_OK) outcome.status = last;
+    }
     outcome.messages = std::exchange(messages, {});
     outcome.exception = std::exchange(exception, nullptr);
     return outcome;
@@ -57,7 +62,13 @@ bool Calls::report(void *user, const char *what, double done, double total)
     nb::gil_scoped_acquire locked;
     try {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (calls->listener.is_valid() && !calls->listener.is_none()) calls->listener(what, done, total);
+        if (calls->listener.is_valid() && !calls->listener.is_none()) {
+            calls->listener(what, done, total);
+        } else if (!calls->is_told_of_long_work) {
+            const double seconds = std::chrono::duration<double>(now - calls->start).count();
+            nb::object unheard = nb::module_::import_("loraster._progress").attr("unheard");
+            calls->is_told_of_long_work = nb::cast<bool>(unheard(what, done, total, seconds));
+        }
     } catch (...) {
         calls->keep_exception();
     }

@@ -35,7 +35,8 @@ class Calls
     Calls &operator=(const Calls &) = delete;
 
     /* Runs work, which returns an lr_status and holds no lock of the interpreter. `listener` is None or a function of
-     * (what, done, total). Throws what the listener threw, KeyboardInterrupt, or Failure. */
+     * (what, done, total); with None, work that takes long is told of once (loraster._progress.unheard). Throws what
+     * the listener threw, KeyboardInterrupt, or Failure. */
     template <class Work> void run(Work work, nb::handle listener = nb::handle())
     {
         Outcome outcome;
@@ -91,7 +92,8 @@ class Calls
     std::vector<Message> messages;
     std::exception_ptr exception;
     nb::handle listener;
-    std::chrono::steady_clock::time_point last_report;
+    std::chrono::steady_clock::time_point start, last_report;
+    bool is_told_of_long_work = false;
 };
 
 #endif

@@ -3,7 +3,7 @@
 #include "objects.h"
 
 static std::shared_ptr<ListMode> listmode_read(Scanner &scanner, const std::string &path,
-                                               const std::optional<std::string> &companion)
+                                               const std::optional<std::string> &companion, nb::handle listener)
 {
     Calls calls;
     auto list = std::make_shared<ListMode>();
@@ -30,7 +30,7 @@ static std::shared_ptr<ListMode> listmode_read(Scanner &scanner, const std::stri
         }
         return LR_OK;
     };
-    calls.run([&] { return lr_events_read(&source, &sink, &list->info); });
+    calls.run([&] { return lr_events_read(&source, &sink, &list->info); }, listener);
     return list;
 }
 
@@ -117,7 +117,8 @@ static nb::object event_crystals(const ListMode &list)
 void bind_listmode(nb::module_ &m)
 {
     nb::class_<ListMode>(m, "ListMode")
-        .def_static("read", &listmode_read, "scanner"_a, "path"_a, "companion"_a.none())
+        .def_static("read", &listmode_read, "scanner"_a, "path"_a, "companion"_a.none(),
+                    "listener"_a.none())
         .def_static("of_columns", &listmode_of_columns, "scanner"_a, "crystals"_a, "tof_mm"_a.none(),
                     "time_ms"_a.none(), "weights"_a.none(), "delayed"_a.none(), "tof_resolution_ps"_a, "tof_bin_mm"_a)
         .def("lors", &event_lors)

@@ -68,12 +68,21 @@ struct Factors {
     ~Factors() { lr_attenuation_destroy(attenuation); }
 };
 
+/* One rank's LORs of a scanner, dealt so that ranks share every subset evenly (lr_partition). */
+struct Share {
+    int subsets = 1, interleave = 1;
+    std::vector<int32_t> group_of; /* of each of its pairs of modules, as lr_recon_params.subset_of with interleave */
+    std::vector<int64_t> lors;     /* numbers of its LORs among those of the scanner, */
+    int64_t num_all = 0;           /* which has so many */
+};
+
 /* An operator of the library with what it was made of. Operators of Python share it with their subsets. */
 struct Engine {
     Calls calls;
     CudaPlaces places{&calls.log};
     std::shared_ptr<Lors> lors; /* of the scanner; null in the family direct */
     std::shared_ptr<ListMode> events;
+    std::unique_ptr<Share> share; /* null: all LORs */
     std::unique_ptr<Factors> factors;
     std::shared_ptr<Engine> sensitivity_of; /* of list mode: whose sensitivity is this one's */
     lr_operator *op = nullptr;
@@ -87,9 +96,20 @@ struct Engine {
 
     /* Bytes between the host and the places of the operator and of arrays that came from devices. */
     lr_traffic traffic() const;
+};
 
-    /* Locks the operator whose sensitivity is this one's, which the library may compute during this one's calls. */
-    std::unique_lock<std::mutex> hold_sensitivity();
+/* During a call of an operator: the one whose sensitivity is its own, and which may compute it now, is locked, and
+ * reports to this call. */
+class SensitivityHold
+{
+  public:
+    explicit SensitivityHold(Engine &engine);
+    ~SensitivityHold();
+    SensitivityHold(const SensitivityHold &) = delete;
+
+  private:
+    Engine *held;
+    std::unique_lock<std::mutex> alone;
 };
 
 /* All of an engine, or a subset of its data. */

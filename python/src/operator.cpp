@@ -34,9 +34,16 @@ lr_traffic Engine::traffic() const
     return sum;
 }
 
-std::unique_lock<std::mutex> Engine::hold_sensitivity()
+SensitivityHold::SensitivityHold(Engine &engine) : held(engine.sensitivity_of.get())
 {
-    return sensitivity_of != nullptr ? sensitivity_of->calls.hold() : std::unique_lock<std::mutex>();
+    if (held == nullptr) return;
+    alone = held->calls.hold();
+    lr_operator_listen(held->op, &engine.calls.log, &engine.calls.progress);
+}
+
+SensitivityHold::~SensitivityHold()
+{
+    if (held != nullptr) lr_operator_listen(held->op, &held->calls.log, &held->calls.progress);
 }
 
 void Engine::opened(lr_operator *made)
@@ -80,22 +87,28 @@ static Array image_array(const ImageTuple &given, const char *name, lr_image *im
 }
 
 /* Efficiencies, one for each crystal or LOR, times the attenuation along each LOR. */
-static std::unique_ptr<Factors> make_factors(Engine &engine, nb::handle efficiencies,
-                                             const std::optional<ImageTuple> &attenuation)
+static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
 {
+    const nb::object efficiencies = options["efficiencies"];
+    const auto attenuation = nb::cast<std::optional<ImageTuple>>(options["attenuation"]);
     auto factors = std::make_unique<Factors>();
     const lr_lors *lors = engine.lors->lors;
     const auto add = [&](lr_lor_source source) { factors->product.sources[factors->product.num_sources++] = source; };
     if (!efficiencies.is_none()) {
         const auto given = rows_of<float>(efficiencies, "efficiencies", 0);
         const int num_crystals = lors->scanner->num_crystals;
-        if ((int64_t)given.size() != num_crystals && (int64_t)given.size() != lors->count)
+        const int64_t num_lors = engine.share != nullptr ? engine.share->num_all : lors->count;
+        if ((int64_t)given.size() != num_crystals && (int64_t)given.size() != num_lors)
             throw nb::value_error(("efficiencies has " + std::to_string(given.size()) +
                                    " numbers: give one for each of " + std::to_string(num_crystals) + " crystals or " +
-                                   std::to_string(lors->count) + " LORs")
+                                   std::to_string(num_lors) + " LORs")
                                       .c_str());
-        factors->efficiencies.assign(given.data(), given.data() + given.size());
-        if ((int64_t)given.size() == num_crystals) {
+        const bool is_of_crystals = (int64_t)given.size() == num_crystals;
+        if (is_of_crystals || engine.share == nullptr)
+            factors->efficiencies.assign(given.data(), given.data() + given.size());
+        else
+            for (const int64_t lor : engine.share->lors) factors->efficiencies.push_back(given.data()[lor]);
+        if (is_of_crystals) {
             factors->crystals.lors = lors;
             factors->crystals.values = factors->efficiencies.data();
             factors->crystals.scale = 1;
@@ -110,6 +123,12 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::handle efficien
     if (attenuation) {
         lr_image mu = {};
         const Array held = image_array(*attenuation, "attenuation", &mu);
+        lr_mu_map_params map = {};
+        map.unit = LR_MU_PER_MM; /* values stay as they are */
+        map.name = "attenuation";
+        map.scanner = lors->scanner;
+        map.log = &engine.calls.log;
+        engine.calls.run([&] { return lr_mu_map_settle(&mu, &map); });
         lr_attenuation_params params = {};
         params.lors = lors;
         params.mu = &mu;
@@ -146,14 +165,67 @@ static int chosen(const char *argument, const std::string &name, std::initialize
     throw nb::value_error((std::string(argument) + " is '" + name + "': write one of " + all).c_str());
 }
 
+/* (number, count) of the ranks among which work is shared out. */
+static std::array<int, 2> part_of(nb::dict options)
+{
+    const auto part = nb::cast<std::array<int, 2>>(options["part"]);
+    if (part[1] < 1 || part[0] < 0 || part[0] >= part[1])
+        throw nb::value_error(("there is no part " + std::to_string(part[0]) + " of " + std::to_string(part[1]) +
+                               ": write part=(rank, ranks), and count ranks from 0")
+                                  .c_str());
+    return part;
+}
+
+/* Leaves the operator the LORs of one of the ranks that reconstruct by so many subsets. */
+static void take_share(Engine &engine, std::array<int, 2> part, int subsets)
+{
+    const lr_lors *all = engine.lors->lors;
+    auto share = std::make_unique<Share>();
+    auto own = std::make_shared<Lors>();
+    own->scanner = engine.lors->scanner;
+    share->subsets = subsets;
+    share->num_all = all->count;
+    engine.calls.run([&] {
+        const lr_log *log = &engine.calls.log;
+        const size_t num_pairs = (size_t)all->num_pairs;
+        std::vector<int32_t> group_of(num_pairs), rank_of(num_pairs), pairs;
+        lr_partition_params deal = {};
+        lr_status status = lr_osem_interleave(all, subsets, &share->interleave, log);
+        if (status == LR_OK) {
+            deal.lors = all;
+            deal.ranks = part[1];
+            deal.subsets = subsets / share->interleave;
+            deal.subset_of = group_of.data();
+            deal.log = log;
+            status = lr_osem_subsets(all, deal.subsets, group_of.data(), log);
+        }
+        if (status == LR_OK) status = lr_partition(&deal, rank_of.data());
+        if (status != LR_OK) return status;
+        for (size_t pair = 0; pair < num_pairs; pair++) {
+            if (rank_of[pair] != part[0]) continue;
+            pairs.push_back((int32_t)pair);
+            share->group_of.push_back(group_of[pair]);
+            for (int64_t lor = all->offsets[pair]; lor < all->offsets[pair + 1]; lor++) share->lors.push_back(lor);
+        }
+        lr_selection selection = {};
+        selection.pairs = pairs.data();
+        selection.num_pairs = (int64_t)pairs.size();
+        own->lors = lr_lors_create_part(all, &selection, log);
+        return own->lors != nullptr ? LR_OK : LR_FAILED;
+    });
+    engine.lors = std::move(own);
+    engine.share = std::move(share);
+}
+
 static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb::dict options)
 {
     auto engine = std::make_shared<Engine>();
     engine->lors = scanner.list_lors();
+    const auto part = part_of(options);
+    if (part[1] > 1) take_share(*engine, part, nb::cast<int>(options["subsets"]));
     const lr_grid grid = grid_of(grid_given);
     const auto backend = nb::cast<std::string>(options["backend"]);
-    engine->factors =
-        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    engine->factors = make_factors(*engine, options);
     lr_operator_params params = {};
     params.lors = engine->lors->lors;
     params.grid = &grid;
@@ -201,6 +273,8 @@ struct ListOptions {
         }
         if (!options["sensitivity_of"].is_none()) {
             engine.sensitivity_of = nb::cast<Operator &>(options["sensitivity_of"]).engine;
+            if (engine.sensitivity_of->sensitivity_of != nullptr)
+                engine.sensitivity_of = engine.sensitivity_of->sensitivity_of;
             params.sensitivity_of = engine.sensitivity_of->op;
         }
         params.backend = backend.c_str();
@@ -218,8 +292,7 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     engine->lors = events->lors;
     engine->events = events;
     const lr_grid grid = grid_of(grid_given);
-    engine->factors =
-        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    engine->factors = make_factors(*engine, options);
     ListOptions list(*engine, options, &grid, (int64_t)events->events.size());
     list.params.lors = engine->lors->lors;
     list.params.events = events->events.data();
@@ -230,6 +303,11 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     list.params.factors = engine->factors != nullptr ? &engine->factors->source : nullptr;
     list.params.sensitivity_lines = nb::cast<int64_t>(options["sensitivity_lines"]);
     list.params.seed = nb::cast<uint64_t>(options["seed"]);
+    const auto part = part_of(options);
+    if (part[1] > 1) {
+        list.params.sensitivity_part = part[0];
+        list.params.sensitivity_parts = part[1];
+    }
     engine->opened(engine->calls.make([&] { return lr_listmode_create(&list.params); }, options["progress"]));
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
@@ -281,48 +359,54 @@ static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, co
 }
 
 /* Calls a projection of the library with two arrays as vectors. */
-template <class Project> static void project(Operator &op, Array &from, Array &to, Project work)
+template <class Project>
+static void project(Operator &op, Array &from, Array &to, nb::handle listener, Project work)
 {
     Engine &engine = *op.engine;
-    engine.calls.run([&] {
-        const auto held = engine.hold_sensitivity();
-        lr_vector in, out;
-        lr_status status = from.vector(&engine.places, &engine.calls.log, &in);
-        if (status == LR_OK) status = to.vector(&engine.places, &engine.calls.log, &out);
-        if (status == LR_OK) {
-            const lr_selection selection = op.selection();
-            status = work(engine.op, op.is_part ? &selection : nullptr, &in, &out);
-        }
-        from.unwrap();
-        to.unwrap();
-        return status;
-    });
+    engine.calls.run(
+        [&] {
+            const SensitivityHold held(engine);
+            lr_vector in, out;
+            lr_status status = from.vector(&engine.places, &engine.calls.log, &in);
+            if (status == LR_OK) status = to.vector(&engine.places, &engine.calls.log, &out);
+            if (status == LR_OK) {
+                const lr_selection selection = op.selection();
+                status = work(engine.op, op.is_part ? &selection : nullptr, &in, &out);
+            }
+            if (status == LR_OK) status = from.finish();
+            if (status == LR_OK) status = to.finish();
+            from.unwrap();
+            to.unwrap();
+            return status;
+        },
+        listener);
 }
 
-static void forward(Operator &op, nb::handle x, nb::handle out)
+static void forward(Operator &op, nb::handle x, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
     Array image(x, {"x", &engine.image, engine.takes_doubles, false, engine.takes_cuda});
     Array values(out, {"out", &op.data, engine.takes_doubles, true, engine.takes_cuda});
-    project(op, image, values, lr_operator_forward);
+    project(op, image, values, listener, lr_operator_forward);
 }
 
-static void adjoint(Operator &op, nb::handle y, nb::handle out)
+static void adjoint(Operator &op, nb::handle y, nb::handle out, nb::handle listener)
 {
     const Engine &engine = *op.engine;
     Array values(y, {"y", &op.data, engine.takes_doubles, false, engine.takes_cuda});
     Array image(out, {"out", &engine.image, engine.takes_doubles, true, engine.takes_cuda});
-    project(op, values, image, lr_operator_back);
+    project(op, values, image, listener, lr_operator_back);
 }
 
-static void sensitivity(Operator &op, nb::handle out)
+static void sensitivity(Operator &op, nb::handle out, nb::handle listener)
 {
     Engine &engine = *op.engine;
     Array image(out, {"out", &engine.image, engine.takes_doubles, true, engine.takes_cuda});
     Array nothing;
-    project(op, nothing, image, [](lr_operator *one, const lr_selection *part, const lr_vector *, lr_vector *to) {
-        return lr_operator_sensitivity(one, part, to);
-    });
+    project(op, nothing, image, listener,
+            [](lr_operator *one, const lr_selection *part, const lr_vector *, lr_vector *to) {
+                return lr_operator_sensitivity(one, part, to);
+            });
 }
 
 static Operator subset(const Operator &op, int number, int count)
@@ -375,6 +459,8 @@ static nb::object indices(const Operator &op)
         for (const int32_t pair : op.pairs)
             for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) numbers.push_back(lor);
     }
+    if (op.engine->share != nullptr)
+        for (int64_t &number : numbers) number = op.engine->share->lors[(size_t)number];
     const size_t num = numbers.size();
     return numpy_array(std::move(numbers), {num});
 }
@@ -482,9 +568,9 @@ void bind_operator(nb::module_ &m)
         .def_static("correspondence", &correspondence, "scanner"_a, "grid"_a, "options"_a)
         .def_static("of_events", &of_events, "events"_a, "grid"_a, "options"_a)
         .def_static("of_lines", &of_lines, "start"_a, "end"_a, "tof_mm"_a.none(), "grid"_a, "options"_a)
-        .def("forward", &forward, "x"_a.none(), "out"_a.none())
-        .def("adjoint", &adjoint, "y"_a.none(), "out"_a.none())
-        .def("sensitivity", &sensitivity, "out"_a.none())
+        .def("forward", &forward, "x"_a.none(), "out"_a.none(), "listener"_a.none())
+        .def("adjoint", &adjoint, "y"_a.none(), "out"_a.none(), "listener"_a.none())
+        .def("sensitivity", &sensitivity, "out"_a.none(), "listener"_a.none())
         .def("subset", &subset, "number"_a, "count"_a)
         .def("indices", &indices)
         .def("csr", &csr, "rows"_a.none(), "listener"_a.none())

@@ -70,9 +70,44 @@ struct Given {
     const lr_vector *get() const { return is_given ? &vector : nullptr; }
 };
 
+/* The ranks that reconstruct together, by the caller's communicator of MPI; one process where the address is 0. Where
+ * this one ends before it is good, the others learn that it has failed. */
+struct Ranks {
+    lr_comm *comm = nullptr;
+    bool is_good = false;
+
+    Ranks(uint64_t mpi_comm, Calls &calls)
+    {
+        lr_comm_params params = {};
+        params.kind = LR_COMM_MPI;
+        params.log = &calls.log;
+        params.mpi_comm = reinterpret_cast<const void *>(static_cast<uintptr_t>(mpi_comm));
+        if (mpi_comm != 0) comm = calls.make([&] { return lr_comm_open(&params); });
+    }
+    Ranks(const Ranks &) = delete;
+
+    /* "rank 1 of 2 has failed ..." where this one's call has ended for that reason; else "". */
+    std::string other_failed() const
+    {
+        const lr_comm_info info = lr_comm_get_info(comm);
+        if (info.failed_rank < 0 || info.failed_rank == info.rank) return {};
+        return "rank " + std::to_string(info.failed_rank) + " of " + std::to_string(info.size) +
+               " has failed or was stopped, and says why: nothing was wrong with rank " + std::to_string(info.rank);
+    }
+
+    ~Ranks()
+    {
+        if (comm == nullptr) return;
+        nb::gil_scoped_release unlocked;
+        if (!is_good) lr_comm_fail(comm, LR_FAILED);
+        lr_comm_close(comm);
+    }
+};
+
 static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict options)
 {
     Engine &engine = *op.engine;
+    Ranks ranks(nb::cast<uint64_t>(options["mpi_comm"]), engine.calls);
     if (op.is_part) throw nb::value_error("a subset is no operator to reconstruct with: give the whole one");
     const nb::object given_prior = options["prior"], none = nb::none();
     Given y(data, "y", engine.data, engine), additive(options["additive"], "additive", engine.data, engine),
@@ -96,6 +131,23 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.algorithm = (lr_recon_algorithm)nb::cast<int>(options["algorithm"]);
     params.iterations = nb::cast<int>(options["iterations"]);
     params.subsets = nb::cast<int>(options["subsets"]);
+    params.comm = ranks.comm;
+    std::vector<int32_t> group_of;
+    if (engine.share != nullptr) {
+        if (params.subsets != engine.share->subsets)
+            throw nb::value_error(("the operator's part was dealt for " + std::to_string(engine.share->subsets) +
+                                   " subsets, and subsets is " + std::to_string(params.subsets) +
+                                   ": make the operator with subsets=" + std::to_string(params.subsets))
+                                      .c_str());
+        params.subset_of = engine.share->group_of.data();
+        params.interleave = engine.share->interleave;
+    } else if (lr_comm_get_info(ranks.comm).size > 1) {
+        if (!engine.info->of_events && lr_direct_get_info(engine.op) == nullptr)
+            throw nb::value_error("each rank has all LORs: make its operator with part=(comm.rank, comm.size), "
+                                  "subsets=, and take its data by y[A.indices]");
+        for (int64_t k = 0; k < engine.info->lors->num_pairs; k++) group_of.push_back((int32_t)(k % params.subsets));
+        params.subset_of = group_of.data();
+    }
     params.relaxation = nb::cast<double>(options["relaxation"]);
     params.relaxation_fall = nb::cast<double>(options["relaxation_fall"]);
     params.own_steps = nb::cast<bool>(options["own_steps"]);
@@ -106,19 +158,27 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.user = &callback;
     params.log = &engine.calls.log;
     params.progress = &engine.calls.progress;
+    std::string failed_elsewhere;
     engine.calls.run(
         [&] {
-            const auto held = engine.hold_sensitivity();
+            const SensitivityHold held(engine);
             lr_vector to;
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
             for (Given *given : {&y, &additive, &initial, &kappa})
                 if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
             if (status == LR_OK) status = lr_recon(&params, &to);
-            for (Given *given : {&y, &additive, &initial, &kappa}) given->array.unwrap();
+            if (status != LR_OK) failed_elsewhere = ranks.other_failed();
+            for (Given *given : {&y, &additive, &initial, &kappa}) {
+                if (status == LR_OK) status = given->array.finish();
+                given->array.unwrap();
+            }
+            if (status == LR_OK) status = image.finish();
             image.unwrap();
-            return status;
+            return failed_elsewhere.empty() ? status : LR_OK;
         },
         options["progress"]);
+    if (!failed_elsewhere.empty()) throw Failure{LR_FAILED, failed_elsewhere};
+    ranks.is_good = true;
 }
 
 void bind_recon(nb::module_ &m)

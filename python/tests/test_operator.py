@@ -3,6 +3,8 @@
 import array
 import logging
 import math
+import re
+import sys
 import threading
 import time
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import loraster as lr
+from loraster import _progress
 from conftest import GRID, VOXEL_MM, make_operator, make_scanner
 
 
@@ -204,6 +207,19 @@ def test_attenuation_of_a_uniform_map_lies_between_its_bounds(scanner, native, a
                                   op @ activity)
 
 
+def test_a_map_in_another_unit_or_place_is_told_of(scanner, caplog):
+    mu = np.full((GRID[2], GRID[1], GRID[0]), 0.096, np.float32)
+    with caplog.at_level(logging.WARNING, "loraster"):
+        make_operator(scanner, "native", store=False, attenuation=mu / 10)
+        assert not caplog.records
+        make_operator(scanner, "native", store=False, attenuation=mu)
+    assert "it looks like 1/cm" in caplog.text
+    with pytest.raises(ValueError, match="Hounsfield"):
+        make_operator(scanner, "native", store=False, attenuation=1000 * mu)
+    with pytest.raises(ValueError, match="misses the scanner"):
+        make_operator(scanner, "native", store=False, attenuation=lr.Image(mu / 10, VOXEL_MM, (500, 0, 0)))
+
+
 def test_blur_is_a_gaussian_before_the_projection(scanner, native):
     def weights(voxel_mm, num, middle):
         """A Gaussian of 5 mm FWHM, integrated over voxels, as far as four standard deviations."""
@@ -287,6 +303,102 @@ def test_progress_and_messages(scanner, caplog):
         )
         lr.Operator(layered, (4, 4, 2), 4.0, backend="native", store=False)
     assert any("LYSO is assumed" in record.message for record in caplog.records)
+
+
+def calls_of(op):
+    """Each long call of an operator, given what it tells its progress to."""
+    x, y = np.ones(op.image_shape, np.float32), np.ones(op.data_shape, np.float32)
+    return [
+        lambda progress: op.forward(x, progress=progress),
+        lambda progress: op.adjoint(y, progress=progress),
+        lambda progress: op.subset(0, 2).sensitivity(progress=progress),
+        lambda progress: lr.recon.mlem(op, y, iterations=1, progress=progress),
+    ]
+
+
+def test_each_call_has_its_own_progress(native):
+    for call in calls_of(native):
+        told = []
+        call(lambda *report: told.append(report))
+        assert told and all(0 <= done <= total for _, done, total in told)
+        before = len(told)
+        call(None)
+        assert len(told) == before
+
+
+def test_progress_is_a_bar_or_lines(native, monkeypatch, capsys):
+    call = calls_of(native)[0]
+    pytest.importorskip("tqdm")
+    call(True)
+    assert "projecting forward:" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(_progress, "_LINES_S", 0.0)
+    call(True)
+    assert re.match(r"projecting forward: \d+ %\n", capsys.readouterr().err)
+
+
+def test_long_work_that_nobody_listens_to_is_told_of_once(scanner, monkeypatch, caplog):
+    op = make_operator(scanner, "native", store=False)
+    monkeypatch.setattr(_progress, "PATIENCE_S", 0.0)
+    call = calls_of(op)[0]
+    with caplog.at_level(logging.WARNING, "loraster"):
+        call(False)
+        call(lambda *report: None)
+        assert not caplog.records
+        call(None)
+        call(None)
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["projecting forward"]
+    assert "progress=True" in caplog.text
+
+
+def test_a_call_hears_of_the_sensitivity_of_another_operator(scanner, rng):
+    """B has A's sensitivity, which A makes during a call of B's: that one's listener stops it."""
+    lors = np.flatnonzero(scanner.lor_of(scanner.lor_crystals()) >= 0)
+    events = lr.ListMode(scanner, crystals=scanner.lor_crystals(rng.choice(lors, 500)))
+    first = lr.Operator.of_events(events, GRID, VOXEL_MM, backend="native")
+    second = lr.Operator.of_events(events, GRID, VOXEL_MM, backend="native", sensitivity_of=first)
+
+    def stop(what, done, total):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        second.sensitivity(progress=stop)
+    told = []
+    np.testing.assert_array_equal(first.sensitivity(progress=lambda *report: told.append(report)), second.sensitivity())
+    assert told
+
+
+def test_the_matrix_is_kept_where_many_projections_pay(scanner):
+    op = make_operator(scanner, "native")
+    assert op.info["stored"] and "kept" in repr(op)
+    once = make_operator(scanner, "native", projections=1)
+    small = make_operator(scanner, "native", max_memory_bytes=1000)
+    for other in (once, small):
+        assert not other.info["stored"] and "kept" not in repr(other)
+    x = np.ones(op.image_shape, np.float32)
+    # A kept element is rounded to 6e-8 of itself.
+    np.testing.assert_allclose(op @ x, once @ x, rtol=5e-6)
+    assert not make_operator(scanner, "compute", mode="exact").info["stored"]
+
+
+def test_tilted_modules_go_to_a_backend_that_can(scanner):
+    out = np.array([[1, 0.1, 0.2], [-1, -0.1, -0.25]])
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    along = np.cross([0, 0, 1], out)
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    tilted = lr.Scanner.from_arrays(50 * out, -out, along, crystals=(4, 4), pitch=4, depth=15)
+    with pytest.raises(ValueError, match="use backend compute, or cpu"):
+        lr.Operator(tilted, (4, 4, 4), 2.0, backend="native")
+    op = lr.Operator(tilted, (4, 4, 4), 2.0, backend=None, samples=1)
+    assert op.info["backend"] in ("compute", "cpu")
+    assert (op @ np.ones(op.image_shape, np.float32)).max() > 0
+
+
+def test_penetration_is_of_sampled_mode(scanner):
+    with pytest.raises(ValueError, match="penetra"):
+        lr.Operator(scanner, GRID, VOXEL_MM, backend="native", mode="exact", penetration=True)
+    op = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", samples=1, penetration=True, projections=1)
+    assert op.info["mode"] == "sampled" and op.info["penetration"]
 
 
 def test_a_listener_that_raises_ends_the_work(scanner):

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
+import logging
+import os
+import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -64,7 +68,7 @@ def test_osem_is_the_programs_bit_for_bit(scanner, native, counts, tmp_path):
         cwd=tmp_path,
         check=True,
     )  # fmt: skip
-    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native")
+    op = make_operator(lr.Scanner(tmp_path / "scanner.yaml"), "native", store=False)
     image = lr.recon.osem(op, counts, iterations=2, subsets=3)
     np.testing.assert_array_equal(image, np.load(tmp_path / "image.npy"))
 
@@ -90,6 +94,90 @@ def test_ramla_and_bsrem(native, counts):
     smooth = lr.recon.bsrem(native, counts, iterations=4, prior=lr.recon.RDP(beta=1.0))
     assert likelihood(plain) > reference
     assert np.abs(np.diff(smooth, axis=2)).sum() < np.abs(np.diff(plain, axis=2)).sum()
+
+
+def test_counts_that_nothing_explains_are_told_of_shortly(native, counts, caplog):
+    unseen = native.sensitivity().sum() > 0 and native @ np.ones(native.image_shape, np.float32) == 0
+    with caplog.at_level(logging.WARNING, "loraster"):
+        lr.recon.mlem(native, counts + np.where(unseen, 2.0, 0.0).astype(np.float32), iterations=1)
+    (message,) = [record.message for record in caplog.records]
+    assert message.startswith(f"{unseen.sum()} LORs with") and len(message) < 240
+
+
+RANKS = """
+import numpy as np, sys
+from mpi4py import MPI
+import loraster as lr
+from conftest import GRID, VOXEL_MM, make_scanner
+comm, scanner = MPI.COMM_WORLD, make_scanner()
+counts, efficiencies = np.load(sys.argv[1]), np.load(sys.argv[2])
+A = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", store=False, efficiencies=efficiencies,
+                part=(comm.rank, comm.size), subsets=4, threads=1)
+assert 0 < A.shape[0] < scanner.num_lors
+image = lr.recon.osem(A, counts[A.indices], subsets=4, comm=comm)
+# One rank's mistake ends the work of both.
+try:
+    lr.recon.osem(A, counts[A.indices] if comm.rank else counts, subsets=4, comm=comm)
+    print("no error in rank", comm.rank)
+except (ValueError, lr.Error) as error:
+    assert ("rank 0 of 2 has failed" if comm.rank else "y has the shape") in str(error), str(error)
+# Lines of each rank's own.
+ends = np.moveaxis(scanner.hits[scanner.lor_crystals(A.indices)], 1, 0).astype(np.float32, order="C")
+lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native", threads=1)
+of_lines = lr.recon.mlem(lines, counts[A.indices], iterations=2, comm=comm)
+# Events of each rank's own.
+events = lr.ListMode(scanner, crystals=scanner.lor_crystals(A.indices[counts[A.indices] > 0]))
+B = lr.Operator.of_events(events, GRID, VOXEL_MM, backend="native", kernel="exact", ranges=2, threads=1,
+                          part=(comm.rank, comm.size))
+of_events = lr.recon.osem(B, None, subsets=2, comm=comm)
+whole = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", projections=1)
+try:
+    lr.recon.osem(whole, counts, comm=comm)
+    print("each rank had all LORs")
+except ValueError as error:
+    assert "each rank has all LORs" in str(error)
+if comm.rank == 0:
+    np.save(sys.argv[3], np.stack([image, of_lines, of_events]))
+"""
+
+
+def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
+    pytest.importorskip("mpi4py")
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun")
+    efficiencies = rng.uniform(0.5, 1.0, scanner.num_lors).astype(np.float32)
+    np.save(tmp_path / "counts.npy", counts)
+    np.save(tmp_path / "efficiencies.npy", efficiencies)
+    run = subprocess.run(
+        ["mpirun", "-n", "2", "--oversubscribe", sys.executable, "-c", RANKS,
+         *(tmp_path / name for name in ("counts.npy", "efficiencies.npy", "images.npy"))],
+        env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                 OMPI_MCA_btl="self,vader", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+                 OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_hwloc_base_binding_policy="none",
+                 PYTHONPATH=os.pathsep.join([os.path.dirname(__file__), *sys.path])),
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
+    image, of_lines, of_events = np.load(tmp_path / "images.npy")
+    op = make_operator(scanner, "native", store=False, efficiencies=efficiencies)
+    # Sums of back-projections are rounded per rank; LORs of a subset are the same ones.
+    one = lr.recon.osem(op, counts, subsets=4)
+    np.testing.assert_allclose(image, one, rtol=1e-4, atol=1e-5 * one.max())
+    ends = np.moveaxis(scanner.hits[scanner.lor_crystals()], 1, 0).astype(np.float32, order="C")
+    lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native")
+    one = lr.recon.mlem(lines, counts, iterations=2)
+    np.testing.assert_allclose(of_lines, one, rtol=1e-4, atol=1e-5 * one.max())
+    # Ranges of events are others, and explain as many.
+    sensitivity = make_operator(scanner, "native", projections=1).sensitivity()
+    assert (sensitivity * of_events).sum() == pytest.approx((counts > 0).sum(), rel=0.02)
+
+
+def test_parts_that_make_no_sense_are_refused(scanner, counts):
+    with pytest.raises(ValueError, match="no part 2 of 2"):
+        make_operator(scanner, "native", part=(2, 2))
+    op = make_operator(scanner, "native", part=(1, 2), subsets=3)
+    with pytest.raises(ValueError, match="make the operator with subsets=2"):
+        lr.recon.osem(op, counts[op.indices], subsets=2)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +206,8 @@ def test_list_mode(scanner, native, counts, rng):
     x = rng.random(op.image_shape, np.float32)
     # The exact kernel's elements are those of the events' LORs.
     np.testing.assert_allclose(op @ x, (native @ x)[lors], rtol=2e-5, atol=1e-9)
+    with pytest.raises(ValueError, match="make the operator with as many ranges"):
+        lr.recon.osem(op, None, subsets=4)
     image = lr.recon.osem(op, None, iterations=2, subsets=2)
     assert (native.sensitivity() * image).sum() == pytest.approx(len(events), rel=0.02)
     part = op.subset(1, 2)

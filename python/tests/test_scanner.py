@@ -29,6 +29,8 @@ def test_a_ring_from_arrays_is_the_ring(scanner):
         centres, inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0, field_of_view_mm=60
     )
     np.testing.assert_allclose(made.crystals, scanner.crystals, atol=1e-9)
+    with pytest.raises(ValueError, match="normals has vectors of length 50 to 50"):
+        lr.Scanner.from_arrays(centres, 50 * inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0)
     with pytest.raises(ValueError, match="looks away"):
         lr.Scanner.from_arrays(centres, -inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0)
 
@@ -49,6 +51,15 @@ def test_the_doctor_suspects_a_grid_that_leaves_the_bore(scanner):
     assert not any(finding.is_suspect for finding in scanner.check())
     wide = scanner.check((100, 100, 4), 4.0)
     assert any(finding.is_suspect and finding.remedy for finding in wide)
+
+
+def test_half_a_sphere_is_no_suspect():
+    k = np.arange(40) + 0.5
+    z, angle = 1 - k / 40, np.pi * (1 + 5**0.5) * k
+    out = np.stack([np.sqrt(1 - z * z) * np.cos(angle), np.sqrt(1 - z * z) * np.sin(angle), z], axis=1)
+    along = np.stack([-np.sin(angle), np.cos(angle), 0 * angle], axis=1)
+    helmet = lr.Scanner.from_arrays(150 * out, -out, along, crystals=(4, 4), pitch=4, depth=20)
+    assert not any(finding.is_suspect for finding in helmet.check((30, 30, 20), 4.0))
 
 
 def test_overlapping_modules_are_refused_by_a_sentence():

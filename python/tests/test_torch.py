@@ -3,6 +3,8 @@
 """PyTorch: gradients by the adjoint, batches, subsets, compiled and forked."""
 
 import copy
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -167,3 +169,16 @@ def test_forked_workers_project(scanner, backend):
         images, data = zip(*loader)
     torch.testing.assert_close(torch.cat(images)[0], first[0])
     torch.testing.assert_close(torch.cat(data), projector(torch.cat(images)), rtol=0, atol=0)
+
+
+def test_triton_may_come_after_opengl(scanner):
+    """Mesa shares its LLVM with what is loaded later, and Triton has another one."""
+    pytest.importorskip("triton")
+    make_operator(scanner, "compute", samples=1)
+    code = (
+        "import loraster as lr\n"
+        "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0, backend='compute')\n"
+        "import triton"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr

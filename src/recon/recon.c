@@ -74,12 +74,13 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
     if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
         return lr_error(params->log, LR_USAGE,
                         "%d subsets: they are made of %s, of which there are %lld; give 1 to "
-                        "that many",
+                        "that many%s",
                         subsets,
                         info->of_events         ? "ranges of events"
                         : lors->scanner == NULL ? "views"
                                                 : "LORs of module pairs",
-                        (long long)lors->num_pairs);
+                        (long long)lors->num_pairs,
+                        info->of_events ? ", or make the operator with as many ranges as subsets" : "");
     }
     if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
         return lr_error(params->log, LR_USAGE,
@@ -634,12 +635,8 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
         return;
     }
     lr_warn(recon->params->log,
-            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
-            "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
-            "outside of the grid (take a larger one), a grid or scanner that is not that of the "
-            "data, scatter and randoms that are not accounted for, sampled "
-            "lines that miss LORs (take exact elements, more rays or samples), voxels that start at 0; "
-            "where none of these holds, compare with the backend cpu",
+            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as much: they are "
+            "those with counts where the projection of the image plus the additive term is 0",
             (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 

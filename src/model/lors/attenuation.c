@@ -447,6 +447,11 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
                     "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave "
                     "out the unit",
                     params.name, high);
+        } else if (high > usual_per_mm && unit == LR_MU_PER_MM) {
+            lr_warn(params.log,
+                    "%s: reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, its values are ten times "
+                    "too large",
+                    params.name, high);
         }
     }
 
