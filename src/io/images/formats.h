@@ -27,7 +27,7 @@ extern const struct lr_image_format lr_image_interfile; /* .hv + .v of STIR, .hd
 extern const struct lr_image_format lr_image_metaimage; /* .mhd + .raw, .mha */
 extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a given grid */
 
-extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys;
+extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr_nifti_keys;
 
 /* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. room: 8 KiB plus the length of the
  * name suffice. */
