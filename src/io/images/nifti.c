@@ -193,7 +193,7 @@ static void compare_sform(const struct source *source, const float qform[3][4])
 {
     const struct nifti_header *header = &source->header;
     const int *size = source->layout.size;
-    double most = 0.0, least_step = INFINITY;
+    double least_step = INFINITY;
     for (int f = 0; f < 3; f++) {
         double step = 0.0;
         for (int k = 0; k < 3; k++) step = hypot(step, (double)header->srow[k][f]);
@@ -214,13 +214,13 @@ static void compare_sform(const struct source *source, const float qform[3][4])
                 away += (corner >> f & 1) * (size[f] - 1) * ((double)header->srow[k][f] - (double)qform[k][f]);
             distance = hypot(distance, away);
         }
-        most = fmax(most, distance);
-    }
-    if (!(most <= 0.1 * least_step)) {
-        lr_warn(source->log,
-                "%s: its sform and its qform put a corner %g voxels apart: the sform is taken; delete the one that is "
-                "out of date",
-                source->path, most / least_step);
+        if (distance <= 0.1 * least_step) continue;
+        lr_warn(
+            source->log,
+            "%s: its sform and its qform put a corner %.3g voxels apart: the sform is taken; delete the one that is "
+            "out of date",
+            source->path, distance / least_step);
+        return;
     }
 }
 
