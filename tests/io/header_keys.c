@@ -357,6 +357,7 @@ static const char *const ge_trials[] = {"MiceList/TofCoinc = 1 2 3 14 26",
                                         "HeaderData/SystemGeometry/timingResolutionInPico = 400",
                                         "=HeaderData/SystemGeometry/timingResolutionInPico = 0",
                                         "HeaderData/AcqStats/frameDuration = 2000",
+                                        "=HeaderData/AcqParameters/EDCATParameters/coincTimingPrecision = 0.0130208",
                                         NULL};
 
 static const char corrections[] = "correction_lists/sens = 0.5 0.25\ncorrection_lists/atten = 0.75 1\n"

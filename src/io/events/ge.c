@@ -73,7 +73,8 @@ static const struct lr_known_key known_keys[] = {
      "radialModulesPerSystem|" GEOMETRY "effectiveRingDiameter|" GEOMETRY "detectorAxialSize|" GEOMETRY
      "transaxial_crystal_0_offset|" GEOMETRY "timingResolutionInPico|" HEADER "AcqStats/frameDuration",
      NULL, NULL},
-    {LR_KEY_REFUSED, TIMING "coincTimingPrecision", "0.01302", "only times of flight in steps of 13.02 ps can be read"},
+    {LR_KEY_REFUSED, TIMING "coincTimingPrecision", "0.01302|13.02",
+     "only times of flight in steps of 13.02 ps can be read"},
     {LR_KEY_WARNED, PATIENT "absTableLongitude", "0",
      "images are where the scanner is: move them along z by so many tenths of a millimetre"},
     {LR_KEY_WARNED, PATIENT "tableElevation", "0",
@@ -106,7 +107,9 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
     double number, counts[3] = {0};
     for (int k = 0; k < NUM_JUDGED; k++) {
         values[k][0] = '\0';
-        if (lr_hdf5_get_number(in, judged[k], &number)) snprintf(values[k], sizeof(values[k]), "%.6g", number);
+        /* Four digits of the time, which may be 1 / 76.8 ns. */
+        if (lr_hdf5_get_number(in, judged[k], &number))
+            snprintf(values[k], sizeof(values[k]), "%.*g", k == 0 ? 4 : 6, number);
         lines[k] = (struct lr_keyed_line){judged[k], values[k], 0, 0};
     }
     const struct lr_keyed_text text = {.path = in->path, .log = in->log, .lines = lines, .count = NUM_JUDGED};
