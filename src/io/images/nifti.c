@@ -344,13 +344,14 @@ struct line {
     double slope, intercept;
 };
 
-static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
+static lr_status read_lines(struct source *source, struct line *line, const lr_progress *progress, lr_image *image)
 {
     const int *size = source->layout.size;
     const unsigned bytes = (unsigned)(size[0] * line->type.bytes);
     const int64_t total = (int64_t)size[1] * size[2];
     int error = Z_OK;
     for (int64_t number = 0; number < total; number++) {
+        LR_TRY(lr_image_report_line(progress, number, total, size[1]));
         const int got = gzread(source->file, line->raw, bytes);
         if (got < 0 || (unsigned)got != bytes) {
             const char *why = gzerror(source->file, &error);
@@ -420,7 +421,7 @@ static lr_status check_bytes(struct source *source)
                     packed ? ", compressed" : "");
 }
 
-static lr_status read_values(struct source *source, lr_image *image)
+static lr_status read_values(struct source *source, const lr_progress *progress, lr_image *image)
 {
     static const struct {
         int datatype;
@@ -465,22 +466,22 @@ static lr_status read_values(struct source *source, lr_image *image)
     line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
     lr_status status = LR_FAILED;
-    if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, image);
+    if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, progress, image);
     free(line.raw);
     free(line.numbers);
     return status;
 }
 
-static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
     struct source source;
-    LR_TRY(open_source(&source, path, frame, log));
+    LR_TRY(open_source(&source, request->path, request->frame, request->log));
     lr_status status = LR_OK;
     *grid = source.layout.grid;
     if (image != NULL) {
         status = check_bytes(&source);
-        if (status == LR_OK) *image = lr_image_create(grid, log);
-        if (status == LR_OK) status = *image != NULL ? read_values(&source, *image) : LR_FAILED;
+        if (status == LR_OK) *image = lr_image_create(grid, request->log);
+        if (status == LR_OK) status = *image != NULL ? read_values(&source, request->progress, *image) : LR_FAILED;
         if (status != LR_OK) {
             lr_image_destroy(*image);
             *image = NULL;
