@@ -15,8 +15,9 @@ using Image = std::unique_ptr<lr_image, void (*)(lr_image *)>;
 static nb::tuple read_image(const std::string &path, int frame)
 {
     Calls calls;
-    const Image image(calls.make([&] { return lr_image_read_frame(path.c_str(), frame, &calls.log); }),
-                      lr_image_destroy);
+    const Image image(
+        calls.make([&] { return lr_image_read_watched(path.c_str(), frame, &calls.progress, &calls.log); }),
+        lr_image_destroy);
     const lr_grid &grid = image->grid;
     return nb::make_tuple(array_of(*image), nb::make_tuple(grid.voxel_mm[0], grid.voxel_mm[1], grid.voxel_mm[2]),
                           nb::make_tuple(grid.origin_mm[0], grid.origin_mm[1], grid.origin_mm[2]));
@@ -38,7 +39,8 @@ static nb::object read_data(const std::string &path, Scanner &scanner)
     Calls calls;
     const lr_lors *lors = scanner.list_lors()->lors;
     std::unique_ptr<lr_lor_data, void (*)(lr_lor_data *)> data(
-        calls.make([&] { return lr_lor_data_read(path.c_str(), lors, &calls.log); }), lr_lor_data_destroy);
+        calls.make([&] { return lr_lor_data_read_watched(path.c_str(), lors, &calls.progress, &calls.log); }),
+        lr_lor_data_destroy);
     std::vector<float> values((size_t)lors->count);
     for (int64_t k = 0; k < data->count; k++)
         values[(size_t)(data->index != nullptr ? data->index[k] : k)] = data->values[k];

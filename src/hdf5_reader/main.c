@@ -184,15 +184,17 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
     case LR_HDF5_READ: {
         const hid_t dataset = find_dataset(server, name);
         const int64_t room = LR_HDF5_WINDOW_BYTES / lr_hdf5_number_bytes(request->number);
-        if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER || answer->rank < 1 ||
-            answer->rank > 2 || request->count <= 0 || request->columns <= 0 || request->columns > room ||
-            request->count > room / request->columns || (answer->rank == 1 && request->columns != 1))
+        if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER || answer->rank > 2 ||
+            request->count <= 0 || request->columns <= 0 || request->columns > room ||
+            request->count > room / request->columns || (answer->rank <= 1 && request->columns != 1) ||
+            (answer->rank == 0 && (request->begin != 0 || request->count != 1)))
             break;
         const hsize_t start[2] = {(hsize_t)request->begin, (hsize_t)request->column};
         const hsize_t extent[2] = {(hsize_t)request->count, (hsize_t)request->columns};
         const hid_t space = H5Dget_space(dataset);
         const hid_t memory = H5Screate_simple(answer->rank, extent, NULL);
-        answer->found = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+        const bool has_axes = answer->rank > 0;
+        answer->found = (!has_axes || H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0) &&
                         H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
         if (!answer->found) say_why(answer); /* the next call of the library clears the reason */
         H5Sclose(memory);

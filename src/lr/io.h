@@ -101,6 +101,8 @@ LR_API int lr_image_num_frames(const char *path);
 
 /* Reads one volume of a file; frame 1 is the first. errors: NULL, logged; also for a frame that does not exist. */
 LR_API lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log);
+/* lr_image_read_frame for large files. `progress` can stop it; the result is then NULL, without a message. */
+LR_API lr_image *lr_image_read_watched(const char *path, int frame, const lr_progress *progress, const lr_log *log);
 
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);

@@ -238,6 +238,19 @@ static void test_other_scanner(void **state)
         lr_lors_destroy(lors);
         lr_scanner_destroy(same);
     }
+
+    /* so is another plane on which hits are read */
+    same = small_ring(60.0, 0.0);
+    same->detection_depth_mm += 1.5;
+    lors = lr_lors_create(same, NULL);
+    test_log_init(&log);
+    data = lr_lor_data_read(s->path, lors, &log.log);
+    assert_non_null(data);
+    assert_int_equal(log.num_warnings, 1);
+    assert_non_null(strstr(log.warning, "was made with detection_depth_mm"));
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(same);
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */

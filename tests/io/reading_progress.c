@@ -108,11 +108,40 @@ static void lor_data_are_reported(void **state)
     }
 }
 
+static void images_are_reported(void **state)
+{
+    const struct setup *s = *state;
+    static const char *const names[] = {"good.nii", "good.nii.gz", "good.hv", "good.hdr", "good.mhd", "good.mha"};
+    const lr_grid grid = {.size = {4, 3, 5}, .voxel_mm = {1, 2, 3}};
+    lr_image *image = lr_image_create(&grid, NULL);
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+        char path[160];
+        folder_file(&s->folder, path, names[k]);
+        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
+        for (int stop_at = 0; stop_at < 3; stop_at++) {
+            struct test_log log;
+            lr_status status = LR_OK;
+            struct listener listener = listen_to(stop_at);
+            test_log_init(&log);
+            listener.progress = (lr_progress){hear, &listener};
+            lr_image *back = lr_image_read_watched(path, 1, &listener.progress, &log.log);
+            assert_true((back == NULL) == (stop_at > 0));
+            assert_int_equal(listener.num_reports, stop_at > 0 ? stop_at : grid.size[2]);
+            if (back == NULL) (void)lr_last_error(&status);
+            assert_int_equal(status, stop_at > 0 ? LR_CANCELLED : LR_OK);
+            assert_string_equal(log.error, "");
+            lr_image_destroy(back);
+        }
+    }
+    lr_image_destroy(image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_reported),
         cmocka_unit_test(lor_data_are_reported),
+        cmocka_unit_test(images_are_reported),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -74,7 +74,7 @@ bool lr_ge_recognises(const struct lr_file_head *head);
 
 bool lr_castor_header_recognises(const struct lr_file_head *head);
 
-extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys;
+extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;
 
 /* The readers, one per format. A reader fills in the stream's info, then gives events to the stream and counts them. It
  * flushes the stream before it judges the file as a whole. */

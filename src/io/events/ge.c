@@ -4,7 +4,8 @@
  * GE's list mode in HDF5, as in the public NEMA acquisition of a Discovery MI (LIST0000.BLF; Zenodo 8404015). The
  * dataset MiceList/TofCoinc holds five integers per event: ring and place of crystal a, ring and place of crystal b,
  * and the time of flight in steps of 13.02 ps. The time is positive if a was hit first. The meaning of the numbers
- * is known from public readers of this file, first of all parallelproj (docs/formats/events.md). */
+ * is known from public readers of this file, first of all parallelproj (docs/formats/events.md), and that of the
+ * header beside it from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -54,6 +55,99 @@ static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t rin
      * counterclockwise. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
+}
+
+/* --- the header --- */
+
+#define HEADER "HeaderData/"
+#define GEOMETRY HEADER "SystemGeometry/"
+#define TIMING HEADER "AcqParameters/EDCATParameters/"
+#define PATIENT HEADER "AcqParameters/LandmarkParameters/"
+#define SORTER HEADER "Sorter/"
+
+/* The datasets that public readers of GE's files know. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "MiceList/TofCoinc|" GEOMETRY "axialCrystalsPerBlock|" GEOMETRY "axialBlocksPerModule|" GEOMETRY
+     "axialModulesPerSystem|" GEOMETRY "radialCrystalsPerBlock|" GEOMETRY "radialBlocksPerModule|" GEOMETRY
+     "radialModulesPerSystem|" GEOMETRY "effectiveRingDiameter|" GEOMETRY "detectorAxialSize|" GEOMETRY
+     "transaxial_crystal_0_offset|" GEOMETRY "timingResolutionInPico|" HEADER "AcqStats/frameDuration",
+     NULL, NULL},
+    {LR_KEY_REFUSED, TIMING "coincTimingPrecision", "0.01302|13.02",
+     "only times of flight in steps of 13.02 ps can be read"},
+    {LR_KEY_WARNED, PATIENT "absTableLongitude", "0",
+     "images are where the scanner is: move them along z by so many tenths of a millimetre"},
+    {LR_KEY_WARNED, PATIENT "tableElevation", "0",
+     "images are where the scanner is: move them along y by so many tenths of a millimetre"},
+    {LR_KEY_WARNED, PATIENT "gantryTilt", "0", "images stand as the scanner does"},
+    {LR_KEY_WARNED, PATIENT "patientEntry|" PATIENT "patientPosition", "0",
+     "the axes of images are those of a patient who lies head first on the back: turn the image if they are to be the "
+     "patient's own"},
+    {LR_KEY_IDLE,
+     GEOMETRY "axialBlocksPerUnit|" GEOMETRY "axialUnitsPerModule|" GEOMETRY "radialBlocksPerUnit|" GEOMETRY
+              "radialUnitsPerModule|" TIMING "posCoincidenceWindow|" TIMING "negCoincidenceWindow|" TIMING
+              "lower_energy_limit|" TIMING "upper_energy_limit|" HEADER "AcqStats/scanStartTime|" HEADER
+              "AcqStats/frameStartTime|" HEADER "ExamData/*|" HEADER "RDFConfiguration/*|" HEADER "ListHeader/*|" SORTER
+              "*|" HEADER "SinglesHeader/*|Singles/*|ListData/*",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_ge_keys = {
+    .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+
+/* Tells of fields that change where events are, and of those that the crystals or the places of `crystals` contradict. */
+static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_crystals *crystals,
+                              const lr_scanner *scanner)
+{
+    static const char *const judged[] = {TIMING "coincTimingPrecision", PATIENT "absTableLongitude",
+                                         PATIENT "tableElevation",      PATIENT "gantryTilt",
+                                         PATIENT "patientEntry",        PATIENT "patientPosition"};
+    enum { NUM_JUDGED = sizeof(judged) / sizeof(judged[0]) };
+    char values[NUM_JUDGED][32];
+    struct lr_keyed_line lines[NUM_JUDGED];
+    double number, counts[3] = {0};
+    for (int k = 0; k < NUM_JUDGED; k++) {
+        values[k][0] = '\0';
+        /* Four digits of the time, which may be 1 / 76.8 ns. */
+        if (lr_hdf5_get_number(in, judged[k], &number))
+            snprintf(values[k], sizeof(values[k]), "%.*g", k == 0 ? 4 : 6, number);
+        lines[k] = (struct lr_keyed_line){judged[k], values[k], 0, 0};
+    }
+    const struct lr_keyed_text text = {.path = in->path, .log = in->log, .lines = lines, .count = NUM_JUDGED};
+    LR_TRY(lr_keyed_text_judge(&text, &lr_ge_keys));
+
+    const struct lr_sinogram_rings *rings = &crystals->rings;
+    static const char *const counted[2][3] = {
+        {GEOMETRY "axialCrystalsPerBlock", GEOMETRY "axialBlocksPerModule", GEOMETRY "axialModulesPerSystem"},
+        {GEOMETRY "radialCrystalsPerBlock", GEOMETRY "radialBlocksPerModule", GEOMETRY "radialModulesPerSystem"}};
+    const int own[2] = {rings->rings, rings->around};
+    for (int axis = 0; axis < 2; axis++) {
+        bool has_all = true;
+        for (int k = 0; k < 3; k++) has_all = lr_hdf5_get_number(in, counted[axis][k], &counts[k]) && has_all;
+        const double count = has_all ? counts[0] * counts[1] * counts[2] : own[axis];
+        if (count != own[axis]) {
+            return lr_error(in->log, LR_BAD_INPUT,
+                            "%s: its scanner has %g %s, and %s has %d: give the scanner of the file", in->path, count,
+                            axis == 0 ? "rings" : "crystals in a ring", scanner->name, own[axis]);
+        }
+    }
+
+    /* The effective diameter lies within the crystals; place 0 in the module at the top. */
+    const double length_mm = rings->rings * rings->ring_pitch_mm, module_deg = 360.0 / rings->modules;
+    const struct {
+        const char *name;
+        double least, most;
+    } compared[] = {{GEOMETRY "effectiveRingDiameter", 2.0 * rings->radius_mm,
+                     2.0 * (rings->radius_mm + scanner->modules->depth_mm)},
+                    {GEOMETRY "detectorAxialSize", 0.95 * length_mm, 1.05 * length_mm},
+                    {GEOMETRY "transaxial_crystal_0_offset", -module_deg, module_deg}};
+    for (size_t k = 0; k < sizeof(compared) / sizeof(compared[0]); k++) {
+        if (lr_hdf5_get_number(in, compared[k].name, &number) && number != 0.0 &&
+            !(number >= compared[k].least && number <= compared[k].most)) {
+            lr_warn(in->log, "%s: '%s' is %g, and on %s it lies between %.6g and %.6g: its own places are taken",
+                    in->path, compared[k].name, number, scanner->name, compared[k].least, compared[k].most);
+        }
+    }
+    return LR_OK;
 }
 
 /* --- list mode --- */
@@ -129,7 +223,13 @@ static lr_status read_open(struct reader *reader)
     LR_TRY(lr_hdf5_need_stored(&reader->in, EVENTS, shape));
 
     LR_TRY(number_crystals(&reader->crystals, reader->source->scanner, reader->source->path, reader->source->log));
+    LR_TRY(judge_header(&reader->in, &reader->crystals, reader->source->scanner));
     lr_events_info *info = reader->stream->info;
+    double number;
+    if (lr_hdf5_get_number(&reader->in, GEOMETRY "timingResolutionInPico", &number) && number > 0.0)
+        info->tof_resolution_ps = number;
+    if (lr_hdf5_get_number(&reader->in, HEADER "AcqStats/frameDuration", &number) && number > 0.0)
+        info->duration_s = 1e-3 * number;
     info->has_tof = true;
     info->num_tof_bins = BINS;
     info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);

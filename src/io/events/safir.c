@@ -32,6 +32,15 @@ static const struct signature {
 };
 enum { NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]) };
 
+/* All fields of the file's begin and of its records. */
+static const struct lr_known_key known_fields[] = {
+    {LR_KEY_READ, "signature|type|isDelayed|ringA|ringB|detA|detB|layerA|layerB|time", NULL, NULL},
+    {LR_KEY_WARNED, "reserved", "0", "what they mean is not known, and they are passed over"},
+    {LR_KEY_IDLE, "signature's rest", NULL, NULL},
+};
+const struct lr_known_keys lr_safir_fields = {
+    .format = "SAFIR's records", .rows = known_fields, .count = sizeof(known_fields) / sizeof(known_fields[0])};
+
 /* A file being read. */
 struct reader {
     const char *path;
@@ -42,7 +51,8 @@ struct reader {
     lr_event_counts counts;
     struct lr_event_times times;
     unsigned layer_bits;
-    uint64_t time_ms; /* time of the last time mark */
+    uint64_t time_ms;  /* time of the last time mark */
+    uint64_t reserved; /* bits without a meaning that some record has set */
     int64_t num_records;
     uint64_t first_unknown;       /* first event that names an unknown crystal */
     int64_t first_unknown_record; /* number of its record */
@@ -130,10 +140,12 @@ static lr_status read_records(struct reader *reader, FILE *file)
             if (record >> 63 & 1) {
                 reader->counts.time_marks++;
                 reader->time_ms = record & UINT64_C(0xffffffffffff);
+                reader->reserved |= record >> 48 & 0x7fff;
                 lr_event_times_add(&reader->times, reader->time_ms);
                 continue;
             }
             const bool is_delayed = (record >> 62 & 1) != 0;
+            reader->reserved |= (record & ((UINT64_C(1) << 62) - 1)) >> (48 + 2 * reader->layer_bits);
             const int a = lr_crystal_map_find(&reader->map, key_of(reader, record, false));
             const int b = lr_crystal_map_find(&reader->map, key_of(reader, record, true));
             const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
@@ -193,6 +205,13 @@ static lr_status read_file(struct reader *reader, FILE *file)
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
+
+    char reserved[32];
+    struct lr_keyed_line line = {"reserved", reserved, 0, 0};
+    snprintf(reserved, sizeof(reserved), "%llu", (unsigned long long)reader->reserved);
+    LR_TRY(lr_keyed_text_judge(
+        &(struct lr_keyed_text){.path = reader->path, .log = reader->log, .lines = &line, .count = 1},
+        &lr_safir_fields));
 
     /* Events with crystals that the map lacks. The message names the first of these crystals. */
     const lr_event_counts *counts = &reader->counts;

@@ -75,6 +75,16 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_siemens_keys = {
     .format = "Siemens' headers of list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
+/* All kinds of words, by their highest bits. source: PETLINK's tags as hugolinder/odlpet lists them (format32.py) */
+static const struct lr_known_key known_words[] = {
+    {LR_KEY_READ, "0 event|100 time", NULL, NULL},
+    {LR_KEY_WARNED, "110 place of gantry or bed", "unchanged", "events are taken where they were measured"},
+    {LR_KEY_IDLE, "101 dead time|1110 gating|1111 control", NULL, NULL},
+};
+const struct lr_known_keys lr_siemens_words = {.format = "Siemens' words of list mode",
+                                               .rows = known_words,
+                                               .count = sizeof(known_words) / sizeof(known_words[0])};
+
 static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* --- the header --- */
@@ -229,6 +239,8 @@ struct reader {
     struct lr_event_times times;
     uint32_t time_ms; /* time of the last time mark */
     int64_t num_words;
+    uint32_t first_places[32];  /* first word of each kind that tells places of gantry or bed; 0 = none */
+    int64_t num_moves;          /* words that tell another place */
     uint32_t first_unknown;     /* first word that names no crystals */
     int64_t first_unknown_word; /* number of this word */
 };
@@ -346,6 +358,11 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
                 lr_event_times_add(&reader->times, reader->time_ms);
             } else {
                 reader->counts.other_words++;
+                if (word >> 29 == 6) {
+                    uint32_t *first = &reader->first_places[word >> 24 & 31];
+                    reader->num_moves += *first != 0 && *first != word;
+                    *first = *first != 0 ? *first : word;
+                }
             }
             continue;
         }
@@ -419,6 +436,13 @@ static lr_status read_from(struct reader *reader, FILE *file)
     }
 
     LR_TRY(lr_event_stream_flush(reader->stream));
+
+    char moves[48] = "";
+    struct lr_keyed_line line = {"110 place of gantry or bed", moves, 0, 0};
+    if (reader->num_moves > 0) snprintf(moves, sizeof(moves), "another in %lld words", (long long)reader->num_moves);
+    LR_TRY(lr_keyed_text_judge(
+        &(struct lr_keyed_text){.path = reader->path, .log = reader->log, .lines = &line, .count = 1},
+        &lr_siemens_words));
 
     /* Events without crystals. If a file has no other events, it belongs to another scanner. */
     const lr_event_counts *counts = &reader->counts;

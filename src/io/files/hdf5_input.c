@@ -415,6 +415,18 @@ lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enu
     return get_entries(in, name, number, range, 1, numbers);
 }
 
+bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double *number)
+{
+    struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
+    struct lr_hdf5_answer answer;
+    const bool is_one = ask(in, &request, name, &answer) && answer.class != LR_HDF5_OTHER &&
+                        (answer.rank == 0 || (answer.rank == 1 && answer.extent[0] == 1));
+    request = (struct lr_hdf5_request){.kind = LR_HDF5_READ, .number = LR_HDF5_DOUBLE, .count = 1, .columns = 1};
+    if (!is_one || !ask(in, &request, name, &answer)) return false;
+    memcpy(number, in->process->window, sizeof(*number));
+    return true;
+}
+
 lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
                            int32_t *numbers)
 {

@@ -55,6 +55,9 @@ lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], void *numbers);
 
+/* The number of a dataset that holds just one; false when there is no such dataset. */
+bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double *number);
+
 /* Some rows of a dataset of two dimensions, whose second extent is `width`. */
 struct lr_hdf5_rows {
     int64_t begin, count, width;

@@ -21,7 +21,8 @@ enum lr_hdf5_request_kind {
     LR_HDF5_HAS,    /* is there an object `name`? */
     LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
     LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis, and of each the
-                       numbers column .. column + columns - 1 along its second */
+                       numbers column .. column + columns - 1 along its second; without axes the
+                       only number */
     LR_HDF5_STRING, /* the text of an attribute */
     LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
 };

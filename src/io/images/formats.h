@@ -12,12 +12,19 @@
 
 #include <lr/io.h>
 
+/* What is read of an image file. */
+struct lr_image_request {
+    const char *path;
+    int frame;                   /* number of the volume, from 1; 0 = the file must have only one */
+    const lr_progress *progress; /* told of each slice, and can stop the reading; NULL = none */
+    const lr_log *log;
+};
+
 /* One format. Readers return voxels in the order and direction of LORaster's frame. Writers get images with a valid
  * grid and finite values. */
 struct lr_image_format {
-    /* Reads the grid and, if `image` is not NULL, the image. frame: number of the volume, from 1; 0 = the file must
-     * have only one. */
-    lr_status (*read)(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log);
+    /* Reads the grid and, if `image` is not NULL, the image. */
+    lr_status (*read)(const struct lr_image_request *request, lr_grid *grid, lr_image **image);
     lr_status (*write)(const char *path, const lr_image *image, const lr_log *log);
     int (*count_frames)(const char *path); /* NULL = files of several volumes are refused */
 };
@@ -27,7 +34,7 @@ extern const struct lr_image_format lr_image_interfile; /* .hv + .v of STIR, .hd
 extern const struct lr_image_format lr_image_metaimage; /* .mhd + .raw, .mha */
 extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a given grid */
 
-extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys;
+extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr_nifti_keys;
 
 /* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. room: 8 KiB plus the length of the
  * name suffice. */
@@ -78,7 +85,12 @@ struct lr_voxels {
     struct lr_number_type type;
     int64_t offset_bytes;
     double slope, intercept;
+    const lr_progress *progress; /* as that of struct lr_image_request */
 };
+
+/* Reports that `done` of `total` lines along the first axis have been read, once for each slice of `in_slice` lines.
+ * Returns LR_CANCELLED when the reading is to stop. */
+lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);

@@ -86,13 +86,14 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
 
 /* Reads an image. Errors get the file's name, because the checks of a grid do not know it. format: NULL, already
  * logged, is allowed. */
-static lr_image *read_format(const struct lr_image_format *format, const char *path, int frame, const lr_log *log)
+static lr_image *read_format(const struct lr_image_format *format, struct lr_image_request request)
 {
     struct lr_named_log named;
     lr_grid grid;
     lr_image *image = NULL;
-    lr_log_name(&named, path, log);
-    if (format != NULL) (void)format->read(path, frame, &grid, &image, &named.log);
+    lr_log_name(&named, request.path, request.log);
+    request.log = &named.log;
+    if (format != NULL) (void)format->read(&request, &grid, &image);
     return image;
 }
 
@@ -101,7 +102,7 @@ lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *
     const struct lr_image_format *format = format_to_read(path, log);
     if (format == &lr_image_npy && grid != NULL)
         return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
-    return read_format(format, path, 0, log);
+    return read_format(format, (struct lr_image_request){.path = path, .log = log});
 }
 
 lr_image *lr_image_read(const char *path, const lr_log *log)
@@ -117,6 +118,11 @@ int lr_image_num_frames(const char *path)
 
 lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
 {
+    return lr_image_read_watched(path, frame, NULL, log);
+}
+
+lr_image *lr_image_read_watched(const char *path, int frame, const lr_progress *progress, const lr_log *log)
+{
     const struct lr_image_format *format = format_to_read(path, log);
     if (frame < 1) {
         (void)lr_error(log, LR_USAGE, "%s: frame %d: they are counted from 1", path, frame);
@@ -126,7 +132,7 @@ lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
         (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", path, frame);
         return NULL;
     }
-    return read_format(format, path, frame, log);
+    return read_format(format, (struct lr_image_request){path, frame, progress, log});
 }
 
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
@@ -135,7 +141,7 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     if (format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     struct lr_named_log named;
     lr_log_name(&named, path, log);
-    return format->read(path, 0, grid, NULL, &named.log);
+    return format->read(&(struct lr_image_request){.path = path, .log = &named.log}, grid, NULL);
 }
 
 lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)

@@ -248,12 +248,13 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
     return LR_OK;
 }
 
-static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
+    const char *path = request->path;
+    const lr_log *log = request->log;
     struct lr_interfile file;
-    struct lr_voxels voxels = {0};
+    struct lr_voxels voxels = {.progress = request->progress};
     struct lr_image_layout layout;
-    (void)frame;
     LR_TRY(lr_interfile_read(&file, path, log));
     lr_status status = read_header(&file, &voxels, &layout);
     if (status == LR_OK) *grid = layout.grid;

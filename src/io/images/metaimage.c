@@ -219,12 +219,13 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
 
 /* --- voxels --- */
 
-static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
+    const char *path = request->path;
+    const lr_log *log = request->log;
     struct meta meta;
     struct lr_image_layout layout;
     char *data_path = NULL;
-    (void)frame;
     lr_status status = read_meta(&meta, path, log);
     if (status != LR_OK) return status;
     static const double sign[3] = {-1.0, -1.0, 1.0}; /* LPS to RAS */
@@ -241,7 +242,7 @@ static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image
     if (status == LR_OK && image != NULL)
         data_path = is_local ? lr_copy_string(path, log) : lr_path_beside(path, meta.data_name, log);
     if (data_path != NULL) {
-        struct lr_voxels voxels = {data_path, meta.type, 0, 1.0, 0.0};
+        struct lr_voxels voxels = {data_path, meta.type, 0, 1.0, 0.0, request->progress};
         if (is_local) {
             voxels.offset_bytes = meta.local_data;
         } else if (meta.header_bytes > 0) {

@@ -42,6 +42,24 @@ struct source {
 
 /* --- header --- */
 
+/* All fields of the standard's header. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "sizeof_hdr|dim|datatype|pixdim|vox_offset|scl_slope|scl_inter|xyzt_units|quatern_b|quatern_c|quatern_d|"
+     "qoffset_x|qoffset_y|qoffset_z|srow_x|srow_y|srow_z|magic",
+     NULL, NULL},
+    {LR_KEY_WARNED, "qform_code|sform_code", "0|1|2",
+     "its places are those of a standard brain or of an unknown frame, and are taken for the scanner's"},
+    {LR_KEY_WARNED, "intent_code", "0|1001|1011|2001", "its numbers are taken for values of voxels"},
+    {LR_KEY_WARNED, "bitpix", NULL, "the numbers of its datatype have another length, which counts"},
+    {LR_KEY_IDLE,
+     "data_type|db_name|extents|session_error|regular|dim_info|intent_p1|intent_p2|intent_p3|slice_start|slice_end|"
+     "slice_code|slice_duration|toffset|cal_max|cal_min|glmax|glmin|descrip|aux_file|intent_name|extension",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_nifti_keys = {
+    .format = "NIfTI-1 headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+
 static void swap(void *numbers, int count, int bytes)
 {
     for (char *low = numbers; count > 0; count--, low += bytes) {
@@ -58,7 +76,9 @@ static void swap_header(struct nifti_header *header)
 {
     swap(&header->sizeof_hdr, 1, 4);
     swap(header->dim, 8, 2);
+    swap(&header->intent_code, 1, 2);
     swap(&header->datatype, 1, 2);
+    swap(&header->bitpix, 1, 2);
     swap(header->pixdim, 8, 4);
     swap(&header->vox_offset, 1, 4);
     swap(&header->scl_slope, 1, 4);
@@ -141,7 +161,7 @@ static double shortest_decimal(float value)
 }
 
 /* The affine of the qform: a rotation by a unit quaternion (a, b, c, d), with a >= 0, after a scaling by the steps along
- * the axes, the third of which changes its sign if qfac is negative. Steps that are not above 0 count as 1. */
+ * the axes, the third of which changes its sign if qfac is negative. */
 static void read_qform(const struct nifti_header *header, float affine[3][4])
 {
     double b = (double)header->quatern[0], c = (double)header->quatern[1], d = (double)header->quatern[2];
@@ -161,67 +181,88 @@ static void read_qform(const struct nifti_header *header, float affine[3][4])
         {2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c},
     };
     for (int f = 0; f < 3; f++) {
-        const double step = header->pixdim[f + 1] > 0.0f ? (double)header->pixdim[f + 1] : 1.0;
         const double sign = f == 2 && header->pixdim[0] < 0.0f ? -1.0 : 1.0;
-        for (int k = 0; k < 3; k++) affine[k][f] = (float)(rotation[k][f] * sign * step);
+        for (int k = 0; k < 3; k++) affine[k][f] = (float)(rotation[k][f] * sign * (double)header->pixdim[f + 1]);
         affine[f][3] = header->qoffset[f];
+    }
+}
+
+/* Warns if the header gives other places or voxel sizes beside those of the sform, which are taken: more than a tenth of
+ * a voxel away at some corner of the image, or 1 % larger or smaller. */
+static void compare_sform(const struct source *source, const float qform[3][4])
+{
+    const struct nifti_header *header = &source->header;
+    const int *size = source->layout.size;
+    double least_step = INFINITY;
+    for (int f = 0; f < 3; f++) {
+        double step = 0.0;
+        for (int k = 0; k < 3; k++) step = hypot(step, (double)header->srow[k][f]);
+        const double other = (double)header->pixdim[f + 1];
+        if (f < header->dim[0] && other > 0.0 && fabs(other - step) > 0.01 * step) {
+            lr_warn(source->log,
+                    "%s: its sform has voxels of %g along its axis %d, and pixdim has %g: the sform is taken",
+                    source->path, step, f + 1, other);
+            return;
+        }
+        least_step = fmin(least_step, step);
+    }
+    for (int corner = 0; corner < 8 && header->qform_code > 0; corner++) {
+        double distance = 0.0;
+        for (int k = 0; k < 3; k++) {
+            double away = (double)header->srow[k][3] - (double)qform[k][3];
+            for (int f = 0; f < 3; f++)
+                away += (corner >> f & 1) * (size[f] - 1) * ((double)header->srow[k][f] - (double)qform[k][f]);
+            distance = hypot(distance, away);
+        }
+        if (distance <= 0.1 * least_step) continue;
+        lr_warn(
+            source->log,
+            "%s: its sform and its qform put a corner %.3g voxels apart: the sform is taken; delete the one that is "
+            "out of date",
+            source->path, distance / least_step);
+        return;
     }
 }
 
 /* Takes the sform, else the qform, else only the voxel sizes. The NIfTI-1 standard prefers the qform. Other readers
  * also prefer the sform, because registration programs update it. */
-static void read_affine(const struct source *source, double affine[3][4])
+static lr_status read_affine(const struct source *source, double affine[3][4])
 {
     struct nifti_header header = source->header;
     float matrix[3][4];
+    for (int f = header.dim[0] + 1; f <= 3; f++)
+        if (!(header.pixdim[f] > 0.0f)) header.pixdim[f] = header.pixdim[1];
+    if (header.qform_code <= 0) {
+        header.pixdim[0] = 1.0f;
+        memset(header.quatern, 0, sizeof(header.quatern));
+        memset(header.qoffset, 0, sizeof(header.qoffset));
+    }
+    read_qform(&header, matrix);
     if (header.sform_code > 0) {
+        compare_sform(source, (const float(*)[4])matrix);
         memcpy(matrix, header.srow, sizeof(matrix));
     } else {
+        for (int f = 1; f <= 3; f++) {
+            if (header.pixdim[f] > 0.0f && header.pixdim[f] < INFINITY) continue;
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s has a voxel size of %g along its axis %d: repair its pixdim or give it an sform",
+                            source->path, (double)header.pixdim[f], f);
+        }
         if (header.qform_code <= 0) {
             lr_warn(source->log,
                     "%s has no position (neither sform nor qform): its first voxel is put at "
                     "(0, 0, 0) mm; set its sform",
                     source->path);
-            header.pixdim[0] = 1.0f;
-            memset(header.quatern, 0, sizeof(header.quatern));
-            memset(header.qoffset, 0, sizeof(header.qoffset));
         }
-        if (header.dim[0] < 3 && header.pixdim[3] <= 0.0f) header.pixdim[3] = header.pixdim[1];
-        read_qform(&header, matrix);
     }
     const int unit = header.xyzt_units & NIFTI_LENGTH_BITS;
     const double unit_mm = unit == NIFTI_METRE ? 1000.0 : unit == NIFTI_MICRON ? 1e-3 : 1.0;
+    if (unit > NIFTI_MICRON)
+        lr_warn(source->log, "%s: its xyzt_units name no unit of length that there is: mm are taken", source->path);
     for (int k = 0; k < 3; k++)
         for (int f = 0; f < 4; f++) affine[k][f] = unit_mm * shortest_decimal(matrix[k][f]);
+    return LR_OK;
 }
-
-/* Opens a file and reads its header. frame: see struct source. */
-static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
-{
-    *source = (struct source){.path = path, .log = log, .frame = frame};
-    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an image file needs a name");
-    FILE *file = lr_file_open(path, "the image ", log);
-    if (file == NULL) return LR_BAD_INPUT;
-    const int number = dup(fileno(file));
-    fclose(file);
-    source->file = number >= 0 ? gzdopen(number, "rb") : NULL;
-    if (source->file == NULL) {
-        if (number >= 0) close(number);
-        return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
-    }
-    lr_status status = read_header(source);
-    if (status == LR_OK) {
-        const int *size = source->layout.size;
-        struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
-        read_affine(source, place.affine);
-        status = lr_image_layout_find(&place, &source->layout, source->log);
-    }
-
-    if (status != LR_OK) gzclose(source->file);
-    return status;
-}
-
-/* --- values --- */
 
 /* The type of the numbers in a file. Not valid for colours, complex numbers and long double. */
 static struct lr_number_type type_of(const struct source *source)
@@ -246,6 +287,55 @@ static struct lr_number_type type_of(const struct source *source)
     return type;
 }
 
+/* Tells of fields that change what the image means. */
+static lr_status judge_header(const struct source *source)
+{
+    const struct nifti_header *header = &source->header;
+    const struct lr_number_type type = type_of(source);
+    char qform[8], sform[8], intent[8], bits[8];
+    struct lr_keyed_line lines[] = {{"qform_code", qform, 0, 0},
+                                    {"sform_code", sform, 0, 0},
+                                    {"intent_code", intent, 0, 0},
+                                    {"bitpix", bits, 0, 0}};
+    snprintf(qform, sizeof(qform), "%d", header->qform_code);
+    snprintf(sform, sizeof(sform), "%d", header->sform_code);
+    snprintf(intent, sizeof(intent), "%d", header->intent_code);
+    const bool is_other = header->bitpix != 8 * type.bytes && lr_number_type_is_valid(&type);
+    snprintf(bits, is_other ? sizeof(bits) : 1, "%d", header->bitpix);
+    const struct lr_keyed_text text = {
+        .path = source->path, .log = source->log, .lines = lines, .count = sizeof(lines) / sizeof(lines[0])};
+    return lr_keyed_text_judge(&text, &lr_nifti_keys);
+}
+
+/* Opens a file and reads its header. frame: see struct source. */
+static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
+{
+    *source = (struct source){.path = path, .log = log, .frame = frame};
+    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an image file needs a name");
+    FILE *file = lr_file_open(path, "the image ", log);
+    if (file == NULL) return LR_BAD_INPUT;
+    const int number = dup(fileno(file));
+    fclose(file);
+    source->file = number >= 0 ? gzdopen(number, "rb") : NULL;
+    if (source->file == NULL) {
+        if (number >= 0) close(number);
+        return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
+    }
+    lr_status status = read_header(source);
+    if (status == LR_OK) {
+        const int *size = source->layout.size;
+        struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
+        status = read_affine(source, place.affine);
+        if (status == LR_OK) status = lr_image_layout_find(&place, &source->layout, source->log);
+        if (status == LR_OK) status = judge_header(source);
+    }
+
+    if (status != LR_OK) gzclose(source->file);
+    return status;
+}
+
+/* --- values --- */
+
 /* One line along the file's first axis. */
 struct line {
     unsigned char *raw; /* owned */
@@ -254,13 +344,14 @@ struct line {
     double slope, intercept;
 };
 
-static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
+static lr_status read_lines(struct source *source, struct line *line, const lr_progress *progress, lr_image *image)
 {
     const int *size = source->layout.size;
     const unsigned bytes = (unsigned)(size[0] * line->type.bytes);
     const int64_t total = (int64_t)size[1] * size[2];
     int error = Z_OK;
     for (int64_t number = 0; number < total; number++) {
+        LR_TRY(lr_image_report_line(progress, number, total, size[1]));
         const int got = gzread(source->file, line->raw, bytes);
         if (got < 0 || (unsigned)got != bytes) {
             const char *why = gzerror(source->file, &error);
@@ -330,7 +421,7 @@ static lr_status check_bytes(struct source *source)
                     packed ? ", compressed" : "");
 }
 
-static lr_status read_values(struct source *source, lr_image *image)
+static lr_status read_values(struct source *source, const lr_progress *progress, lr_image *image)
 {
     static const struct {
         int datatype;
@@ -349,11 +440,19 @@ static lr_status read_values(struct source *source, lr_image *image)
         return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
                         source->path, name);
     }
-    const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
-    line.slope = scaled ? (double)header->scl_slope : 1.0;
-    line.intercept = scaled && isfinite(header->scl_inter) ? (double)header->scl_inter : 0.0;
+    /* A slope of 0 or NaN means that there is none. */
+    const double slope = (double)header->scl_slope, intercept = (double)header->scl_inter;
+    const bool scaled = slope != 0.0 && !isnan(slope);
+    if (scaled && !(isfinite(slope) && isfinite(intercept))) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s scales its numbers by %g and adds %g: repair its scl_slope and "
+                        "scl_inter",
+                        source->path, slope, intercept);
+    }
+    line.slope = scaled ? slope : 1.0;
+    line.intercept = scaled ? intercept : 0.0;
     const double offset = (double)header->vox_offset;
-    if (!(offset >= header_bytes && offset <= 0x1p30)) {
+    if (!(offset >= header_bytes && offset <= 0x1p30 && offset == floor(offset))) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s says that its values start at byte %g: its header is damaged (352 is "
                         "usual)",
@@ -367,22 +466,22 @@ static lr_status read_values(struct source *source, lr_image *image)
     line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
     lr_status status = LR_FAILED;
-    if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, image);
+    if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, progress, image);
     free(line.raw);
     free(line.numbers);
     return status;
 }
 
-static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
     struct source source;
-    LR_TRY(open_source(&source, path, frame, log));
+    LR_TRY(open_source(&source, request->path, request->frame, request->log));
     lr_status status = LR_OK;
     *grid = source.layout.grid;
     if (image != NULL) {
         status = check_bytes(&source);
-        if (status == LR_OK) *image = lr_image_create(grid, log);
-        if (status == LR_OK) status = *image != NULL ? read_values(&source, *image) : LR_FAILED;
+        if (status == LR_OK) *image = lr_image_create(grid, request->log);
+        if (status == LR_OK) status = *image != NULL ? read_values(&source, request->progress, *image) : LR_FAILED;
         if (status != LR_OK) {
             lr_image_destroy(*image);
             *image = NULL;

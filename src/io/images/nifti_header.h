@@ -34,7 +34,8 @@ struct nifti_header {
     char regular; /* 'r' */
     char dim_info;
     int16_t dim[8]; /* number of axes, and their sizes */
-    char unused_2[14];
+    char unused_2[12];
+    int16_t intent_code;
     int16_t datatype, bitpix;
     char unused_3[2];
     float pixdim[8]; /* qfac, the handedness of the qform, and the steps along the axes */

@@ -10,15 +10,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
-    (void)frame;
     (void)grid;
     (void)image;
-    return lr_error(log, LR_BAD_INPUT,
+    return lr_error(request->log, LR_BAD_INPUT,
                     "%s: a NumPy array does not say where its voxels are: save it as .nii, .hv "
                     "or .mhd, or give the grid where one can be named",
-                    path);
+                    request->path);
 }
 
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
@@ -70,6 +69,6 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
         return NULL;
     }
     const struct lr_image_layout layout = {{size[0], size[1], size[2]}, {0, 1, 2}, {false, false, false}, *grid};
-    const struct lr_voxels voxels = {path, header.type, header.offset_bytes, 1.0, 0.0};
+    const struct lr_voxels voxels = {path, header.type, header.offset_bytes, 1.0, 0.0, NULL};
     return lr_voxels_read(&voxels, &layout, log);
 }

@@ -94,13 +94,20 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
+lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice)
+{
+    return done % in_slice == 0 ? lr_progress_report(progress, "reading an image", (double)done, (double)total) : LR_OK;
+}
+
 /* raw, numbers: each has room for one line along the file's first axis. */
 static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
                             unsigned char *raw, double *numbers, lr_image *image, const lr_log *log)
 {
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
     struct lr_byte_order order = {0, 0};
-    for (int64_t n = 0; n < (int64_t)layout->size[1] * layout->size[2]; n++) {
+    const int64_t total = (int64_t)layout->size[1] * layout->size[2];
+    for (int64_t n = 0; n < total; n++) {
+        LR_TRY(lr_image_report_line(voxels->progress, n, total, layout->size[1]));
         if (fread(raw, 1, bytes, file) != bytes)
             return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
         lr_numbers_convert(&voxels->type, raw, layout->size[0], numbers);

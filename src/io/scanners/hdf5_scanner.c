@@ -206,6 +206,7 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
         compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
         compare_rule(in, "min_module_difference", rules->min_module_difference);
         compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
+        compare_rule(in, "detection_depth_mm", scanner->detection_depth_mm);
         /* Attenuation is compared only if both sides know it. */
         double number;
         if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
