@@ -4,8 +4,9 @@
 //
 // Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of
 // rows of one slice, in shared memory (Cui et al. 2011, II.B.6). It then adds its sums to the
-// image's. If values are of the usual size, a sum of the group is one word. Lines with other values
-// are added to the image's sums directly.
+// image's. If values are of the usual size, a sum of the group is one word; when it overflows, 2^32
+// of its units go to the image's sum at once. Lines with other values are added to the image's sums
+// directly.
 //
 // reads:     lines with their values; their scale
 // writes:    sums of the image, slice by slice
@@ -36,8 +37,6 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
 #define GROUP LR_EVENTS_GROUP
 #endif
 layout(local_size_x = GROUP) in;
-
-#define FEW_LINES 128u
 
 // Words before and after the cells, which receive terms outside of the image.
 #define BEFORE 4
@@ -73,29 +72,43 @@ struct Slice {
 
 // --- to the group's cells ---
 
-// Rounds numbers below 2^22 to integers by a bit operation, which takes fewer instructions.
-ivec4 nearest(vec4 terms)
+// A half with the sign of a line's terms. A term plus this, truncated, is the nearest integer, and
+// the sum takes no instruction of its own.
+float half_of(float factor)
 {
-    return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
+    return factor < 0.0 ? -0.5 : 0.5;
 }
 
-// True if all terms are below 2^22. A few lines may have larger terms, so that their sums have as
-// many bits.
-bool has_small_terms;
+int first_voxel; // the image's voxel of the group's first cell
+
+// Adds to the image's sum what a cell lost if this addition to it overflowed.
+void carry(int cell, int old, int whole)
+{
+    int sum = old + whole;
+    if (((old ^ sum) & (whole ^ sum)) >= 0 || cell >= CELLS) {
+        return;
+    }
+    if (sums_are_floats()) {
+        add_float_to_sums(first_voxel + cell, times_power(whole > 0 ? 1.0 : -1.0, 32 - cell_bits));
+    } else {
+        uvec2 words = carry_words(whole > 0, cell_bits);
+        ADD_TO_WORDS(first_voxel + cell, words)
+    }
+}
 
 void add_to_cell(int cell, bool is_held, int whole)
 {
     if (is_held && whole != 0) {
-        atomicAdd(cells[BEFORE + cell], whole);
+        carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
     }
 }
 
 // ADD_ZEROS adds without branches: rows outside of the slab go to spare words. Terms beyond the
 // columns are 0, so they may be added to any word.
 #ifdef ADD_ZEROS
-void add_to_row(int cell, bool is_row, int whole)
+int add_to_row(int cell, bool is_row, int whole)
 {
-    atomicAdd(cells[BEFORE + cell], whole);
+    return atomicAdd(cells[BEFORE + cell], whole);
 }
 
 int cell_of_row(int cell, bool is_row)
@@ -103,9 +116,9 @@ int cell_of_row(int cell, bool is_row)
     return is_row ? cell : CELLS + int(gl_LocalInvocationIndex % SPARE);
 }
 #else
-void add_to_row(int cell, bool is_row, int whole)
+int add_to_row(int cell, bool is_row, int whole)
 {
-    add_to_cell(cell, is_row, whole);
+    return is_row && whole != 0 ? atomicAdd(cells[BEFORE + cell], whole) : 0;
 }
 
 int cell_of_row(int cell, bool is_row)
@@ -114,21 +127,30 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Adds terms to four voxels of a row, from this cell on.
-void add_four(int cell, bool is_row, vec4 terms)
+// Adds four terms before it waits for an old sum. Only sums whose sign changed may have overflowed.
+void add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
 {
-    ivec4 whole = nearest(terms);
-    add_to_row(cell, is_row, whole.x);
-    add_to_row(cell + 1, is_row, whole.y);
-    add_to_row(cell + 2, is_row, whole.z);
-    add_to_row(cell + 3, is_row, whole.w);
+    ivec4 old;
+    old.x = add_to_row(cell.x, is_row.x, whole.x);
+    old.y = add_to_row(cell.y, is_row.y, whole.y);
+    old.z = add_to_row(cell.z, is_row.z, whole.z);
+    old.w = add_to_row(cell.w, is_row.w, whole.w);
+    ivec4 changed = old ^ (old + whole);
+    while ((changed.x | changed.y | changed.z | changed.w) < 0) {
+        carry(cell.x, old.x, whole.x);
+        cell = cell.yzwx;
+        old = old.yzwx;
+        whole = whole.yzwx;
+        changed = ivec4(changed.yzw, 0);
+    }
 }
 
-// Adds row v of a slice.
+// Adds the first four voxels of row v of a slice.
 void add_row(Slice slice, Slab held, int v, vec4 terms)
 {
     bool is_row = is_within(slice.row + v, held.rows);
-    add_four(cell_of_row(slice.cell + v * size.y, is_row), is_row, terms);
+    int cell = cell_of_row(slice.cell + v * size.y, is_row);
+    add_four(cell + ivec4(0, 1, 2, 3), bvec4(is_row), ivec4(terms));
 }
 
 // The factor of the shares of a slice. sum: sum of these shares.
@@ -153,14 +175,11 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 shares = thin_shares(slice.box);
     vec2 factors = factors_of(slice.box, slice.factor).xy;
-    ivec4 whole = nearest(factors.xyxy * shares);
-    bool is_first = is_within(slice.row, held.rows), is_last = is_within(slice.row + 1, held.rows);
-    int first = cell_of_row(slice.cell, is_first);
-    int last = cell_of_row(slice.cell + size.y, is_last);
-    add_to_row(first, is_first, whole.x);
-    add_to_row(first + 1, is_first, whole.y);
-    add_to_row(last, is_last, whole.z);
-    add_to_row(last + 1, is_last, whole.w);
+    bvec2 is_row = bvec2(is_within(slice.row, held.rows), is_within(slice.row + 1, held.rows));
+    ivec2 cell = ivec2(cell_of_row(slice.cell, is_row.x),
+                       cell_of_row(slice.cell + size.y, is_row.y));
+    add_four(cell.xxyy + ivec4(0, 1, 0, 1), is_row.xxyy,
+             ivec4(factors.xyxy * shares + half_of(slice.factor)));
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -175,19 +194,22 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     vec4 c = four_shares(kernel, row_of(kernel, slice.box, 2));
     vec4 d = four_shares(kernel, row_of(kernel, slice.box, 3));
     vec4 factors = factors_of(slice.box, factor_of(slice.factor, sum_of(a + b + (c + d))));
-    add_row(slice, held, 0, factors * a);
-    add_row(slice, held, 1, factors * b);
-    add_row(slice, held, 2, factors * c);
-    add_row(slice, held, 3, factors * d);
+    float more = half_of(slice.factor);
+    add_row(slice, held, 0, factors * a + more);
+    add_row(slice, held, 1, factors * b + more);
+    add_row(slice, held, 2, factors * c + more);
+    add_row(slice, held, 3, factors * d + more);
 }
 
-// Adds row v of a wide window; last: the term of its last column.
-void add_five(Slice slice, Slab held, int v, vec4 terms, float last)
+// Adds the fifth voxel of the first four rows of a slice.
+void add_fifth(Slice slice, Slab held, vec4 terms)
 {
-    bool is_row = is_within(slice.row + v, held.rows);
-    int cell = cell_of_row(slice.cell + v * size.y, is_row);
-    add_four(cell, is_row, terms);
-    add_to_row(cell + WIDE - 1, is_row, nearest(vec4(last)).x);
+    bvec4 is_row = lessThan(uvec4(slice.row + ivec4(0, 1, 2, 3)), uvec4(uint(held.rows)));
+    ivec4 cell = ivec4(cell_of_row(slice.cell, is_row.x),
+                       cell_of_row(slice.cell + size.y, is_row.y),
+                       cell_of_row(slice.cell + 2 * size.y, is_row.z),
+                       cell_of_row(slice.cell + 3 * size.y, is_row.w));
+    add_four(cell + WIDE - 1, is_row, ivec4(terms));
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -205,20 +227,23 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
     float factor = factor_of(slice.factor, sum);
     vec4 factors = factors_of(slice.box, factor);
     float last_factor = is_within(slice.box.low.x + WIDE - 1, size.y) ? factor : 0.0;
-    add_five(slice, held, 0, factors * a, last_factor * last.x);
-    add_five(slice, held, 1, factors * b, last_factor * last.y);
-    add_five(slice, held, 2, factors * c, last_factor * last.z);
-    add_five(slice, held, 3, factors * d, last_factor * last.w);
-    add_five(slice, held, 4, factors * e, last_factor * corner);
+    float more = half_of(slice.factor);
+    add_row(slice, held, 0, factors * a + more);
+    add_row(slice, held, 1, factors * b + more);
+    add_row(slice, held, 2, factors * c + more);
+    add_row(slice, held, 3, factors * d + more);
+    add_row(slice, held, 4, factors * e + more);
+    add_fifth(slice, held, last_factor * last + more);
+    add_to_cell(slice.cell + 4 * size.y + WIDE - 1, is_within(slice.row + 4, held.rows),
+                int(last_factor * corner + more));
 }
 #endif
 
 // --- of any size ---
 
-// first: the voxel of the slab's first cell. to_cells: false = the terms go to the image's sums.
+// to_cells: false = the terms go to the image's sums.
 void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 {
-    int first = (held.first * size.z + held.row) * size.y;
 #if NORMALISED
     float factor = factor_of(slice.factor, sum_of_shares(kernel, slice.box));
 #else
@@ -232,9 +257,9 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
             int cell = slice.cell + v * size.y + u;
             bool is_held = is_within(slice.box.low.x + u, size.y);
             if (to_cells) {
-                add_to_cell(cell, is_held, int(roundEven(term)));
+                add_to_cell(cell, is_held, int(term + half_of(term)));
             } else if (is_held && share > 0.0) {
-                add_to_sums(first + cell, term);
+                add_to_sums(first_voxel + cell, term);
             }
         }
     }
@@ -245,7 +270,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 // The kind of window for a line: NARROW, WIDE, or 0 for any size.
 int window_of(Kernel kernel, bool to_cells)
 {
-    if (!to_cells || !has_small_terms) {
+    if (!to_cells) {
         return 0;
     }
 #ifdef LINE
@@ -414,12 +439,11 @@ int cell_at(int k, int count)
 void flush(Slab held)
 {
     int count = cells_of(held);
-    int first = FRAME_BEGIN + (held.first * size.z + held.row) * size.y;
     for (int k = int(gl_LocalInvocationIndex); k < count; k += 4 * GROUP) {
         ivec4 four = ivec4(cell_at(k, count), cell_at(k + GROUP, count), cell_at(k + 2 * GROUP, count),
                            cell_at(k + 3 * GROUP, count));
         if (four != ivec4(0)) {
-            add_sums(first + k, four);
+            add_sums(first_voxel + k, four);
         }
     }
 }
@@ -436,7 +460,7 @@ bool open_cells(uint first, uint last, Slab held)
     clear(held);
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
-        shared_bits = bits_of_cells(max(all_sizes, 1u), last - first >= FEW_LINES);
+        shared_bits = bits_of_cells(max(all_sizes, 1u), held.rows * size.y);
     }
     barrier();
     cell_bits = shared_bits;
@@ -447,7 +471,7 @@ bool open_cells(uint first, uint last, Slab held)
 void project(uint first, uint last, Slab held)
 {
     bool has_lines = open_cells(first, last, held);
-    has_small_terms = last - first >= FEW_LINES;
+    first_voxel = FRAME_BEGIN + (held.first * size.z + held.row) * size.y;
     if (has_lines) {
         for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) {
             add_line(k, held);

@@ -45,14 +45,14 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// Exponent of the unit of a group's sums: a value of 1 is 2 to this. The unit leaves room for all
-// values of this total size; with are_small, all terms are also below 2^22. The unit is never
-// smaller than that of the image's sums.
-int bits_of_cells(uint all_sizes, bool are_small)
+// Exponent of the unit of a group's sums: a value of 1 is 2 to this. The values have this total size
+// and are spread over so many voxels of a slice. Sums up to 16 times their mean do not overflow, and
+// terms are below 2^30. The unit is never smaller than that of the image's sums.
+int bits_of_cells(uint all_sizes, int voxels)
 {
-    int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
-    int of_terms = floor_log2(unit.w * (4194304.0 / LR_EVENTS_CELL_MOST));
-    int bits = (are_small ? min(of_sums, of_terms) : of_sums) - (int(known_usual) - 126);
+    int of_sums = floor_log2(unit.w / float(all_sizes)) + 18 + max(floor_log2(float(voxels)) - 4, 0);
+    int of_terms = floor_log2(0.5 * unit.w);
+    int bits = min(of_sums, of_terms) - (int(known_usual) - 126);
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
 }
 
@@ -70,6 +70,14 @@ uvec2 cell_words(int sum, int bits)
         return uvec2(0u, uint(sum) << (more - 32));
     }
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
+}
+
+// What a group's sum loses when it overflows, in units of the image's sums. Those have fewer than 32
+// more bits then, because an overflow takes a group's largest terms.
+uvec2 carry_words(bool is_positive, int bits)
+{
+    int carried = 1 << (int(unit.x) - largest_term_exponent() - bits);
+    return uvec2(0u, uint(is_positive ? carried : -carried));
 }
 
 // --- sums of the image ---

@@ -268,6 +268,48 @@ static void test_outlier(void **state)
     each_case(check_outlier);
 }
 
+/* Factors from 1 down to 1e-4, as attenuation has them, of few events a voxel and of many: sums lose no more than
+ * floats do. A table's shares are less right at the tube's rim. */
+static void check_factors(const lr_listmode_params *params)
+{
+    for (int few = 0; few < 2; few++) {
+        struct case_backend open, reference;
+        lr_listmode_params with = *params;
+        uint64_t seed = 15;
+        with.count = few ? 400 : COUNT;
+        case_open(&open, &with, backend);
+        case_open(&reference, &with, "cpu");
+        const int64_t num_voxels = lr_grid_num_voxels(&grid);
+        double *y = case_random(with.count, &seed), most = 0;
+        double *found = case_doubles(num_voxels), *expected = case_doubles(num_voxels);
+        for (int64_t k = 0; k < with.count; k++) y[k] = pow(10, -4 * y[k]);
+        case_back(&open, NULL, y, found);
+        case_back(&reference, NULL, y, expected);
+        for (int64_t v = 0; v < num_voxels; v++) most = fmax(most, expected[v]);
+        for (int64_t v = 0; v < num_voxels; v++)
+            assert_true(fabs(found[v] - expected[v]) <= 1e-5 * expected[v] + 2e-6 * most);
+        assert_true(case_difference(found, expected, num_voxels) < (is_ordered() ? 5e-7 : 3e-6));
+        free(y);
+        free(found);
+        free(expected);
+        case_close(&open);
+        case_close(&reference);
+    }
+}
+
+static void test_factors(void **state)
+{
+    (void)state;
+    const lr_events_info info = tof_info(400);
+    for (int model = 0; model < NUM_CASES; model++) {
+        if (model == CASE_TABLE) continue;
+        lr_listmode_params params = params_of(model, NULL);
+        check_factors(&params);
+        params = params_of(model, &info);
+        check_factors(&params);
+    }
+}
+
 /* --- parts: ranges, and single events --- */
 
 /* How far a value depends on which events are projected with it: CUDA's warps add a slice's shares
@@ -440,7 +482,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adjoint),  cmocka_unit_test(test_reference), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_order),    cmocka_unit_test(test_parts),     cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_outlier),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_outlier),   cmocka_unit_test(test_factors),
     };
     backend = argc > 1 ? argv[1] : "cpu";
     if (argc > 2) cmocka_set_test_filter(argv[2]);
