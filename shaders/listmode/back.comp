@@ -127,31 +127,63 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Adds four terms before it waits for an old sum. Only sums whose sign changed may have overflowed.
-void add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
+// Four terms that were added, and the sums before.
+struct Added {
+    ivec4 cell, old, whole;
+};
+
+const Added nothing = Added(ivec4(0), ivec4(0), ivec4(0));
+
+// Adds four terms before it waits for an old sum.
+Added add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
 {
     ivec4 old;
     old.x = add_to_row(cell.x, is_row.x, whole.x);
     old.y = add_to_row(cell.y, is_row.y, whole.y);
     old.z = add_to_row(cell.z, is_row.z, whole.z);
     old.w = add_to_row(cell.w, is_row.w, whole.w);
-    ivec4 changed = old ^ (old + whole);
-    while ((changed.x | changed.y | changed.z | changed.w) < 0) {
-        carry(cell.x, old.x, whole.x);
-        cell = cell.yzwx;
-        old = old.yzwx;
-        whole = whole.yzwx;
-        changed = ivec4(changed.yzw, 0);
-    }
+    return Added(cell, old, whole);
 }
 
 // Adds the first four voxels of row v of a slice.
-void add_row(Slice slice, Slab held, int v, vec4 terms)
+Added add_row(Slice slice, Slab held, int v, vec4 terms)
 {
     bool is_row = is_within(slice.row + v, held.rows);
     int cell = cell_of_row(slice.cell + v * size.y, is_row);
-    add_four(cell + ivec4(0, 1, 2, 3), bvec4(is_row), ivec4(terms));
+    return add_four(cell + ivec4(0, 1, 2, 3), bvec4(is_row), ivec4(terms));
 }
+
+// Negative if the sign of a sum changed: only such sums may have overflowed.
+int changed(Added a)
+{
+    ivec4 signs = a.old ^ (a.old + a.whole);
+    return signs.x | signs.y | signs.z | signs.w;
+}
+
+#ifdef LINE
+// Carries for one term after the other, until no sum is left.
+void carry_four(Added a)
+{
+    while (changed(a) < 0) {
+        carry(a.cell.x, a.old.x, a.whole.x);
+        a = Added(a.cell.yzwx, a.old.yzwx, ivec4(a.whole.yzw, 0));
+    }
+}
+#else
+// Carries for the first term of the first row, and goes on with the next row, until no sum is left. One loop serves
+// all rows, because software renderers run a loop's body at least once.
+void carry_rows(Added a, Added b, Added c, Added d)
+{
+    while ((changed(a) | changed(b) | changed(c) | changed(d)) < 0) {
+        carry(a.cell.x, a.old.x, a.whole.x);
+        Added rest = Added(a.cell.yzwx, a.old.yzwx, ivec4(a.whole.yzw, 0));
+        a = b;
+        b = c;
+        c = d;
+        d = rest;
+    }
+}
+#endif
 
 // The factor of the shares of a slice. sum: sum of these shares.
 float factor_of(float factor, float sum)
@@ -178,8 +210,8 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     bvec2 is_row = bvec2(is_within(slice.row, held.rows), is_within(slice.row + 1, held.rows));
     ivec2 cell = ivec2(cell_of_row(slice.cell, is_row.x),
                        cell_of_row(slice.cell + size.y, is_row.y));
-    add_four(cell.xxyy + ivec4(0, 1, 0, 1), is_row.xxyy,
-             ivec4(factors.xyxy * shares + half_of(slice.factor)));
+    carry_four(add_four(cell.xxyy + ivec4(0, 1, 0, 1), is_row.xxyy,
+                        ivec4(factors.xyxy * shares + half_of(slice.factor))));
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -195,21 +227,19 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     vec4 d = four_shares(kernel, row_of(kernel, slice.box, 3));
     vec4 factors = factors_of(slice.box, factor_of(slice.factor, sum_of(a + b + (c + d))));
     float more = half_of(slice.factor);
-    add_row(slice, held, 0, factors * a + more);
-    add_row(slice, held, 1, factors * b + more);
-    add_row(slice, held, 2, factors * c + more);
-    add_row(slice, held, 3, factors * d + more);
+    carry_rows(add_row(slice, held, 0, factors * a + more), add_row(slice, held, 1, factors * b + more),
+               add_row(slice, held, 2, factors * c + more), add_row(slice, held, 3, factors * d + more));
 }
 
 // Adds the fifth voxel of the first four rows of a slice.
-void add_fifth(Slice slice, Slab held, vec4 terms)
+Added add_fifth(Slice slice, Slab held, vec4 terms)
 {
     bvec4 is_row = lessThan(uvec4(slice.row + ivec4(0, 1, 2, 3)), uvec4(uint(held.rows)));
     ivec4 cell = ivec4(cell_of_row(slice.cell, is_row.x),
                        cell_of_row(slice.cell + size.y, is_row.y),
                        cell_of_row(slice.cell + 2 * size.y, is_row.z),
                        cell_of_row(slice.cell + 3 * size.y, is_row.w));
-    add_four(cell + WIDE - 1, is_row, ivec4(terms));
+    return add_four(cell + WIDE - 1, is_row, ivec4(terms));
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -228,12 +258,10 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
     vec4 factors = factors_of(slice.box, factor);
     float last_factor = is_within(slice.box.low.x + WIDE - 1, size.y) ? factor : 0.0;
     float more = half_of(slice.factor);
-    add_row(slice, held, 0, factors * a + more);
-    add_row(slice, held, 1, factors * b + more);
-    add_row(slice, held, 2, factors * c + more);
-    add_row(slice, held, 3, factors * d + more);
-    add_row(slice, held, 4, factors * e + more);
-    add_fifth(slice, held, last_factor * last + more);
+    carry_rows(add_row(slice, held, 0, factors * a + more), add_row(slice, held, 1, factors * b + more),
+               add_row(slice, held, 2, factors * c + more), add_row(slice, held, 3, factors * d + more));
+    carry_rows(add_row(slice, held, 4, factors * e + more), add_fifth(slice, held, last_factor * last + more), nothing,
+               nothing);
     add_to_cell(slice.cell + 4 * size.y + WIDE - 1, is_within(slice.row + 4, held.rows),
                 int(last_factor * corner + more));
 }
