@@ -66,68 +66,56 @@ def test_counts_stay_on_the_device(on_device, scanner, subsets):
     assert bytes_moved(op) - before < 128 * 48 < y.nbytes
 
 
-def test_values_of_lines_stay_on_the_device(rng):
-    start = rng.uniform(-40, 40, (5000, 3)).astype(np.float32)
-    op = lr.Operator.of_lines(start, -start[::-1].copy(), (64, 64, 16), 2.0, backend="cuda")
-    y = op @ torch.ones(op.image_shape, device="cuda")
-    before = bytes_moved(op)
-    image = lr.recon.osem(op, y, iterations=3)
+def test_values_of_lines_stay_on_the_device(lines):
+    y = lines @ torch.ones(lines.image_shape, device="cuda")
+    before = bytes_moved(lines)
+    image = lr.recon.osem(lines, y, iterations=3)
     assert image.is_cuda and bool(torch.isfinite(image).all())
-    assert bytes_moved(op) - before < 128 * 48 < y.nbytes
+    assert bytes_moved(lines) - before < 128 * 48 < y.nbytes
 
 
 DELAY = 200_000_000  # cycles: about 0.1 s
 
 
-def projected_behind_a_delay(views):
+@pytest.fixture
+def lines(rng):
+    start = rng.uniform(-40, 40, (5000, 3)).astype(np.float32)
+    return lr.Operator.of_lines(start, -start[::-1].copy(), (64, 64, 16), 2.0, backend="cuda")
+
+
+def projected_behind_a_delay(op):
     """Sums of a projection, read on a stream that before it fills the image, behind a long delay; and of ones."""
-    filling, x = torch.cuda.Stream(), torch.zeros(views.image_shape, device="cuda")
-    expected = views @ torch.ones_like(x)
+    filling, x = torch.cuda.Stream(), torch.zeros(op.image_shape, device="cuda")
+    expected = op @ torch.ones_like(x)
     y = torch.full_like(expected, torch.nan)
     torch.cuda.synchronize()
     with torch.cuda.stream(filling):
         torch.cuda._sleep(DELAY)
         x.fill_(1.0)
-        views.forward(x, out=y)
+        op.forward(x, out=y)
         seen = y.clone()
     torch.cuda.synchronize()
     return seen.cpu(), expected.cpu()
 
 
-def test_work_waits_for_other_streams(views):
+def test_work_waits_for_other_streams(views, lines):
     """An input that another stream fills behind a long delay, and a result that it reads at once."""
-    seen, expected = projected_behind_a_delay(views)
-    assert torch.equal(seen, expected)
+    for op in (views, lines):
+        seen, expected = projected_behind_a_delay(op)
+        assert torch.equal(seen, expected)
 
 
-def test_without_order_that_is_seen(views, monkeypatch):
-    """The test above with arrays that are taken on a stream of their own, which waits for nobody, sees zeros."""
+def test_without_order_that_is_seen(lines, monkeypatch):
+    """The test above with arrays that are taken on a stream of their own, which waits for nobody, sees zeros. Operators
+    that share OpenGL's objects wait for the whole device, and show nothing."""
     alone = torch.cuda.Stream()
 
     def unordered(x):
         return alone.cuda_stream, True, x.__dlpack__(stream=-1)
 
     monkeypatch.setattr(lr._arrays, "on_stream", unordered)
-    seen, expected = projected_behind_a_delay(views)
+    seen, expected = projected_behind_a_delay(lines)
     assert not torch.equal(seen, expected)
-
-
-def test_results_wait_for_nobody_without_order(views, monkeypatch):
-    """The same with the delay before the projection: its result is read before it is there."""
-    alone, x = torch.cuda.Stream(), torch.ones(views.image_shape, device="cuda")
-    expected = views @ x
-    y = torch.full_like(expected, torch.nan)
-    for is_ordered in (True, False):
-        y.fill_(torch.nan)
-        torch.cuda.synchronize()
-        if not is_ordered:
-            monkeypatch.setattr(lr._arrays, "on_stream", lambda x: (alone.cuda_stream, True, x.__dlpack__(stream=-1)))
-        with torch.cuda.stream(torch.cuda.current_stream() if is_ordered else alone):
-            torch.cuda._sleep(DELAY)
-        views.forward(x, out=y)
-        seen = y.clone()
-        torch.cuda.synchronize()
-        assert torch.equal(seen, expected) == is_ordered
 
 
 def test_default_streams_wait_for_each_other(views):
