@@ -52,16 +52,17 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-# Events, subsets and grids of rods, mouse and body; LORs of the sensitivities.
+# Events, subsets and grids of rods, mouse and body; LORs of the sensitivities. No grid is longer than the scanner: the
+# paper's 51 and 26 slices of mouse and body would be two more at either end, which hardly any LOR meets.
 subsets=(40 5 33)
 points=() # sample points of a voxel: large voxels would have many
-rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,51 --voxel-mm 1) body=(--grid 75,75,26 --voxel-mm 8)
+rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,47 --voxel-mm 1) body=(--grid 75,75,22 --voxel-mm 8)
 case "$size" in
 small) events=(253000 288000 407000) lines=1000000 subsets=(4 2 4) ;;
 paper) events=(25300000 28800000 40700000) lines=33554432 ;;
 tiny)
     events=(4000 3000 5000) lines=20000 subsets=(2 2 2) points=(--samples 1)
-    rods=(--grid 26,26,9 --voxel-mm 2.6) mouse=(--grid 18,18,13 --voxel-mm 4) body=(--grid 25,25,9 --voxel-mm 24)
+    rods=(--grid 26,26,9 --voxel-mm 2.6) mouse=(--grid 18,18,11 --voxel-mm 4) body=(--grid 25,25,7 --voxel-mm 24)
     ;;
 *)
     echo "error: --size $size: there are small, paper and tiny" >&2
