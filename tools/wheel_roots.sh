@@ -9,7 +9,7 @@
 #   --pythons FOLDER   of CPythons (FOLDER/3.12.1/bin/python3); roots see them read-only; default: ~/.pyenv/versions
 #   --beside FOLDER    a virtual environment of one of them, with torch, h5py and matplotlib
 #   FOLDER             keeps downloads for the next run, the last root, and logs; default: build/fresh
-# Needs root, and debootstrap. Set LORASTER_IMPORT_LIMIT_S where importing may take longer than 0.15 s.
+# Needs root, and debootstrap. Set LORASTER_IMPORT_LIMIT_S where importing may take the processor longer than 0.15 s.
 set -euo pipefail
 self=$(realpath "$0")
 # shellcheck source=tools/bare_root.sh
@@ -26,9 +26,9 @@ import loraster as lr
 import numpy as np
 
 scanner = lr.Scanner.ring(
-    radius_mm=50, modules=12, crystals=(6, 4), pitch_mm=4.0, face_mm=3.9, depth_mm=15,
-    rings=2, ring_pitch_mm=18, field_of_view_mm=60)
-grid, voxel_mm = (16, 16, 6), 3.0
+    radius_mm=50, modules=12, crystals=(6, 2), pitch_mm=4.0, face_mm=3.9, depth_mm=15,
+    rings=1, ring_pitch_mm=18, field_of_view_mm=60)
+grid, voxel_mm = (12, 12, 2), 4.0
 truth = lr.phantom("spheres", grid, voxel_mm)
 sums = {}
 for backend in sys.argv[1:]:
@@ -38,10 +38,10 @@ for backend in sys.argv[1:]:
     image = np.asarray(lr.recon.osem(A, y, iterations=3))
     kept = float((A.sensitivity() * image).sum() / y.sum())
     assert abs(kept - 1) < 1e-4, f"{backend}: {kept} of the counts are kept"
-    subsets = np.asarray(lr.recon.osem(A, y, iterations=3, subsets=4))
+    subsets = np.asarray(lr.recon.osem(A, y, iterations=3, subsets=2))
     assert abs(subsets.sum() / truth.sum() - 1) < 0.02, f"{backend}: {subsets.sum() / truth.sum()} of the activity"
     sums[backend] = float(y.sum())
-    assert abs(sums[backend] / sums[sys.argv[1]] - 1) < 0.01, sums
+    assert abs(sums[backend] / sums[sys.argv[1]] - 1) < 0.02, sums
 END
 }
 
@@ -64,12 +64,15 @@ install() {
         /srv/$1/bin/python \$1/pip install --no-index --find-links /srv/wheels/$1 /srv/wheels/loraster-*.whl"
 }
 
-# import_time VERSION: says the median of five, in seconds, once its files have been read.
+# import_time VERSION: says medians of five, in seconds, once its files have been read. What may not exceed the limit is
+# the processor's time, which on an idle machine is all of it, and on a busy one still tells what importing costs.
 import_time() {
-    local code='import time; t = time.perf_counter(); import loraster; print("%.3f" % (time.perf_counter() - t))' times
+    local code='import time as t; wall, own = t.perf_counter(), t.thread_time(); import loraster
+print("%.3f %.3f" % (t.perf_counter() - wall, t.thread_time() - own))' times
     enter /srv root "/srv/$1/bin/python" -c "$code" > "$folder/$suite-$1-import.log"
-    times=$(for _ in 1 2 3 4 5; do enter /srv root "/srv/$1/bin/python" -c "$code"; done | sort -n)
-    sed -n 3p <<< "$times"
+    times=$(for _ in 1 2 3 4 5; do enter /srv root "/srv/$1/bin/python" -c "$code"; done)
+    paste -d ' ' <(cut -d ' ' -f 1 <<< "$times" | sort -n) <(cut -d ' ' -f 2 <<< "$times" | sort -n) |
+        awk -v limit="$limit_s" 'NR == 3 { print $1 " (" $2 " of the processor)" ($2 > limit ? ": FAILED, more than " limit : "") }'
 }
 
 # Modules with libraries of their own (OpenMP, HDF5, FreeType) in one process, loaded before and after.
@@ -88,7 +91,7 @@ assert float(torch.linalg.norm(torch.from_numpy(image))) > 0
 with h5py.File('/srv/try.h5', 'w') as file:
     file['image'] = image
     assert np.array_equal(file['image'][()], image)
-plt.imshow(image[3])
+plt.imshow(image[1])
 plt.savefig('/srv/try.png')
 ")"
     done
@@ -130,9 +133,7 @@ inside() {
         say "$version" "pip install" "$verdict"
         [ "$verdict" = good ] || continue
         versions+=("$version")
-        verdict=$(import_time "$version")
-        awk "BEGIN { exit !($verdict <= $limit_s) }" || verdict="FAILED: $verdict, more than $limit_s"
-        say "$version" "import loraster, s" "$verdict"
+        say "$version" "import loraster, s" "$(import_time "$version")"
         say "$version" "loraster --version" "$(run "$version-program" "/srv/$version/bin/loraster" --version)"
         say "$version" native "$(run "$version-native" "/srv/$version/bin/python" try.py native)"
     done
@@ -191,7 +192,7 @@ rm -f "$folder/roots.tsv" "$folder"/wheels/loraster-*.whl
 cp "$1" "$folder/wheels/"
 download
 debian=$(configured_mirror bookworm)
-for suite in bookworm trixie jammy; do
+for suite in bookworm jammy trixie; do
     mirror=$debian glibc=-
     [ "$suite" != jammy ] || mirror=$ubuntu
     if ! apart "$self" --inside "$folder" "$suite" "${mirror:-http://deb.debian.org/debian}" "$pythons" "$beside"; then
