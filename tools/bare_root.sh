@@ -4,6 +4,7 @@
 #   folder   keeps downloaded packages (packages/), the root (root/), and what debootstrap said
 #   suite    of the distribution, as bookworm
 #   mirror   URL of its packages, or nothing: what this machine's apt is configured to use for that suite
+#   components, updates   with a mirror: other than main, and a second suite; they may be left unset
 # Roots are made and entered within what `apart` starts.
 # shellcheck disable=SC2154 # suite, folder and mirror are of whoever sources this file
 root=""
@@ -36,7 +37,7 @@ write_apt_configuration() {
     if [ -z "$mirror" ]; then
         configured_sources "$suite" | sed 's/^/deb /' > "$root/etc/apt/sources.list"
     else
-        echo "deb $mirror $suite ${components:-main}" > "$root/etc/apt/sources.list"
+        printf "deb $mirror %s ${components:-main}\\n" "$suite" ${updates:+"$updates"} > "$root/etc/apt/sources.list"
     fi
     # How the mirror is reached, and how old its lists may be.
     apt-config dump 2> /dev/null |

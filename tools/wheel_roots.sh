@@ -9,7 +9,8 @@
 #   --pythons FOLDER   of CPythons (FOLDER/3.12.1/bin/python3); roots see them read-only; default: ~/.pyenv/versions
 #   --beside FOLDER    a virtual environment of one of them, with torch, h5py and matplotlib
 #   FOLDER             keeps downloads for the next run, the last root, and logs; default: build/fresh
-# Needs root, and debootstrap. Set LORASTER_IMPORT_LIMIT_S where importing may take the processor longer than 0.15 s.
+# Needs root, and debootstrap. LORASTER_ROOTS may name some of "bookworm jammy trixie"; LORASTER_IMPORT_LIMIT_S is how
+# long importing may take the processor where that is not 0.15 s.
 set -euo pipefail
 self=$(realpath "$0")
 # shellcheck source=tools/bare_root.sh
@@ -100,7 +101,7 @@ plt.savefig('/srv/try.png')
 # All that happens in the namespace.
 inside() {
     folder=$1 suite=$2 mirror=$3 pythons=$4 beside=$5 components=main
-    [ "$suite" != jammy ] || components="main universe"
+    [ "$suite" != jammy ] || components="main universe" updates=jammy-updates # whose Mesa is the one in use
     local python version verdict versions=()
     echo "== wheel_roots: $suite"
     make_root
@@ -192,7 +193,7 @@ rm -f "$folder/roots.tsv" "$folder"/wheels/loraster-*.whl
 cp "$1" "$folder/wheels/"
 download
 debian=$(configured_mirror bookworm)
-for suite in bookworm jammy trixie; do
+for suite in ${LORASTER_ROOTS:-bookworm jammy trixie}; do
     mirror=$debian glibc=-
     [ "$suite" != jammy ] || mirror=$ubuntu
     if ! apart "$self" --inside "$folder" "$suite" "${mirror:-http://deb.debian.org/debian}" "$pythons" "$beside"; then
