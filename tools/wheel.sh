@@ -38,24 +38,25 @@ cat > "$prefix/older/libstdcxx.h" << 'END'
 #include <new>
 namespace std { [[noreturn]] inline void __throw_bad_array_new_length() { throw bad_array_new_length(); } }
 #include <exception>
-// References to exceptions are counted by functions that every libstdc++ has.
-extern "C" void _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(void *to, const void *from);
-extern "C" void _ZNSt15__exception_ptr13exception_ptrD1Ev(void *pointer);
+#include <dlfcn.h>
+// References to exceptions are counted by functions that every libstdc++ has. They are asked from that library itself:
+// those of the headers, under the same names, call the two below.
 namespace std { namespace __exception_ptr {
+inline void *older(const char *name) { return dlsym(dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD), name); }
 __attribute__((weak, visibility("hidden"))) void exception_ptr::_M_addref() noexcept
 {
     void *never_destroyed;
-    _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(&never_destroyed, this);
+    ((void (*)(void *, const void *))older("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_"))(&never_destroyed, this);
 }
 __attribute__((weak, visibility("hidden"))) void exception_ptr::_M_release() noexcept
 {
-    _ZNSt15__exception_ptr13exception_ptrD1Ev(this);
+    ((void (*)(void *))older("_ZNSt15__exception_ptr13exception_ptrD1Ev"))(this);
 }
 } }
 END
 cat > "$bin/c++" << END
 #!/bin/sh
-library=$libstdcxx
+library='$libstdcxx -ldl'
 for word; do case \$word in -c | -E | -S | -M | -MM) library= ;; esac; done
 exec "$python" -m ziglang c++ -target $target -nostdinc++ -nostdlib++ -I"$prefix/older" -I/usr/include/c++/$gcc \
     -I/usr/include/x86_64-linux-gnu/c++/$gcc -include "$prefix/older/libstdcxx.h" "\$@" \$library

@@ -26,6 +26,11 @@ import sys
 import loraster as lr
 import numpy as np
 
+try:
+    lr.Scanner("nonsense")
+    sys.exit("a scanner that does not exist was made")
+except ValueError:
+    pass
 scanner = lr.Scanner.ring(
     radius_mm=50, modules=12, crystals=(6, 2), pitch_mm=4.0, face_mm=3.9, depth_mm=15,
     rings=1, ring_pitch_mm=18, field_of_view_mm=60)
