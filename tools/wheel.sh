@@ -7,7 +7,7 @@
 #
 # usage: tools/wheel.sh [FOLDER]
 #   FOLDER   receives the wheel, and keeps sources, libraries and tools for the next run; default: build/wheel
-# Needs what tools/packages.txt lists, dpkg-dev and python3-venv.
+# Needs what tools/packages.txt lists, dpkg-dev, python3-venv and unzip.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
 folder=$(realpath -m "${1:-$root/build/wheel}")
@@ -38,24 +38,25 @@ cat > "$prefix/older/libstdcxx.h" << 'END'
 #include <new>
 namespace std { [[noreturn]] inline void __throw_bad_array_new_length() { throw bad_array_new_length(); } }
 #include <exception>
-// References to exceptions are counted by functions that every libstdc++ has.
-extern "C" void _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(void *to, const void *from);
-extern "C" void _ZNSt15__exception_ptr13exception_ptrD1Ev(void *pointer);
+#include <dlfcn.h>
+// References to exceptions are counted by functions that every libstdc++ has. They are asked from that library itself:
+// those of the headers, under the same names, call the two below.
 namespace std { namespace __exception_ptr {
+inline void *older(const char *name) { return dlsym(dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD), name); }
 __attribute__((weak, visibility("hidden"))) void exception_ptr::_M_addref() noexcept
 {
     void *never_destroyed;
-    _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(&never_destroyed, this);
+    ((void (*)(void *, const void *))older("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_"))(&never_destroyed, this);
 }
 __attribute__((weak, visibility("hidden"))) void exception_ptr::_M_release() noexcept
 {
-    _ZNSt15__exception_ptr13exception_ptrD1Ev(this);
+    ((void (*)(void *))older("_ZNSt15__exception_ptr13exception_ptrD1Ev"))(this);
 }
 } }
 END
 cat > "$bin/c++" << END
 #!/bin/sh
-library=$libstdcxx
+library='$libstdcxx -ldl'
 for word; do case \$word in -c | -E | -S | -M | -MM) library= ;; esac; done
 exec "$python" -m ziglang c++ -target $target -nostdinc++ -nostdlib++ -I"$prefix/older" -I/usr/include/c++/$gcc \
     -I/usr/include/x86_64-linux-gnu/c++/$gcc -include "$prefix/older/libstdcxx.h" "\$@" \$library
@@ -172,9 +173,55 @@ rm -rf "$folder/unrepaired" "$folder"/loraster-*.whl
 "$python" -m build --wheel --no-isolation --outdir "$folder/unrepaired" "${options[@]}" \
     -Cbuild-dir="$folder/build-wheel" "$root" > "$folder/wheel.log" 2>&1 ||
     fail "the wheel does not build; all that it said is in $folder/wheel.log"
+# --- notices of what is linked in ---
+notices=$folder/notices
+rm -rf "$notices"
+mkdir "$notices"
+# notice NAME FILE...
+notice() {
+    cat "${@:2}" > "$notices/$1.txt" || fail "the licence of $1 is not where it was: ${*:2}"
+}
+notice zlib "$(source_of zlib)LICENSE"
+notice libpng "$(source_of libpng1.6)LICENSE"
+notice HDF5 "$(source_of hdf5)"COPYING*
+notice libfyaml "$(source_of libfyaml)LICENSE" <(sed '/\*\//q' "$(source_of libfyaml)src/xxhash/xxhash.h")
+notice FreeType "$(source_of freetype)LICENSE.TXT" "$(source_of freetype)docs/FTL.TXT"
+notice GLEW "$(source_of glew)LICENSE.txt"
+notice nanobind "$folder"/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE
+notice compiler-rt "$folder"/venv/lib/python3*/site-packages/ziglang/LICENSE
+notice DejaVu /usr/share/doc/fonts-dejavu-core/copyright
+notice Random123 /usr/share/doc/librandom123-dev/copyright
+nvcc=$(realpath "$(command -v "${CUDACXX:-nvcc}" || echo /usr/local/cuda/bin/nvcc)")
+if [ -x "$nvcc" ]; then
+    # NVIDIA's installer, its packages for Python, and Debian keep their terms in different places.
+    for file in "${nvcc%/bin/nvcc}"/{EULA.txt,LICENSE,dist-info/nvidia_cuda_runtime-*/licenses/License.txt} \
+        "${nvcc%/bin/nvcc}"/../*cuda_runtime*.dist-info/licenses/License.txt /usr/share/doc/{cuda-cudart-dev-*,nvidia-cuda-toolkit}/copyright; do
+        [ ! -s "$file" ] || break
+    done
+    notice CUDA "$file"
+fi
+# auditwheel, below, lists them in RECORD.
+"$python" - "$folder"/unrepaired/*.whl "$notices" << 'END'
+import pathlib, sys, zipfile
+
+wheel = pathlib.Path(sys.argv[1])
+notices = sorted(pathlib.Path(sys.argv[2]).iterdir())
+with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(wheel.with_suffix(".new"), "w", zipfile.ZIP_DEFLATED) as new:
+    for entry in old.infolist():
+        data = old.read(entry)
+        if entry.filename.endswith(".dist-info/METADATA"):
+            lines = "".join(f"License-File: third-party/{notice.name}\n" for notice in notices)
+            data = data.replace(b"License-File: LICENSE\n", b"License-File: LICENSE\n" + lines.encode())
+            licences = entry.filename.replace("METADATA", "licenses/third-party/")
+        new.writestr(entry, data)
+    for notice in notices:
+        new.write(notice, licences + notice.name)
+wheel.with_suffix(".new").replace(wheel)
+END
 # Libraries of drivers and clusters are not bundled.
 PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
     --exclude 'libEGL.so*' --exclude 'libOpenGL.so*' --exclude 'libGLdispatch.so*' --exclude 'libmpi.so*' \
     --exclude liblr.so.0 --exclude lr_gl.so --exclude 'libopen-*.so*' --exclude 'libevent*.so*' \
     --exclude 'libhwloc.so*' --exclude 'libudev.so*' "$folder"/unrepaired/*.whl
+"$root/tools/check_wheel.sh" "$folder"/loraster-*.whl
 ls -l "$folder"/loraster-*.whl

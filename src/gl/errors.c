@@ -186,10 +186,11 @@ void gl_limits_read(struct gl_limits *limits)
         limits->parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
 
+    /* Renderers in software work in the machine's memory; Mesa 25 reports 1 MiB. */
     GLint kibibytes[4] = {0};
-    if (has_nvx_memory)
+    if (has_nvx_memory && !limits->software)
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    else if (has_ati_memory)
+    else if (has_ati_memory && !limits->software)
         glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
     limits->memory_bytes = (int64_t)(uint32_t)kibibytes[0] * 1024;
 
