@@ -37,7 +37,7 @@ OF_SOFTWARE = {"common/loops.glsl"}
 MUTANTS = [
     ("direct/map.comp", "/ epsilon_mm + tie", "/ epsilon_mm", "direct/direct_project.compute"),
     ("common/fill.comp", "range.x + k", "k", "gl/gl_resource.fills_reach_their_words_only"),
-    ("common/blank.comp", "crystal % along_u", "crystal / along_u", "recon/recon_vectors.compute"),
+    ("common/blank.comp", "pq.x : -pq.x", "pq.x + 1 : -pq.x", "recon/recon_vectors.compute"),
     ("common/blank.comp", "values[pair.x + n]", "values[n]", "recon/recon_vectors.compute"),
     ("common/atomic.glsl", "#ifdef GL_NV_shader_atomic_float",
      "#define uintBitsToFloat(word) (1.001 * uintBitsToFloat(word))\n#if 0", "alone_pairs.test_forward"),

@@ -389,6 +389,8 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     lr_status status = LR_OK;
     gl_stopwatch_reset(columns->watch);
     gl_buffer_clear(columns->image, 0);
+    /* The program that gives the image to its place afterwards is built beside the others. */
+    if (image == NULL) LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     LR_TRY(lr_window_begin(&window, columns, list, &order));
     window.most_rounds = columns->most_rounds; /* limited, since a thread visits all pairs of the window */
     while (status == LR_OK && lr_window_next(&window)) {
