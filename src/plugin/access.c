@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Access to the plugins. One that is part of what asks, as OpenGL's is of its own plugin, is found by its weak symbol;
- * others are loaded. LR_LINKED is defined where tests link most of them, LR_WITHOUT_CUDA where a stand-in is linked. */
+ * Access to the plugins. One that is part of what asks, as OpenGL's is of its own plugin and CUDA's stand-in of a library
+ * without CUDA, is found by its weak symbol; others are loaded. LR_LINKED is defined where tests link most of them. */
 #include "plugin/plugin.h"
 
 #if !defined(LR_LINKED)
 #pragma weak lr_gl_plugin
-#pragma weak lr_hdf5_plugin
-#endif
-#if !defined(LR_LINKED) && !defined(LR_WITHOUT_CUDA)
 #pragma weak lr_cuda_plugin
+#pragma weak lr_hdf5_plugin
 #endif
 #pragma weak lr_viewer_plugin
 #pragma weak lr_mpi_plugin
