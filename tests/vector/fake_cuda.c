@@ -268,7 +268,10 @@ struct fake_stream {
     int64_t told, done;
 };
 
+enum { MOST_STREAMS = 256 };
+
 static struct fake_stream default_stream;
+static struct fake_stream *streams[MOST_STREAMS] = {&default_stream}; /* those that live; NULL = free */
 
 static struct fake_stream *stream_of(cudaStream_t stream)
 {
@@ -387,12 +390,33 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     TRY_CALL();
     *stream = hold(sizeof(**stream), OF_HOST);
     (*stream)->told = (*stream)->done = 0;
+    pthread_mutex_lock(&mutex);
+    int free_place = 0;
+    while (streams[free_place] != NULL) assert_true(++free_place < MOST_STREAMS);
+    streams[free_place] = *stream;
+    pthread_mutex_unlock(&mutex);
     return cudaSuccess;
 }
 
+static void do_nothing(void *user)
+{
+    (void)user;
+}
+
+/* Other streams may still have to wait for events of this one, which have happened. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     assert_int_equal(stream->told, stream->done);
+    pthread_mutex_lock(&mutex);
+    for (int k = 0; k < MOST_STREAMS; k++) {
+        struct fake_stream *other = streams[k];
+        if (other == stream) streams[k] = NULL;
+        if (other == stream || other == NULL) continue;
+        for (int64_t n = other->done; n < other->told; n++)
+            if (other->steps[n % MOST_STEPS].event.stream == stream)
+                other->steps[n % MOST_STEPS] = (struct step){.call = do_nothing};
+    }
+    pthread_mutex_unlock(&mutex);
     let_go(stream, OF_HOST);
     add_to(&fake_cuda.destroyed, 1);
     return cudaSuccess;
