@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sets the values of LORs of other parts, which are interleaved with those of a part, to 0. A LOR is in a part by
-// the sum of the places of its two crystals around the axis and by the kind of their rows: lr_turn makes the table.
+// Sets to 0 the values of LORs that are interleaved with those of a part but belong to other parts. The sum of the
+// two crystals' places around the axis and the kind of their rows decide the part of a LOR (lr_turn).
 //
 // reads:  modules, pairs of modules, and for each sum of two places a bit for each kind of rows whose LORs stay
 // writes: values

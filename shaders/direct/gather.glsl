@@ -87,7 +87,7 @@ void store_sums()
         sums[j][1] += value * high;                                                                \
     }
 
-// Slices r .. r + 3 of two quads are low, those of the next two quads are high.
+// low: four slices of the window, from slice r on; high: the four slices after them.
 #define GATHER_SHIFT(r, low, high)                                                                 \
     {                                                                                              \
         vec4 low_quad = low, high_quad = high;                                                     \

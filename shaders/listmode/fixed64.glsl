@@ -72,8 +72,8 @@ uvec2 cell_words(int sum, int bits)
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
-// What a group's sum loses when it overflows, in units of the image's sums. Those have fewer than 32
-// more bits then, because an overflow takes a group's largest terms.
+// Words to add to an image's sum for a group's sum that overflowed, in units of the image's sums. Those have fewer
+// than 32 more bits then, because an overflow takes a group's largest terms.
 uvec2 carry_words(bool is_positive, int bits)
 {
     int carried = 1 << (int(unit.x) - largest_term_exponent() - bits);

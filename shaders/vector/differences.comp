@@ -26,7 +26,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     double gamma, epsilon, scale;
     uint layer, layers; // first layer of this pass, and number of layers
     uvec4 first;        // elements of the range at which y, x and kappa begin
-    uvec4 size;         // size of the row; first layer of x and kappa
+    uvec4 size;         // xyz: size of the grid; w: layer at which x and kappa begin
 };
 
 layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y {

@@ -40,7 +40,7 @@ typedef struct lr_iteration {
     double sensitive_counts;
     double seconds;
     double project_seconds;  /* part of `seconds` spent in projections */
-    double exchange_seconds; /* several ranks: time of exchanges, */
+    double exchange_seconds; /* several ranks: time of exchanges */
     double waiting_seconds;  /* time this rank waited for slower ranks */
     double sent_bytes;       /* bytes this rank sent to others */
     lr_traffic traffic;      /* traffic between the operator's place and the host */
@@ -85,7 +85,8 @@ typedef struct lr_rdp {
 /* R of an image on the grid, and the gradient of R, both without the factor beta. gradient is overwritten. All
  * vectors but kappa are at one place, in either precision; kappa is copied there if it is elsewhere. An epsilon of 0
  * is used as 0 here. errors: LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that
- * are negative or not finite; LR_BAD_INPUT for a kappa that is; LR_FAILED if memory runs out. */
+ * are negative or not finite; LR_BAD_INPUT for values of kappa that are negative or not finite; LR_FAILED if memory
+ * runs out. */
 LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 

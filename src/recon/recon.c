@@ -634,10 +634,11 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
                 (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
         return;
     }
-    lr_warn(recon->params->log,
-            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as much: they are "
-            "those with counts where the projection of the image plus the additive term is 0",
-            (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
+    lr_warn(
+        recon->params->log,
+        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as much: no active "
+        "voxel of the grid reaches them. Take a larger grid, or see that grid and scanner are those of the data",
+        (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
 /* k: number of finished subsets of this iteration. number: the iteration, from 1. */

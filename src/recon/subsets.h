@@ -20,8 +20,8 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
  * numbers. */
 lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
-/* Replaces a sensitivity by an image with one value in voxels that LORs see, and 0 in others. scratch: alike;
- * overwritten. */
+/* Replaces a sensitivity by an image with one value in voxels that LORs see, and 0 in others. scratch: as large, at
+ * the same place; overwritten. */
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value);
 
 /* Multiplies an image, which is 1 in voxels that may be above 0, by the initial image, at the place of the image. */
@@ -56,7 +56,7 @@ struct lr_subsets {
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
-    double counts;          /* sum of y, of all ranks; lr_compared_init sets it, */
+    double counts;          /* sum of y, of all ranks; lr_compared_init sets both */
     double own_counts;      /* measured counts of this rank */
     double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */

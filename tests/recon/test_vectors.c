@@ -55,7 +55,7 @@ static lr_vector copy_to(const struct given *given, const lr_vector *from, lr_pl
     return copy;
 }
 
-/* What crossed between the host and the places of the vectors and of the operator. */
+/* Traffic between the host and the places of the vectors and of the operator. */
 static lr_traffic crossed(const struct given *given)
 {
     lr_traffic traffic = lr_place_get_info(given->place).traffic;

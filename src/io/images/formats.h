@@ -12,7 +12,7 @@
 
 #include <lr/io.h>
 
-/* What is read of an image file. */
+/* The volume to read of an image file. */
 struct lr_image_request {
     const char *path;
     int frame;                   /* number of the volume, from 1; 0 = the file must have only one */

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Largest angle in rad between an axis of the voxels and an axis of the frame that count as parallel. */
+/* Largest angle in rad up to which an axis of the voxels counts as parallel to one of the frame. */
 static const double max_tilt = 1e-4;
 
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log)

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* LORs that a thread looks up at once: starting a thread is not worth less. */
+/* LORs that a thread looks up at once. Starting a thread for fewer does not pay. */
 enum { AT_ONCE = 1 << 14 };
 
 /* A look-up of one kind of result; the other pointers are NULL. */

@@ -441,8 +441,10 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.interleave = n;
         const double found = measure(&partition);
         whole = n == 1 ? found : whole;
-        best = found < INFINITY ? n : best;
-        best_found = found < INFINITY ? found : best_found;
+        if (found < INFINITY) {
+            best = n;
+            best_found = found;
+        }
     }
     free(partition.group_of);
     free(partition.sums);

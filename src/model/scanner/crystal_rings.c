@@ -197,8 +197,9 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 
 /* --- ideal rings --- */
 
-/* Limits by which crystals of the ideal ring may be farther off than crystals of the separate blocks. A panel of a
- * single line does not show the rounding of the list, and may be off by the rounding of 3 decimals. */
+/* The ideal ring is taken if its largest error is at most share_more times that of the separate blocks plus
+ * mm_more. If blocks are one crystal wide, line_more replaces mm_more: they do not show how the list was rounded,
+ * which may be to 3 decimals. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
