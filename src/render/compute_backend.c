@@ -118,10 +118,7 @@ static double device_clock(void *self)
 static lr_status blank(void *self, const lr_selection *part, lr_vector *values)
 {
     struct lr_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_blanks_run(&compute->blanks, compute->params.lors, part, values);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return lr_blanks_run(&compute->blanks, compute->params.lors, part, values);
 }
 
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)

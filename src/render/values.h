@@ -33,7 +33,7 @@ struct lr_blanks {
 void lr_blanks_finish(struct lr_blanks *blanks);
 
 /* Sets values of LORs interleaved with the part's to 0, on the device: lr_selection_blank, whose tables of crystals'
- * places and of angles it sends there. values: at an OpenGL place. errors: LR_FAILED. */
+ * places and of angles it sends there. values: at an OpenGL place, whose context is made current. errors: LR_FAILED. */
 lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
 
 /* --- sums in fixed point --- */

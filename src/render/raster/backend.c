@@ -203,10 +203,7 @@ static lr_status raster_prepare(void *self, bool lists)
 static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *values)
 {
     struct raster *raster = self;
-    LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return lr_blanks_run(&raster->blanks, raster->params.lors, part, values);
 }
 
 /* Lists the kinds of passes that have run. */
