@@ -167,15 +167,6 @@ static void let_go(void *memory, int device)
     free(memory);
 }
 
-void fake_forget(void)
-{
-    for (int k = 0; k < MOST_HELD; k++) {
-        if (all_held[k].device != PINNED) free(all_held[k].memory);
-        all_held[k] = (struct held){0};
-    }
-    fake_cuda.held = 0;
-}
-
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     TRY_CALL();
@@ -396,6 +387,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     streams[free_place] = *stream;
     pthread_mutex_unlock(&mutex);
     return cudaSuccess;
+}
+
+void fake_forget(void)
+{
+    for (int k = 0; k < MOST_HELD; k++) {
+        if (all_held[k].device != PINNED) free(all_held[k].memory);
+        all_held[k] = (struct held){0};
+    }
+    fake_cuda.held = 0;
+    for (int k = 0; k < MOST_STREAMS; k++)
+        if (streams[k] != &default_stream) streams[k] = NULL;
 }
 
 static void do_nothing(void *user)
