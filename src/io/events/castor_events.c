@@ -68,11 +68,6 @@ const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data hea
                                                     .count = sizeof(known_keys) / sizeof(known_keys[0]),
                                                     .finds_parts = true};
 
-bool lr_castor_header_recognises(const struct lr_file_head *head)
-{
-    return strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL;
-}
-
 /* --- values --- */
 
 static const char *value_of(const struct lr_keyed_text *text, const char *key)

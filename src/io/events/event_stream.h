@@ -28,26 +28,28 @@ struct lr_event_stream {
 /* Adds one event of a file. errors: the sink's status, which ends the reading. */
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
 
-/* True if the source skips the next events. Call it once for each portion that would go to the sink. */
+/* True if the source's `skips` asks to skip the next portion of events. Call this function once per portion. */
 static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
 {
     const lr_events_source *source = stream->source;
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
-/* Gives many events of weight 1 to the sink at once, after any waiting events. */
+/* Gives the waiting events to the sink, then `count` events of weight 1 in one call. */
 lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_event *events, int64_t count);
 
 /* Gives the waiting events to the sink. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
 
-/* Reports how far the reading is; a file gives a thousand reports at most. errors: LR_CANCELLED. */
+/* Reports that `done` of `total` bytes or events are read. At most a thousand reports per file are passed on. errors:
+ * LR_CANCELLED. */
 lr_status lr_event_stream_report(struct lr_event_stream *stream, double done, double total);
 
-/* The same, by the place in the file that is read next. */
+/* Reports the file's current position and its size. errors: LR_CANCELLED. */
 lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *file);
 
-/* First and last time. They give the duration if the file does not state it. All zero = no time yet. */
+/* First and last time of a file's events. Their difference is the duration if the file does not state one. All zero =
+ * no time yet. */
 struct lr_event_times {
     bool any;
     uint64_t first_ms, last_ms;
@@ -69,11 +71,6 @@ lr_events_format lr_events_head_format(const struct lr_file_head *head);
 /* True if the file begins like SAFIR list mode. */
 bool lr_safir_recognises(const struct lr_file_head *head);
 
-/* True for HDF5 files that hold GE's list mode. */
-bool lr_ge_recognises(const struct lr_file_head *head);
-
-bool lr_castor_header_recognises(const struct lr_file_head *head);
-
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;
 
 /* The readers, one per format. A reader fills in the stream's info, then gives events to the stream and counts them. It
@@ -88,7 +85,8 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
  * event. */
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first);
 
-/* Checks that there is a scanner, for formats that need one to locate crystals. */
+/* Checks that the source names a scanner. Formats that do not store places of crystals need one. errors: LR_USAGE if
+ * there is no scanner; LR_BAD_INPUT if, moreover, the file cannot be opened. */
 lr_status lr_events_need_scanner(const lr_events_source *source);
 
 /* The writers that lr_events_writer calls, one per format. create returns NULL after a logged error. take is a function
@@ -106,7 +104,7 @@ lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t co
 lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
 void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 
-/* Gives the number of times that an event is written, which is its weight. errors: LR_USAGE if the weight is not a
+/* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the weight is not a
  * whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 

@@ -24,31 +24,23 @@
 
 /* --- recognising --- */
 
-static bool begins_as_petsird(const struct lr_file_head *head)
-{
-    return lr_head_begins(head, "yardl", 5);
-}
-
-/* Formats are recognised by the first bytes, else by the name. */
-static const struct {
-    lr_events_format format;
-    bool (*recognises)(const struct lr_file_head *head); /* NULL = not recognised by bytes */
-    const char *ending;
-} formats[] = {
-    {LR_EVENTS_SAFIR, lr_safir_recognises, ".safir"},
-    {LR_EVENTS_PETSIRD, begins_as_petsird, ".petsird"},
-    {LR_EVENTS_CASTOR, lr_castor_header_recognises, ".Cdh"},
-    {LR_EVENTS_GE, lr_ge_recognises, ".BLF"},
-    {LR_EVENTS_SIEMENS, NULL, ".l"},
-};
-enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
-
+/* Recognises a format by the first bytes, else by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head)
 {
-    for (int k = 0; k < NUM_FORMATS; k++)
-        if (formats[k].recognises != NULL && formats[k].recognises(head)) return formats[k].format;
-    for (int k = 0; k < NUM_FORMATS; k++)
-        if (lr_path_ends(head->path, formats[k].ending)) return formats[k].format;
+    static const struct {
+        lr_events_format format;
+        const char *ending;
+    } named[] = {
+        {LR_EVENTS_SAFIR, ".safir"}, {LR_EVENTS_PETSIRD, ".petsird"}, {LR_EVENTS_CASTOR, ".Cdh"},
+        {LR_EVENTS_GE, ".BLF"},      {LR_EVENTS_SIEMENS, ".l"},
+    };
+    static const char ge_group[] = "MiceList";
+    if (lr_safir_recognises(head)) return LR_EVENTS_SAFIR;
+    if (lr_head_begins(head, "yardl", 5)) return LR_EVENTS_PETSIRD;
+    if (strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL) return LR_EVENTS_CASTOR;
+    if (lr_head_is_hdf5(head) && lr_head_holds(head, ge_group, sizeof(ge_group) - 1)) return LR_EVENTS_GE;
+    for (size_t k = 0; k < sizeof(named) / sizeof(named[0]); k++)
+        if (lr_path_ends(head->path, named[k].ending)) return named[k].format;
     return LR_EVENTS_UNKNOWN;
 }
 
@@ -59,10 +51,10 @@ lr_events_format lr_events_recognise(const char *path)
     return lr_events_head_format(&head);
 }
 
-/* --- until a damage --- */
+/* --- reading --- */
 
-/* A log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage. Must not move in
- * memory. */
+/* A log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage. The log's `user` points
+ * to the struct, which therefore must stay where it is in memory. */
 struct damage {
     lr_log log;
     const lr_log *to;
@@ -80,8 +72,6 @@ static void hold_back(void *user, lr_log_level level, lr_status status, const ch
         damage->to->write(damage->to->user, level, status, message);
     }
 }
-
-/* --- reading --- */
 
 static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
 {
@@ -125,44 +115,40 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
                     source->path);
 }
 
-/* Reads a file. An error of the reader becomes a warning if events came before it. */
-static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
-{
-    struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
-    lr_events_source held = *source;
-    held.log = &damage.log;
-    const lr_status status = read_format(&held, stream);
-    const lr_event_counts *counts = &stream->info->counts;
-    if (!damage.is_found) return status;
-    if (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)
-        return lr_error(damage.to, status, "%s", damage.message);
-    LR_TRY(lr_event_stream_flush(stream));
-    char unknown[96] = "";
-    if (counts->unknown_crystals > 0) {
-        snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
-                 (long long)counts->unknown_crystals);
-    }
-    lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.message, (long long)stream->num_added,
-            unknown);
-    return LR_OK;
-}
-
 lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given, const lr_event_sink *sink,
                                lr_events_info *info)
 {
     LR_TAKE(lr_events_source, source, given, given_bytes);
     lr_events_info own = {0};
     lr_events_info *found = info != NULL ? info : &own;
+    struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
     lr_events_source exact = *source;
     *found = (lr_events_info){0};
     if (exact.format == LR_EVENTS_UNKNOWN) exact.format = lr_events_recognise(exact.path);
+    if (exact.until_damage) exact.log = &damage.log;
     struct lr_event_stream *stream = lr_alloc(1, sizeof(*stream), "events", source->log);
     if (stream == NULL) return LR_FAILED;
     stream->source = &exact;
     stream->sink = sink;
     stream->info = found;
     found->format = exact.format;
-    const lr_status status = exact.until_damage ? read_until_damage(&exact, stream) : read_format(&exact, stream);
+    lr_status status = read_format(&exact, stream);
+
+    /* An error that was held back becomes a warning if events came before the damage. */
+    if (damage.is_found && (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)) {
+        status = lr_error(damage.to, status, "%s", damage.message);
+    } else if (damage.is_found) {
+        status = lr_event_stream_flush(stream);
+        char unknown[96] = "";
+        if (found->counts.unknown_crystals > 0) {
+            snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
+                     (long long)found->counts.unknown_crystals);
+        }
+        if (status == LR_OK) {
+            lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.message,
+                    (long long)stream->num_added, unknown);
+        }
+    }
     free(stream);
     lr_events_info_finish(&own);
     return status;
@@ -194,19 +180,18 @@ void lr_events_info_finish(lr_events_info *info)
 
 /* --- coincidence --- */
 
-/* Tables of the modules in coincidence. Threads may share them. */
+/* Tables of the modules in coincidence, which are constant while threads read them. */
 struct joining {
     const lr_lors *lors;
-    int32_t *module_of; /* owned [num_crystals]; NULL = no tables */
-    int32_t *pairs;     /* owned [num_modules][num_modules] */
+    int32_t *module_of; /* owned [num_crystals] */
+    int32_t *pairs;     /* owned [num_modules][num_modules]; NULL = no tables, so that each LOR is looked up */
 };
 
 /* Entries of the table of module pairs: no LORs, a LOR for every two crystals, or FIRST_PAIR + n for the LORs that the
  * mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables, unless memory is short or there are more than MOST_MODULES modules. If there are no tables, each
- * LOR is looked up. */
+/* Makes the tables, unless memory is short or there are more than MOST_MODULES modules. The caller frees the tables. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -225,13 +210,6 @@ static void open_joining(struct joining *joining, const lr_lors *lors)
         joining->pairs[i * modules + j] = joining->pairs[j * modules + i] =
             all ? ALL_JOINED : (int32_t)pair + FIRST_PAIR;
     }
-}
-
-static void finish_joining(struct joining *joining)
-{
-    free(joining->module_of);
-    free(joining->pairs);
-    *joining = (struct joining){0};
 }
 
 static int64_t count_joined(const struct joining *joining, const lr_event *events, int64_t count)
@@ -261,15 +239,16 @@ static int64_t count_joined(const struct joining *joining, const lr_event *event
     return joined;
 }
 
-/* Number of events that a thread handles at once. */
+/* Number of events that a thread takes at once. */
 enum { AT_ONCE = 1 << 13 };
 
-/* One of three results for each event: its weight, its LOR, or a count of the events that have a LOR. */
+/* Events, and one of three results: the weight of each event, the LOR of each event, or the number of events that have
+ * a LOR. */
 struct work {
     const lr_event *events;
-    float *weights;         /* gets the weights, if not NULL */
-    int64_t *numbers;       /* else gets the LORs, if not NULL; else events with a LOR are only counted */
-    struct joining joining; /* tables are made only if LORs are counted */
+    float *weights;         /* not NULL = the result is the weights */
+    int64_t *numbers;       /* not NULL = the result is the LORs */
+    struct joining joining; /* has tables only if the result is the number of events */
     atomic_llong joined;    /* number of events that have a LOR */
 };
 
@@ -306,7 +285,8 @@ int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
     struct work work = {.weights = NULL};
     open_joining(&work.joining, lors);
     const int64_t joined = run_span(span, &work);
-    finish_joining(&work.joining);
+    free(work.joining.module_of);
+    free(work.joining.pairs);
     return joined;
 }
 
@@ -376,7 +356,7 @@ static void look(void *user, const lr_event *events, int64_t count)
     atomic_fetch_add(&growing->joined, count_joined(&growing->joining, events, count));
 }
 
-/* lors: NULL = does not check that events are in coincidence. */
+/* lors: NULL = events are not checked for coincidence. */
 lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_events_source *given, const lr_lors *lors)
 {
     LR_TAKE(lr_events_source, source, given, given_bytes);
@@ -392,13 +372,14 @@ lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_even
     atomic_init(&growing.joined, 0);
     if (lr_events_read(source, &sink, &list->info) == LR_OK) {
         const int64_t looked_at = atomic_load(&growing.looked_at);
-        list->are_joined = !source->until_damage && /* a damaged file may lose events */
+        list->are_joined = !source->until_damage && /* only a part of a damaged file is read */
                            looked_at == list->count && atomic_load(&growing.joined) == looked_at;
     } else {
         lr_event_list_destroy(list);
         list = NULL;
     }
-    finish_joining(&growing.joining);
+    free(growing.joining.module_of);
+    free(growing.joining.pairs);
     return list;
 }
 
@@ -470,11 +451,23 @@ struct binning {
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
+    bool are_columns; /* events come from columns: their crystals are checked, and `counts` counts them */
+    lr_event_counts counts;
 };
 
 static lr_status bin(void *user, const lr_event *events, int64_t count)
 {
     struct binning *binning = user;
+    const int num_crystals = binning->lors->scanner->num_crystals;
+    for (int64_t k = 0; binning->are_columns && k < count; k++) {
+        for (int end = 0; end < 2; end++) {
+            const int32_t crystal = events[k].crystals[end];
+            if (crystal >= 0 && crystal < num_crystals) continue;
+            return lr_error(binning->log, LR_BAD_INPUT, "event %lld names crystal %d: the scanner has crystals 0 to %d",
+                            (long long)(binning->counts.prompts + binning->counts.delayeds), crystal, num_crystals - 1);
+        }
+        *(events[k].is_delayed ? &binning->counts.delayeds : &binning->counts.prompts) += 1;
+    }
     LR_TRY(lr_grow(&binning->numbers, &binning->room, count,
                    &(struct lr_items){sizeof(*binning->numbers), "events", binning->log}));
     lr_events_lors(binning->lors, &(lr_event_span){events, count, binning->threads}, binning->numbers);
@@ -491,7 +484,7 @@ static lr_status bin(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Turns the sums into data if all went well, and frees what is left. */
+/* Turns the sums into data if `status` is LR_OK, and frees the members of `binning`. */
 static lr_status finish_binning(struct binning *binning, lr_status status, lr_prompts_delayeds *data)
 {
     if (status == LR_OK) {
@@ -529,35 +522,12 @@ lr_status lr_events_bin_sized(size_t given_bytes, const lr_events_source *given,
     return status;
 }
 
-/* Events in columns with the numbers of those before the block. */
-struct column_binning {
-    struct binning binning;
-    lr_event_counts counts;
-};
-
-static lr_status bin_block(void *user, const lr_event *events, int64_t count)
-{
-    struct column_binning *columns = user;
-    const int num_crystals = columns->binning.lors->scanner->num_crystals;
-    for (int64_t k = 0; k < count; k++) {
-        for (int end = 0; end < 2; end++) {
-            const int32_t crystal = events[k].crystals[end];
-            if (crystal >= 0 && crystal < num_crystals) continue;
-            return lr_error(columns->binning.log, LR_BAD_INPUT,
-                            "event %lld names crystal %d: the scanner has crystals 0 to %d",
-                            (long long)(columns->counts.prompts + columns->counts.delayeds), crystal, num_crystals - 1);
-        }
-        *(events[k].is_delayed ? &columns->counts.delayeds : &columns->counts.prompts) += 1;
-    }
-    return bin(&columns->binning, events, count);
-}
-
 lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *lors, lr_prompts_delayeds *data,
                                 const lr_log *log)
 {
-    struct column_binning binning = {.binning = {.lors = lors, .log = log}};
-    const lr_event_sink sink = {.take = bin_block, .user = &binning};
+    struct binning binning = {.lors = lors, .log = log, .are_columns = true};
+    const lr_event_sink sink = {.take = bin, .user = &binning};
     const lr_status status = lr_events_from_columns(columns, &sink, log);
     *data = (lr_prompts_delayeds){.counts = binning.counts};
-    return finish_binning(&binning.binning, status, data);
+    return finish_binning(&binning, status, data);
 }

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times of flight in lists are multiples of 13 steps. They form 29 bins around the middle of the LOR. */
+/* Times of flight in lists are multiples of 13 steps. These multiples form 29 bins around the middle of the LOR. */
 enum { JOINED = 13, BINS = 29 };
 static const double step_mm = 13.02 * 0.149896229;
 
@@ -51,8 +51,8 @@ static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t rin
 {
     const struct lr_sinogram_rings *rings = &crystals->rings;
     if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
-    /* GE's places begin with the top module and run clockwise, seen against z. `rings` also begins with it, but runs
-     * counterclockwise. */
+    /* Seen against z, GE's places run clockwise and the places of `rings` counterclockwise. Both begin with the top
+     * module. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
 }
@@ -65,7 +65,7 @@ static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t rin
 #define PATIENT HEADER "AcqParameters/LandmarkParameters/"
 #define SORTER HEADER "Sorter/"
 
-/* The datasets that public readers of GE's files know. */
+/* The datasets that public readers of GE's files read. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "MiceList/TofCoinc|" GEOMETRY "axialCrystalsPerBlock|" GEOMETRY "axialBlocksPerModule|" GEOMETRY
@@ -94,7 +94,8 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_ge_keys = {
     .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* Tells of fields that change where events are, and of those that the crystals or the places of `crystals` contradict. */
+/* Warns of header fields that move the events, and of fields that do not fit the scanner. Refuses a file whose numbers of
+ * rings or crystals differ from the scanner's. */
 static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_crystals *crystals,
                               const lr_scanner *scanner)
 {
@@ -107,7 +108,7 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
     double number, counts[3] = {0};
     for (int k = 0; k < NUM_JUDGED; k++) {
         values[k][0] = '\0';
-        /* Four digits of the time, which may be 1 / 76.8 ns. */
+        /* The time step may be stored as 1 / 76.8 ns. Four digits make that equal to 0.01302. */
         if (lr_hdf5_get_number(in, judged[k], &number))
             snprintf(values[k], sizeof(values[k]), "%.*g", k == 0 ? 4 : 6, number);
         lines[k] = (struct lr_keyed_line){judged[k], values[k], 0, 0};
@@ -131,7 +132,7 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
         }
     }
 
-    /* The effective diameter lies within the crystals; place 0 in the module at the top. */
+    /* The effective diameter must end within the crystals, and crystal 0 must lie in the module at the top. */
     const double length_mm = rings->rings * rings->ring_pitch_mm, module_deg = 360.0 / rings->modules;
     const struct {
         const char *name;
@@ -162,25 +163,49 @@ struct reader {
     struct lr_hdf5_input in;
     struct ge_crystals crystals;
     lr_event_counts counts;
-    int64_t num_events, next;
-    int32_t first_unknown[COLUMNS];
+    int32_t *numbers; /* owned [ROWS_PER_READ][COLUMNS] */
 };
 
-bool lr_ge_recognises(const struct lr_file_head *head)
+/* Reads the list of an open file: checks its header, then gives its events to the stream. */
+static lr_status read_list(struct reader *reader)
 {
-    static const char group[] = "MiceList";
-    return lr_head_is_hdf5(head) && (lr_path_ends(head->path, ".BLF") || lr_head_holds(head, group, sizeof(group) - 1));
-}
+    const lr_events_source *source = reader->source;
+    const struct lr_hdf5_input *in = &reader->in;
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(in, EVENTS, true, shape, 2));
+    if (shape[1] != COLUMNS) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
+                        "a time of flight take",
+                        source->path, EVENTS, (long long)shape[1], COLUMNS);
+    }
+    LR_TRY(lr_hdf5_need_stored(in, EVENTS, shape));
+    LR_TRY(number_crystals(&reader->crystals, source->scanner, source->path, source->log));
+    LR_TRY(judge_header(in, &reader->crystals, source->scanner));
+    lr_events_info *info = reader->stream->info;
+    double number;
+    if (lr_hdf5_get_number(in, GEOMETRY "timingResolutionInPico", &number) && number > 0.0)
+        info->tof_resolution_ps = number;
+    if (lr_hdf5_get_number(in, HEADER "AcqStats/frameDuration", &number) && number > 0.0)
+        info->duration_s = 1e-3 * number;
+    info->has_tof = true;
+    info->num_tof_bins = BINS;
+    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", source->log);
+    if (info->tof_edges_mm == NULL) return LR_FAILED;
+    for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
 
-static lr_status read_events(struct reader *reader, int32_t *numbers)
-{
-    while (reader->next < reader->num_events) {
-        const int64_t left = reader->num_events - reader->next;
-        const struct lr_hdf5_rows rows = {reader->next, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
-        LR_TRY(lr_event_stream_report(reader->stream, (double)reader->next, (double)reader->num_events));
-        LR_TRY(lr_hdf5_get_rows(&reader->in, EVENTS, &rows, numbers));
+    if (reader->stream->sink == NULL) return LR_OK;
+    reader->numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*reader->numbers), "events", source->log);
+    if (reader->numbers == NULL) return LR_FAILED;
+    char first_unknown[96] = "";
+    const int64_t num_events = shape[0];
+    for (int64_t begin = 0; begin < num_events; begin += ROWS_PER_READ) {
+        const int64_t left = num_events - begin;
+        const struct lr_hdf5_rows rows = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
+        LR_TRY(lr_event_stream_report(reader->stream, (double)begin, (double)num_events));
+        LR_TRY(lr_hdf5_get_rows(in, EVENTS, &rows, reader->numbers));
         for (int64_t k = 0; k < rows.count; k++) {
-            const int32_t *row = numbers + COLUMNS * k;
+            const int32_t *row = reader->numbers + COLUMNS * k;
             const lr_event event = {
                 .crystals = {crystal_at(&reader->crystals, row[0], row[1]),
                              crystal_at(&reader->crystals, row[2], row[3])},
@@ -188,59 +213,22 @@ static lr_status read_events(struct reader *reader, int32_t *numbers)
                 .weight = 1,
             };
             if (row[4] % JOINED != 0 || abs(row[4]) > JOINED * (BINS / 2)) {
-                return lr_error(reader->source->log, LR_BAD_INPUT,
+                return lr_error(source->log, LR_BAD_INPUT,
                                 "%s: event %lld has the time of flight %d, and not one of the %d multiples of %d "
                                 "around 0 that such lists have: it is damaged, or of another scanner",
-                                reader->source->path, (long long)reader->next, (int)row[4], BINS, JOINED);
+                                source->path, (long long)(begin + k), (int)row[4], BINS, JOINED);
             }
-            reader->next++;
             reader->counts.prompts++;
-            if (event.crystals[0] >= 0 && event.crystals[1] >= 0)
+            if (event.crystals[0] >= 0 && event.crystals[1] >= 0) {
                 LR_TRY(lr_event_stream_add(reader->stream, &event));
-            else if (reader->counts.unknown_crystals++ == 0)
-                memcpy(reader->first_unknown, row, sizeof(reader->first_unknown));
+            } else if (reader->counts.unknown_crystals++ == 0) {
+                snprintf(first_unknown, sizeof(first_unknown), "rings %d and %d, places %d and %d", (int)row[0],
+                         (int)row[2], (int)row[1], (int)row[3]);
+            }
         }
     }
     LR_TRY(lr_event_stream_flush(reader->stream));
-    char first[96];
-    const int32_t *row = reader->first_unknown;
-    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)row[0], (int)row[2], (int)row[1],
-             (int)row[3]);
-    return lr_events_judge_unknown(reader->source, &reader->counts, first);
-}
-
-static lr_status read_open(struct reader *reader)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(&reader->in, EVENTS, true, shape, 2));
-    if (shape[1] != COLUMNS) {
-        return lr_error(reader->source->log, LR_BAD_INPUT,
-                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
-                        "a time of flight take",
-                        reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
-    }
-    reader->num_events = shape[0];
-    LR_TRY(lr_hdf5_need_stored(&reader->in, EVENTS, shape));
-
-    LR_TRY(number_crystals(&reader->crystals, reader->source->scanner, reader->source->path, reader->source->log));
-    LR_TRY(judge_header(&reader->in, &reader->crystals, reader->source->scanner));
-    lr_events_info *info = reader->stream->info;
-    double number;
-    if (lr_hdf5_get_number(&reader->in, GEOMETRY "timingResolutionInPico", &number) && number > 0.0)
-        info->tof_resolution_ps = number;
-    if (lr_hdf5_get_number(&reader->in, HEADER "AcqStats/frameDuration", &number) && number > 0.0)
-        info->duration_s = 1e-3 * number;
-    info->has_tof = true;
-    info->num_tof_bins = BINS;
-    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);
-    if (info->tof_edges_mm == NULL) return LR_FAILED;
-    for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
-
-    if (reader->stream->sink == NULL) return LR_OK;
-    int32_t *numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*numbers), "events", reader->source->log);
-    const lr_status status = numbers != NULL ? read_events(reader, numbers) : LR_FAILED;
-    free(numbers);
-    return status;
+    return lr_events_judge_unknown(source, &reader->counts, first_unknown);
 }
 
 lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream)
@@ -248,8 +236,9 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     struct reader reader = {.source = source, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
     LR_TRY(lr_hdf5_input_open(&reader.in, source->path, source->log));
-    const lr_status status = read_open(&reader);
+    const lr_status status = read_list(&reader);
     stream->info->counts = reader.counts;
+    free(reader.numbers);
     lr_sinogram_rings_finish(&reader.crystals.rings);
     lr_hdf5_input_close(&reader.in);
     return status;
@@ -269,8 +258,6 @@ struct terms_reader {
     lr_event_corrections *found;
     int32_t *ids;        /* [ROWS_PER_READ][IDS] */
     float *sens, *atten; /* [ROWS_PER_READ] */
-    int64_t num_pairs;
-    int64_t no_lor; /* pairs without a LOR in coincidence on the scanner */
 };
 
 /* Reads and checks range[1] entries, beginning with entry range[0]. */
@@ -291,7 +278,7 @@ static lr_status get_numbers(const struct terms_reader *reader, const char *name
     return LR_OK;
 }
 
-/* Gives the length of the datasets. All must have the same length. */
+/* Gives the common length of the datasets. errors: LR_BAD_INPUT if their lengths differ. */
 static lr_status check_lengths(const struct terms_reader *reader, const char *const *names, int64_t *length)
 {
     for (int k = 0; names[k] != NULL; k++) {
@@ -308,32 +295,7 @@ static lr_status check_lengths(const struct terms_reader *reader, const char *co
     return LR_OK;
 }
 
-static lr_status read_lists(struct terms_reader *reader)
-{
-    static const char *const names[] = {"correction_lists/sens", "correction_lists/atten", "correction_lists/contam",
-                                        NULL};
-    lr_event_corrections *found = reader->found;
-    int64_t length = 0;
-    LR_TRY(check_lengths(reader, names, &length));
-    found->factors = lr_alloc(length, sizeof(float), "factors of events", reader->in.log);
-    found->additive = lr_alloc(length, sizeof(float), "additive terms of events", reader->in.log);
-    if (found->factors == NULL || found->additive == NULL) return LR_FAILED;
-    for (int64_t begin = 0; begin < length; begin += ROWS_PER_READ) {
-        const int64_t left = length - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
-        LR_TRY(get_numbers(reader, names[0], range, reader->sens));
-        LR_TRY(get_numbers(reader, names[1], range, reader->atten));
-        LR_TRY(get_numbers(reader, names[2], range, found->additive + begin));
-        for (int64_t k = 0; k < range[1]; k++) {
-            found->factors[begin + k] = reader->sens[k] * reader->atten[k];
-            found->additive[begin + k] /= (float)(JOINED * step_mm);
-        }
-    }
-    found->count = length;
-    return LR_OK;
-}
-
-/* --- the file --- */
-
+/* Reads the terms of an open file. Without its `correction_lists`, it is refused. */
 static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
 {
     if (!lr_hdf5_has(&reader->in, "correction_lists")) {
@@ -352,21 +314,38 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     LR_TRY(number_crystals(&reader->crystals, reader->lors->scanner, reader->in.path, log));
 
     /* Each pair of crystals has one row of ids and one entry in each term. */
-    static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
+    static const char *const pair_terms[] = {"all_xtals/sens", "all_xtals/atten", NULL};
     int64_t shape[2];
-    LR_TRY(check_lengths(reader, names, &reader->num_pairs));
+    int64_t num_pairs = 0, no_lor = 0; /* all pairs, and pairs without a LOR in coincidence */
+    LR_TRY(check_lengths(reader, pair_terms, &num_pairs));
     LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
-    if (shape[0] != reader->num_pairs || shape[1] != IDS) {
+    if (shape[0] != num_pairs || shape[1] != IDS) {
         return lr_error(reader->in.log, LR_BAD_INPUT,
                         "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
                         "of two crystals for each entry of all_xtals/sens",
-                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs, IDS);
+                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)num_pairs, IDS);
     }
 
-    LR_TRY(read_lists(reader));
+    static const char *const lists[] = {"correction_lists/sens", "correction_lists/atten", "correction_lists/contam",
+                                        NULL};
+    lr_event_corrections *found = reader->found;
+    LR_TRY(check_lengths(reader, lists, &found->count));
+    found->factors = lr_alloc(found->count, sizeof(float), "factors of events", log);
+    found->additive = lr_alloc(found->count, sizeof(float), "additive terms of events", log);
+    if (found->factors == NULL || found->additive == NULL) return LR_FAILED;
+    for (int64_t begin = 0; begin < found->count; begin += ROWS_PER_READ) {
+        const int64_t left = found->count - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        LR_TRY(get_numbers(reader, lists[0], range, reader->sens));
+        LR_TRY(get_numbers(reader, lists[1], range, reader->atten));
+        LR_TRY(get_numbers(reader, lists[2], range, found->additive + begin));
+        for (int64_t k = 0; k < range[1]; k++) {
+            found->factors[begin + k] = reader->sens[k] * reader->atten[k];
+            found->additive[begin + k] /= (float)(JOINED * step_mm);
+        }
+    }
 
-    for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
-        const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+    for (int64_t begin = 0; begin < num_pairs; begin += ROWS_PER_READ) {
+        const int64_t left = num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         const struct lr_hdf5_rows rows = {begin, range[1], IDS};
         LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
@@ -377,25 +356,25 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
             const int32_t b = crystal_at(&reader->crystals, ids[3], ids[2]);
             const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(reader->lors, a, b) : -1;
             if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor))
-                reader->no_lor++;
-            else /* a LOR that is listed twice counts twice */
-                reader->found->lors->values[lor] += reader->sens[k] * reader->atten[k];
+                no_lor++;
+            else /* the entries of a LOR that is listed twice are summed */
+                found->lors->values[lor] += reader->sens[k] * reader->atten[k];
         }
     }
 
-    /* LORs that the file does not list count as not measured. Events on them would have no sensitivity. */
+    /* The sensitivity of a LOR that the file does not list is 0, so that the LOR counts as not measured. */
     const lr_scanner *scanner = reader->lors->scanner;
-    if (reader->no_lor == reader->num_pairs) {
+    if (no_lor == num_pairs) {
         return lr_error(reader->in.log, LR_BAD_INPUT,
                         "%s: none of the %lld pairs of crystals in all_xtals/xtal_ids is in "
                         "coincidence on %s: is it of another scanner?",
-                        reader->in.path, (long long)reader->num_pairs, scanner->name);
+                        reader->in.path, (long long)num_pairs, scanner->name);
     }
-    if (reader->no_lor > 0) {
+    if (no_lor > 0) {
         lr_warn(reader->in.log,
                 "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
                 "of the sensitivity",
-                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs, scanner->name);
+                reader->in.path, (long long)no_lor, (long long)num_pairs, scanner->name);
     }
     return LR_OK;
 }

@@ -32,7 +32,7 @@ static const struct signature {
 };
 enum { NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]) };
 
-/* All fields of the file's begin and of its records. */
+/* All fields of a file's first bytes and of its records. */
 static const struct lr_known_key known_fields[] = {
     {LR_KEY_READ, "signature|type|isDelayed|ringA|ringB|detA|detB|layerA|layerB|time", NULL, NULL},
     {LR_KEY_WARNED, "reserved", "0", "what they mean is not known, and they are passed over"},
@@ -44,7 +44,6 @@ const struct lr_known_keys lr_safir_fields = {
 /* A file being read. */
 struct reader {
     const char *path;
-    const lr_events_source *source;
     const lr_log *log;
     struct lr_crystal_map map;
     struct lr_event_stream *stream;
@@ -121,11 +120,7 @@ bool lr_safir_recognises(const struct lr_file_head *head)
     return found != NULL && head->count > strlen(found->text);
 }
 
-static int64_t byte_of(int64_t record)
-{
-    return SIGNATURE_BYTES + RECORD_BYTES * record;
-}
-
+/* Reads the records up to the end of the file, and judges them. */
 static lr_status read_records(struct reader *reader, FILE *file)
 {
     unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];
@@ -164,46 +159,14 @@ static lr_status read_records(struct reader *reader, FILE *file)
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it "
                         "again",
-                        reader->path, (long long)reader->num_records, (long long)byte_of(reader->num_records),
-                        length % RECORD_BYTES, RECORD_BYTES);
+                        reader->path, (long long)reader->num_records,
+                        (long long)(SIGNATURE_BYTES + RECORD_BYTES * reader->num_records), length % RECORD_BYTES,
+                        RECORD_BYTES);
     }
     if (reader->num_records == 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no records after its signature: copy it again",
                         reader->path);
     }
-    return LR_OK;
-}
-
-static lr_status read_file(struct reader *reader, FILE *file)
-{
-    char start[SIGNATURE_BYTES];
-    const size_t length = fread(start, 1, sizeof(start), file);
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    const struct signature *signature = find_signature(start, length);
-    if (signature == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s", reader->path,
-                        signatures[0].text, signatures[1].text, signatures[2].text,
-                        length == 0 ? ": the file is empty" : "");
-    }
-    if (length < sizeof(start)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: ends after %zu of the %d bytes before its first record: copy it again", reader->path,
-                        length, SIGNATURE_BYTES);
-    }
-    reader->layer_bits = signature->layer_bits;
-
-    const char *crystal_map = reader->source->companion;
-    char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
-    const char *path = crystal_map ? crystal_map : found;
-    lr_status status = LR_BAD_INPUT;
-    if (path != NULL) status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
-    free(found);
-    LR_TRY(status);
-
-    if (reader->stream->sink == NULL) return LR_OK;
-    LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
 
     char reserved[32];
@@ -213,7 +176,7 @@ static lr_status read_file(struct reader *reader, FILE *file)
         &(struct lr_keyed_text){.path = reader->path, .log = reader->log, .lines = &line, .count = 1},
         &lr_safir_fields));
 
-    /* Events with crystals that the map lacks. The message names the first of these crystals. */
+    /* The message names the first crystal that the map lacks. */
     const lr_event_counts *counts = &reader->counts;
     if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;
@@ -225,18 +188,48 @@ static lr_status read_file(struct reader *reader, FILE *file)
                  "%lld, at byte %lld, with ring %u, detector %u, layer %u: %s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events,
                  counts->delayeds > 0 ? "events" : "prompts", (long long)reader->first_unknown_record,
-                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20), (unsigned)(key >> 4 & 0xffff),
-                 (unsigned)(key & 15), all ? "the map belongs to another scanner" : "they are left out");
+                 (long long)(SIGNATURE_BYTES + RECORD_BYTES * reader->first_unknown_record), (unsigned)(key >> 20),
+                 (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
+                 all ? "the map belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    struct reader reader = {.path = source->path, .source = source, .log = source->log, .stream = stream};
+    struct reader reader = {.path = source->path, .log = source->log, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
     const struct lr_c_locale locale = lr_c_locale_enter();
-    FILE *file = lr_file_open(reader.path, "", reader.log);
-    const lr_status status = file != NULL ? read_file(&reader, file) : LR_BAD_INPUT;
+    lr_status status = LR_BAD_INPUT;
+    char start[SIGNATURE_BYTES], *found_map = NULL;
+    FILE *file = lr_file_open(source->path, "", source->log);
+    if (file == NULL) goto done;
+    const size_t length = fread(start, 1, sizeof(start), file);
+    if (ferror(file)) {
+        lr_error(source->log, LR_BAD_INPUT, "%s: cannot be read: %s", source->path, strerror(errno));
+        goto done;
+    }
+    const struct signature *signature = find_signature(start, length);
+    if (signature == NULL) {
+        lr_error(source->log, LR_BAD_INPUT, "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s",
+                 source->path, signatures[0].text, signatures[1].text, signatures[2].text,
+                 length == 0 ? ": the file is empty" : "");
+        goto done;
+    }
+    if (length < sizeof(start)) {
+        lr_error(source->log, LR_BAD_INPUT, "%s: ends after %zu of the %d bytes before its first record: copy it again",
+                 source->path, length, SIGNATURE_BYTES);
+        goto done;
+    }
+    reader.layer_bits = signature->layer_bits;
+
+    if (source->companion == NULL) found_map = find_map(source->path, source->log);
+    const char *map_path = source->companion != NULL ? source->companion : found_map;
+    if (map_path == NULL) goto done;
+    status = lr_crystal_map_read(map_path, source->scanner, &reader.map, source->log);
+    if (status == LR_OK && stream->sink != NULL) status = read_records(&reader, file);
+
+done:
+    free(found_map);
     if (file != NULL) fclose(file);
     stream->info->counts = reader.counts;
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);

@@ -75,7 +75,7 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_siemens_keys = {
     .format = "Siemens' headers of list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* All kinds of words, by their highest bits. source: PETLINK's tags as hugolinder/odlpet lists them (format32.py) */
+/* All kinds of words, by their highest bits. Source: the list of PETLINK's tags in hugolinder/odlpet, format32.py. */
 static const struct lr_known_key known_words[] = {
     {LR_KEY_READ, "0 event|100 time", NULL, NULL},
     {LR_KEY_WARNED, "110 place of gantry or bed", "unchanged", "events are taken where they were measured"},
@@ -89,7 +89,7 @@ static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1
 
 /* --- the header --- */
 
-/* Takes the values of a header. errors: LR_BAD_INPUT, logged, if the file is no list-mode header. */
+/* Copies the values of a header's keys. errors: LR_BAD_INPUT, logged, if the file is no list-mode header. */
 static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
 {
     *header = empty;
@@ -129,84 +129,69 @@ static lr_status take_header(const struct lr_interfile *file, struct siemens_hea
     return LR_OK;
 }
 
-/* Finds the header in the folder of the events: EVENTS.hdr, or else the only list-mode header with ".hdr" in its name
- * and the events in `name of data file`. Gives its path, to be freed; NULL if there is none. */
-static lr_status find_header(const char *events, char **found, const lr_log *log)
+/* Reads the header at `companion`. If that is NULL, reads EVENTS.hdr beside the events, or else the only list-mode header
+ * in the folder that has ".hdr" in its name and the events as its `name of data file`. header->path stays NULL if there
+ * is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode header, or several headers. */
+static lr_status read_header(const char *companion, const char *events, struct siemens_header *header,
+                             const lr_log *log)
 {
+    *header = empty;
     char own[MAX_NAME];
     snprintf(own, sizeof(own), "%s.hdr", lr_path_name(events));
-    *found = lr_path_beside(events, own, log);
-    if (*found == NULL) return LR_FAILED;
-    FILE *file = lr_file_open(*found, "", NULL);
+    char *found = companion == NULL ? lr_path_beside(events, own, log) : NULL;
+    if (companion == NULL && found == NULL) return LR_FAILED;
+    FILE *file = found != NULL ? lr_file_open(found, "", NULL) : NULL;
+    DIR *folder = NULL;
     if (file != NULL) {
         fclose(file);
-        return LR_OK;
+    } else if (companion == NULL) {
+        free(found);
+        found = NULL;
+        char *path = lr_path_beside(events, "./", log);
+        if (path == NULL) return LR_FAILED;
+        folder = opendir(path); /* no header is found in a folder that cannot be listed */
+        free(path);
     }
-    free(*found);
-    *found = NULL;
 
-    char *path = lr_path_beside(events, "./", log);
-    if (path == NULL) return LR_FAILED;
-    DIR *folder = opendir(path);
-    free(path);
-    if (folder == NULL) return LR_OK; /* no header can be found if the folder cannot be listed */
     lr_status status = LR_OK;
     const struct dirent *item;
-    while (status == LR_OK && (item = readdir(folder)) != NULL) {
+    while (folder != NULL && status == LR_OK && (item = readdir(folder)) != NULL) {
         const char *part = strstr(item->d_name, ".hdr");
         if (part == NULL || (part[4] != '\0' && part[4] != '.')) continue;
-        path = lr_path_beside(events, item->d_name, log);
-        if (path == NULL) {
-            status = LR_FAILED;
-            break;
-        }
-        /* Other files are skipped silently. */
-        struct siemens_header header;
+        char *path = lr_path_beside(events, item->d_name, log);
         struct lr_interfile text;
         bool belongs = false;
-        if (lr_interfile_read(&text, path, NULL) == LR_OK) {
+        status = path != NULL ? LR_OK : LR_FAILED;
+        if (path != NULL && lr_interfile_read(&text, path, NULL) == LR_OK) {
             const char *name = lr_interfile_text(&text, "name of data file", 0);
-            belongs = name != NULL && strcmp(name, lr_path_name(events)) == 0 && take_header(&text, &header) == LR_OK;
+            belongs = name != NULL && strcmp(name, lr_path_name(events)) == 0 && take_header(&text, header) == LR_OK;
             lr_interfile_finish(&text);
         }
-        if (belongs && *found == NULL) {
-            *found = path;
+        if (belongs && found == NULL) {
+            found = path;
             continue;
         }
         if (belongs) {
             status = lr_error(log, LR_BAD_INPUT,
                               "%s: more than one header names it, %s and %s: name the "
                               "one to use",
-                              events, *found, path);
+                              events, found, path);
         }
         free(path);
     }
-    closedir(folder);
-    return status;
-}
+    if (folder != NULL) closedir(folder);
 
-/* Reads the header at `path`. If `path` is NULL, reads the header that find_header finds; if it finds none,
- * header->path stays NULL. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode header, or several
- * headers. */
-static lr_status read_siemens_header(const char *path, const char *events, struct siemens_header *header,
-                                     const lr_log *log)
-{
     *header = empty;
-    char *found = NULL;
-    struct lr_interfile file;
-    lr_status status = path == NULL ? find_header(events, &found, log) : LR_OK;
-    const char *chosen = path != NULL ? path : found;
-    if (status == LR_OK && chosen != NULL) {
-        status = lr_interfile_read(&file, chosen, log);
+    const char *chosen = companion != NULL ? companion : found;
+    struct lr_interfile text;
+    if (status == LR_OK && chosen != NULL && (status = lr_interfile_read(&text, chosen, log)) == LR_OK) {
+        status = take_header(&text, header);
+        if (status == LR_OK) status = lr_keyed_text_judge(&text.text, &lr_siemens_keys);
         if (status == LR_OK) {
-            status = take_header(&file, header);
-            if (status == LR_OK) status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
-            if (status == LR_OK) {
-                header->path = file.path;
-                file.path = NULL;
-            }
-            lr_interfile_finish(&file);
+            header->path = text.path;
+            text.path = NULL;
         }
+        lr_interfile_finish(&text);
     }
     free(found);
     return status;
@@ -220,7 +205,7 @@ enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFE
 static const int64_t words_per_note = INT64_C(1) << 28; /* one message per GiB */
 static const char header_text[] = "!INTERFILE";
 
-/* Layout of the addresses. */
+/* Layout of the sinogram in which words address bins. */
 struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
@@ -239,14 +224,15 @@ struct reader {
     struct lr_event_times times;
     uint32_t time_ms; /* time of the last time mark */
     int64_t num_words;
-    uint32_t first_places[32];  /* first word of each kind that tells places of gantry or bed; 0 = none */
-    int64_t num_moves;          /* words that tell another place */
-    uint32_t first_unknown;     /* first word that names no crystals */
+    uint32_t first_places[32];  /* first word of each kind that holds a place of gantry or bed; 0 = none */
+    int64_t num_moves;          /* words whose place of gantry or bed differs from the first one */
+    uint32_t first_unknown;     /* first event that names no crystals */
     int64_t first_unknown_word; /* number of this word */
 };
 
 /* --- the sinogram --- */
 
+/* Refuses a header whose number differs from the scanner's. */
 static lr_status disagree(const struct reader *reader, const char *what, int64_t header, int64_t scanner)
 {
     return lr_error(reader->log, LR_BAD_INPUT,
@@ -254,12 +240,23 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
-static lr_status settle_sinogram(struct reader *reader)
+/* Settles the sizes of the sinogram by header and scanner, and lists the rings of each plane. */
+static lr_status make_layout(struct reader *reader)
 {
+    /* One virtual crystal precedes each module. Place 0 is the first place of the module at position 0. */
+    const struct lr_sinogram_gaps gaps = {1, 0};
+    const lr_scanner *scanner = reader->scanner;
     const struct siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
+    struct lr_sinogram_rings *sinogram = &layout->sinogram;
+    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
+    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
+                        "each place, and %s is not one: it has panels of several blocks",
+                        reader->path, scanner->name);
+    }
 
-    /* Refuses formats that this reader cannot decode. */
     if (header->word_bits >= 0 && header->word_bits != 32) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
                         header->path, (long long)header->word_bits);
@@ -277,12 +274,12 @@ static lr_status settle_sinogram(struct reader *reader)
                         header->path, (long long)header->tof_bins);
     }
 
-    layout->views = layout->sinogram.around / 2;
-    if (header->rings >= 0 && header->rings != layout->sinogram.rings)
-        return disagree(reader, "rings", header->rings, layout->sinogram.rings);
+    layout->views = sinogram->around / 2;
+    if (header->rings >= 0 && header->rings != sinogram->rings)
+        return disagree(reader, "rings", header->rings, sinogram->rings);
     if (header->views >= 0 && header->views != layout->views)
         return disagree(reader, "views", header->views, layout->views);
-    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const bool is_mmr = sinogram->around == MMR_CRYSTALS_AROUND && sinogram->rings == MMR_RINGS;
     if (header->bins < 0 && !is_mmr) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: how many bins a projection of %s has is not known: name the header "
@@ -290,45 +287,24 @@ static lr_status settle_sinogram(struct reader *reader)
                         reader->path, reader->scanner->name);
     }
     const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
-    if (bins < 1 || bins > layout->sinogram.around)
-        return disagree(reader, "bins a projection", bins, layout->sinogram.around);
+    if (bins < 1 || bins > sinogram->around) return disagree(reader, "bins a projection", bins, sinogram->around);
     layout->bins = (int)bins;
 
-    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
-    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
-    if (largest >= layout->sinogram.rings)
-        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
-    layout->max_ring_difference = (int)largest;
-    return LR_OK;
-}
-
-static lr_status make_layout(struct reader *reader)
-{
-    /* One virtual crystal precedes each module. Place 0 is the first place of the module at position 0. */
-    const struct lr_sinogram_gaps gaps = {1, 0};
-    const lr_scanner *scanner = reader->scanner;
-    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
-    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
-    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
-                        "each place, and %s is not one: it has panels of several blocks",
-                        reader->path, scanner->name);
-    }
-
-    LR_TRY(settle_sinogram(reader));
+    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : sinogram->rings - 1;
+    const int64_t most = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
+    if (most >= sinogram->rings) return disagree(reader, "as largest ring difference", most, sinogram->rings);
+    layout->max_ring_difference = (int)most;
 
     /* Planes are in the order of segments 0, -1, +1, -2 ... The segment is the ring of det2 minus the ring of det1. */
-    struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
-    layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
+    layout->num_planes = (2 * (int64_t)largest + 1) * sinogram->rings - largest * (largest + 1);
     layout->ring_of = lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
     if (layout->ring_of == NULL) return LR_FAILED;
     int64_t plane = 0;
     for (int k = 0; k <= 2 * largest; k++) {
         const int apart = (k + 1) / 2;
         const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k = negative segments */
-        for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
+        for (int a = 0; a < sinogram->rings - apart; a++, plane++) {
             layout->ring_of[plane][0] = (int32_t)(a + lead);
             layout->ring_of[plane][1] = (int32_t)(a + lag);
         }
@@ -367,7 +343,7 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
             continue;
         }
 
-        /* A crystal is -1 if it is virtual or if its plane does not exist. */
+        /* Crystals are -1 if they are virtual or if the plane does not exist. */
         const uint32_t address = word & 0x3fffffff;
         const bool is_delayed = (word >> 30 & 1) == 0;
         const int64_t plane = address / num_bins / num_views;
@@ -391,12 +367,6 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
     if (reader->num_words % words_per_note == 0 && reader->num_words > 0)
         lr_info(reader->log, "%s: %lld GiB read", reader->path, (long long)(reader->num_words / words_per_note));
     return LR_OK;
-}
-
-static int64_t byte_of(const struct reader *reader, int64_t word)
-{
-    const int64_t offset = reader->header.offset_bytes;
-    return (offset > 0 ? offset : 0) + WORD_BYTES * word;
 }
 
 static lr_status read_from(struct reader *reader, FILE *file)
@@ -423,8 +393,8 @@ static lr_status read_from(struct reader *reader, FILE *file)
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
                         "again",
-                        reader->path, (long long)reader->num_words, (long long)byte_of(reader, reader->num_words), rest,
-                        WORD_BYTES);
+                        reader->path, (long long)reader->num_words,
+                        (long long)(offset + WORD_BYTES * reader->num_words), rest, WORD_BYTES);
     }
     if (reader->num_words == 0)
         return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again", reader->path);
@@ -444,7 +414,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
         &(struct lr_keyed_text){.path = reader->path, .log = reader->log, .lines = &line, .count = 1},
         &lr_siemens_words));
 
-    /* Events without crystals. If a file has no other events, it belongs to another scanner. */
+    /* A file in which every event names an unknown crystal belongs to another scanner. */
     const lr_event_counts *counts = &reader->counts;
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {
@@ -459,7 +429,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
                  "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
                  "%lld (0x%08x): %s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
-                 (long long)reader->first_unknown_word, (long long)byte_of(reader, reader->first_unknown_word),
+                 (long long)reader->first_unknown_word, (long long)(offset + WORD_BYTES * reader->first_unknown_word),
                  (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
@@ -470,7 +440,7 @@ lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stre
     LR_TRY(lr_events_need_scanner(source));
     FILE *file = lr_file_open(reader.path, "", reader.log);
     lr_status status = file != NULL ? LR_OK : LR_BAD_INPUT;
-    if (status == LR_OK) status = read_siemens_header(source->companion, reader.path, &reader.header, reader.log);
+    if (status == LR_OK) status = read_header(source->companion, reader.path, &reader.header, reader.log);
     if (status == LR_OK) status = make_layout(&reader);
     if (status == LR_OK) status = read_from(&reader, file);
     if (file != NULL) fclose(file);
