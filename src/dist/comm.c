@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Opening and closing communicators, and their facts. */
+ * Opening, closing and facts of communicators. */
 #include "dist/comm.h"
 
 #include "base/log.h"

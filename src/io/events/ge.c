@@ -178,7 +178,7 @@ static lr_status read_events(struct reader *reader, int32_t *numbers)
         const int64_t left = reader->num_events - reader->next;
         const struct lr_hdf5_rows rows = {reader->next, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
         LR_TRY(lr_event_stream_report(reader->stream, (double)reader->next, (double)reader->num_events));
-        LR_TRY(lr_hdf5_get_rows(&reader->in, EVENTS, &rows, numbers));
+        LR_TRY(lr_hdf5_get_rows(&reader->in, EVENTS, &rows, LR_HDF5_INT32, numbers));
         for (int64_t k = 0; k < rows.count; k++) {
             const int32_t *row = numbers + COLUMNS * k;
             const lr_event event = {
@@ -368,7 +368,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
         const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         const struct lr_hdf5_rows rows = {begin, range[1], IDS};
-        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
+        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, LR_HDF5_INT32, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
         LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
         for (int64_t k = 0; k < range[1]; k++) {
