@@ -356,7 +356,7 @@ lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool w
 
 lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2])
 {
-    /* Deflate makes at most 1,032 bytes of one, and a number has at least one byte. */
+    /* A compressed byte gives at most 1,032 bytes, and a number has at least one byte. */
     const double most = 1100.0, slack_bytes = 32768.0;
     const double numbers = (double)shape[0] * fmax(1.0, (double)shape[1]);
     struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};

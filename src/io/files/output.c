@@ -163,11 +163,58 @@ static void sweep(const char *target)
 
 /* --- the temporary file --- */
 
+/* Gives an open file a name. Returns false, with errno, on failure. */
+static bool link_open(int file, const char *name)
+{
+    char from[64];
+    snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
+    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Gives a hidden name to the temporary file, which is made if it is not open. Returns false, with errno, on failure. */
+static bool name_hidden(struct lr_output *output)
+{
+    const bool is_new = output->file < 0;
+    const mode_t mode = is_new ? lr_place_mode(output->target) : 0;
+    sweep(output->target);
+    for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        char *name = make_name(output, k);
+        if (name == NULL) {
+            errno = ENOMEM;
+            return false;
+        }
+        int file = output->file;
+        bool is_done;
+        if (is_new) {
+            /* With O_EXCL, no two threads make the same file. Another program may sweep the file away before it is
+             * locked, so its name is checked. */
+            file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+            is_done = file >= 0 && take_hold(file) && is_at(file, name);
+            if (file >= 0 && !is_done) {
+                close(file);
+                errno = EEXIST;
+            }
+        } else {
+            is_done = link_open(file, name);
+        }
+        if (is_done) {
+            output->temporary = name;
+            output->file = file;
+            return true;
+        }
+        const int error = errno;
+        free(name);
+        errno = error;
+        if (error != EEXIST) break;
+    }
+    return false;
+}
+
 /* Opens a temporary file in the target's folder. Returns false, with errno, on failure. */
 static bool place_aside(struct lr_output *output)
 {
-    const mode_t mode = lr_place_mode(output->target);
 #ifdef O_TMPFILE
+    const mode_t mode = lr_place_mode(output->target);
     char *folder = place_folder(output->target);
     if (folder == NULL) {
         errno = ENOMEM;
@@ -188,28 +235,7 @@ static bool place_aside(struct lr_output *output)
     }
 #endif
 
-    /* A file with a hidden name. With O_EXCL, no two threads make the same file. Another program may sweep it away
-     * before it is locked, so its name is checked. */
-    sweep(output->target);
-    for (int k = 0; k < MOST_ATTEMPTS; k++) {
-        char *name = make_name(output, k);
-        if (name == NULL) {
-            errno = ENOMEM;
-            return false;
-        }
-        const int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (file >= 0 && take_hold(file) && is_at(file, name)) {
-            output->temporary = name;
-            output->file = file;
-            return true;
-        }
-        const int error = file < 0 ? errno : EEXIST;
-        if (file >= 0) close(file);
-        free(name);
-        errno = error;
-        if (error != EEXIST) break;
-    }
-    return false;
+    return name_hidden(output);
 }
 
 /* --- putting files in place --- */
@@ -222,36 +248,6 @@ struct move {
     int old_file; /* the old version, open and locked; -1 = not open */
     bool is_done; /* the new version is at the target */
 };
-
-/* Gives an open file a name. Returns false, with errno, on failure. */
-static bool link_open(int file, const char *name)
-{
-    char from[64];
-    snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
-    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* Gives a hidden name to a temporary file without a name. */
-static bool name_hidden(struct lr_output *output)
-{
-    sweep(output->target);
-    for (int k = 0; k < MOST_ATTEMPTS; k++) {
-        char *name = make_name(output, k);
-        if (name == NULL) {
-            errno = ENOMEM;
-            return false;
-        }
-        if (link_open(output->file, name)) {
-            output->temporary = name;
-            return true;
-        }
-        const int error = errno;
-        free(name);
-        errno = error;
-        if (error != EEXIST) break;
-    }
-    return false;
-}
 
 static bool rename_into(struct lr_output *output)
 {

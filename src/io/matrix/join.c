@@ -76,31 +76,6 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
     return LR_OK;
 }
 
-/* Reads the description of a part. The first file stays open. */
-static lr_status look_at(struct join *join, int64_t k)
-{
-    const char *path = join->params->parts[k];
-    struct piece *piece = &join->pieces[k];
-    lr_matrix_file *file = lr_matrix_file_open(path, join->params->log);
-    if (file == NULL) return LR_BAD_INPUT;
-    const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
-    *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-    lr_status status =
-        info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
-            ? LR_OK
-            : lr_error(join->params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
-    if (status == LR_OK && k == 0) {
-        join->first = file;
-        join->first_path = path;
-        join->first_share = piece->share;
-        return LR_OK;
-    }
-    status = status == LR_OK ? check_piece(join, piece, info) : status;
-    piece->share.key = NULL; /* the key lies in the file, which is closed here */
-    lr_matrix_file_close(file);
-    return status;
-}
-
 static int compare_pieces(const void *a, const void *b)
 {
     const int64_t x = ((const struct piece *)a)->share.number;
@@ -169,28 +144,6 @@ static lr_status refuse_lists(const struct join *join, const struct piece *piece
                     join->first_path);
 }
 
-/* Describes the rows of the joined matrix, once the list of rows is complete. */
-static void describe_rows(struct join *join)
-{
-    const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
-    lr_matrix_writer_params *out = &join->out;
-    if (!model->is_described) return;
-    if (join->points_mm != NULL) {
-        out->points_mm = (const double(*)[3])join->points_mm;
-        out->num_points = join->num_rows;
-    } else if (!model->by_lor) {
-        out->voxels = join->numbers;
-        out->num_voxels = join->numbers != NULL ? join->num_rows : 0;
-        out->begin = model->row_begin - join->first_share.rows_before;
-        out->end = out->begin + join->num_rows;
-    } else if (join->numbers != NULL) {
-        join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
-    } else if (join->num_pairs < join->lors->num_pairs) { /* no list is needed if all pairs are there */
-        join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs};
-    }
-    out->part = model->by_lor ? &join->part : out->part;
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     struct join *join = user;
@@ -244,7 +197,26 @@ static lr_status find_parts(struct join *join)
     join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
     if (join->pieces == NULL) return LR_FAILED;
     for (int64_t k = 0; k < params->num_parts; k++) {
-        LR_TRY(look_at(join, k));
+        const char *path = params->parts[k];
+        struct piece *piece = &join->pieces[k];
+        lr_matrix_file *file = lr_matrix_file_open(path, params->log);
+        if (file == NULL) return LR_BAD_INPUT;
+        const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
+        *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
+        lr_status status =
+            info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
+                ? LR_OK
+                : lr_error(params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
+        if (status == LR_OK && k == 0) { /* the first file stays open */
+            join->first = file;
+            join->first_path = path;
+            join->first_share = piece->share;
+        } else {
+            status = status == LR_OK ? check_piece(join, piece, info) : status;
+            piece->share.key = NULL; /* the key lies in the file, which is closed here */
+            lr_matrix_file_close(file);
+        }
+        LR_TRY(status);
         join->num_rows += join->pieces[k].num_rows;
         join->elements += join->pieces[k].elements;
     }
@@ -311,7 +283,23 @@ static lr_status run(struct join *join)
     }
     if (status == LR_OK) status = lr_matrix_store_checkpoint(&join->store);
     if (status == LR_OK) {
-        describe_rows(join);
+        /* The list of rows is complete, and describes the rows of the joined matrix. */
+        lr_matrix_writer_params *out = &join->out;
+        if (join->points_mm != NULL) {
+            out->points_mm = (const double(*)[3])join->points_mm;
+            out->num_points = join->num_rows;
+        } else if (model->is_described && !model->by_lor) {
+            out->voxels = join->numbers;
+            out->num_voxels = join->numbers != NULL ? join->num_rows : 0;
+            out->begin = model->row_begin - join->first_share.rows_before;
+            out->end = out->begin + join->num_rows;
+        } else if (join->numbers != NULL) {
+            join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
+        } else if (model->is_described && join->num_pairs < join->lors->num_pairs) {
+            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* not all pairs */
+        }
+        if (model->is_described && model->by_lor) out->part = &join->part;
+
         join->totals.sum = join->lors != NULL ? join->totals.sum : join->store.totals.sum;
         join->store.totals.sum = join->totals.sum;
         join->store.totals.dropped_sum = join->totals.dropped_sum;

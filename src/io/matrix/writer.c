@@ -196,10 +196,10 @@ struct lr_matrix_writer {
     lr_matrix_writer_params params; /* grid and points_mm are the writer's copies */
     lr_grid grid;
     double (*points_mm)[3];
-    int64_t num_rows, num_columns, index_limit;
-    char *share;                     /* line that identifies a part, or NULL */
-    void *stream;                    /* a format that writes row by row, or NULL if rows go to the store */
-    const struct lr_matrix_fns *fns; /* functions of the stream */
+    struct lr_matrix_content content; /* of the store, with facts that hold for streams, too */
+    char *share;                      /* owned: content.share */
+    void *stream;                     /* a format that writes row by row, or NULL if rows go to the store */
+    const struct lr_matrix_fns *fns;  /* functions of the stream */
     struct lr_matrix_store store;
     struct lr_row_entry entry; /* accepts single rows and blocks of rows */
     lr_matrix_written written;
@@ -270,7 +270,9 @@ static lr_status check_params(const lr_matrix_writer_params *params)
 static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_params *params)
 {
     writer->params = *params;
-    writer->num_columns = params->lors->count;
+    writer->content.params = &writer->params;
+    writer->content.store = &writer->store;
+    writer->content.num_columns = params->lors->count;
     if (params->grid != NULL) {
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
@@ -282,8 +284,8 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.begin = 0;
         writer->params.end = params->num_points;
     }
-    writer->num_rows = matrix_num_rows(params);
-    if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
+    writer->content.num_rows = matrix_num_rows(params);
+    if (params->by_lor) writer->content.num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
         /* The line by which the file identifies itself as a part. The key of the whole matrix ends the line. */
         const lr_matrix_part *share = params->share;
@@ -297,7 +299,8 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
                             (long long)share->parts, (long long)share->rows_before, (long long)rows);
         (void)lr_text_add(&text, key, strlen(key));
         free(key);
-        writer->share = text.chars; /* freed with the writer */
+        writer->share = text.chars;
+        writer->content.share = text.chars;
         if (text.failed) return LR_FAILED;
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
@@ -315,20 +318,9 @@ static void release(lr_matrix_writer *writer)
     free(writer);
 }
 
-static struct lr_matrix_content content_of(lr_matrix_writer *writer)
-{
-    return (struct lr_matrix_content){.params = &writer->params,
-                                      .store = &writer->store,
-                                      .num_rows = writer->num_rows,
-                                      .num_columns = writer->num_columns,
-                                      .index_limit = writer->index_limit,
-                                      .share = writer->share};
-}
-
 static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
 {
-    const struct lr_matrix_content content = content_of(writer);
-    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&content, elements) : LR_OK;
+    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&writer->content, elements) : LR_OK;
 }
 
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
@@ -338,7 +330,7 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
     if (params->format == LR_MATRIX_HDF5 && lr_plugin_hdf5(params->log) == NULL) return NULL;
     lr_matrix_writer *writer = lr_alloc(1, sizeof(*writer), "a matrix writer", params->log);
     if (writer == NULL) return NULL;
-    writer->index_limit = index_limit;
+    writer->content.index_limit = index_limit;
     bool done = copy_params(writer, params) == LR_OK;
     const bool stir = params->format == LR_MATRIX_STIR;
     if (done && (stir || params->format == LR_MATRIX_TSV)) {
@@ -347,13 +339,14 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
         done = writer->stream != NULL;
     } else if (done) {
         done = check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))) == LR_OK;
-        char *key = done ? matrix_key(&writer->params, writer->num_rows) : NULL;
+        char *key = done ? matrix_key(&writer->params, writer->content.num_rows) : NULL;
         const struct lr_matrix_store_params store = {
             .path = params->path,
             .key = key,
-            .num_rows = writer->num_rows,
-            .wide = writer->num_columns > writer->index_limit ||
-                    (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->index_limit),
+            .num_rows = writer->content.num_rows,
+            .wide =
+                writer->content.num_columns > writer->content.index_limit ||
+                (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->content.index_limit),
             .resumes = params->resumes,
             .log = params->log,
         };
@@ -414,15 +407,17 @@ static lr_status take(void *user, const lr_row *row)
     }
 
     /* A wrong row is an error of the program that computes rows. Unchecked, it would spoil the file. */
-    if (row->row < writer->next_row || place < writer->next_place || place >= writer->num_rows || row->count < 0) {
+    if (row->row < writer->next_row || place < writer->next_place || place >= writer->content.num_rows ||
+        row->count < 0) {
         return lr_error(params->log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",
-                        (long long)row->row, params->path, (long long)writer->next_place, (long long)writer->num_rows);
+                        (long long)row->row, params->path, (long long)writer->next_place,
+                        (long long)writer->content.num_rows);
     }
     int64_t before = -1;
     double smallest = INFINITY, largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
         const double value = row->probability[n];
-        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
+        if (row->lor[n] <= before || row->lor[n] >= writer->content.num_columns || !isfinite(value)) {
             const char *what = params->by_lor ? "voxel" : "LOR";
             return lr_error(params->log, LR_USAGE, "row %lld for %s has %s %lld with probability %g after %s %lld",
                             (long long)row->row, params->path, what, (long long)row->lor[n], value, what,
@@ -477,12 +472,12 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     const lr_matrix_writer_params *params = &writer->params;
     const int64_t num = block->num_rows;
     /* The store takes the whole block if its rows are consecutive and begin where the rows in the store end. */
-    bool one_by_one =
-        !(num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL && params->threshold == 0.0 &&
-          block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows);
+    bool one_by_one = !(num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
+                        params->threshold == 0.0 && block->rows[0].row - params->begin == writer->next_place &&
+                        writer->next_place + num <= writer->content.num_rows);
     for (int64_t k = 1; k < num && !one_by_one; k++) one_by_one = block->rows[k].row != block->rows[k - 1].row + 1;
     if (!one_by_one) {
-        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, &one_by_one));
+        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->content.num_columns, &one_by_one));
         for (int64_t k = 0; k < num && !one_by_one; k++) {
             writer->written.empty_rows += block->rows[k].count == 0;
             writer->next_row = block->rows[k].row + 1;
@@ -517,11 +512,10 @@ lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
     if (writer->stream != NULL) {
         status = writer->fns->finish(writer->stream);
     } else {
-        const struct lr_matrix_content content = content_of(writer);
         status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
-        if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->num_rows);
+        if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->content.num_rows);
         if (status == LR_OK) status = lr_matrix_store_checkpoint(&writer->store);
-        if (status == LR_OK) status = lr_matrix_format_write(&content);
+        if (status == LR_OK) status = lr_matrix_format_write(&writer->content);
         if (status == LR_OK)
             lr_matrix_store_remove(&writer->store);
         else
