@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sums and shares of vectors by messages between all ranks. They move as many bytes as a ring would. Each number is
- * summed on one rank, in the order of the ranks. Messages are the same for host memory and for device memory. */
+ * Sums and shares of vectors by messages between all ranks. Each number is summed on one rank, in the order of the
+ * ranks. Every rank sends as many bytes as in a ring algorithm. Messages are equal for host memory and device
+ * memory. */
 #include "dist/comm.h"
 
 #include "base/clock.h"

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A missing file is looked for so many times if its companion is there. While another program replaces both, one of
- * them may be missing for a moment. */
+/* LOOKS: number of attempts to find a file whose companion is there. While another program replaces both files, one of
+ * the two may be missing for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Files that belong to a file with the ending `of`, and whose names differ from its name only in the ending. */

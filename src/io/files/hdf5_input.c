@@ -122,7 +122,7 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process)
 {
     const bool is_ours = process->owner == getpid();
     if (process->socket >= 0) {
-        /* A forked process may hold this end of the socket too; closing it would then have no effect on the reader. */
+        /* Closing alone would not end the reader if a forked process also has this end of the socket open. */
         if (is_ours) shutdown(process->socket, SHUT_RDWR);
         close(process->socket);
         process->socket = -1;

@@ -33,10 +33,10 @@ struct lr_output {
  * system refuses. */
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
-/* Opens a file for writing, whose temporary file PATH.ENDING another run may continue. If that file is there, it is
- * opened with its contents. It stays after any failure. Only one program at a time may have it open. errors: as
- * lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is open in another program, is
- * a link, or is no regular file. */
+/* Opens a file for writing. The temporary file is PATH.ENDING, which stays after a failure, so that another run can
+ * continue it. If it is there already, it is opened with its contents. Only one program at a time may have it open.
+ * errors: as lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is open in another
+ * program, is a link, or is no regular file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the temporary file, which stays if it has a name. */

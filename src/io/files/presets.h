@@ -10,7 +10,7 @@ struct lr_preset {
     const char *text; /* the YAML file, zero terminated ASCII */
 };
 
-/* Presets, and their names in the same order, sorted. NULL ends the names. */
+/* Presets, sorted by name, and a list of their names, which NULL ends. */
 extern const struct lr_preset lr_preset_table[];
 extern const char *const lr_preset_names[];
 extern const int lr_num_presets;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows as a CSR matrix in HDF5, as scipy and anndata lay it out, with the same arrays under
- * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
- * docs/formats/matrix.md.
+ * Matrix rows as a CSR matrix in HDF5 (docs/formats/matrix.md). The layout is that of scipy and anndata. Links give the
+ * arrays a second name, after the GraphBLAS binsparse draft (graphblas.org/binsparse-specification).
  *
- * The elements of a large matrix stay in the places that the store gave them: HDF5 records the chunks of
- * two datasets there, and adds the rest before and after them. */
+ * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records these
+ * places as the chunks of two datasets. Everything else comes before or after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"

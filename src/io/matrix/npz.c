@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows as scipy.sparse.save_npz(..., compressed=False) lays them out: a zip archive of .npy arrays. The archive
- * is plain, which means that sizes and offsets have 32 bits: PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and
- * 4.3.16. */
+ * Matrix rows as scipy.sparse.save_npz(..., compressed=False) lays them out: a zip archive of .npy arrays. Sizes and
+ * offsets in the archive have 32 bits (PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/npy.h"
@@ -365,7 +364,8 @@ static lr_status read_head(struct npz_source *npz, int which)
     return LR_OK;
 }
 
-/* Reads the archive's directory, whose place is named at the end of the file, and the heads of the arrays in it. */
+/* Reads the archive's directory, and the head of each array in it. The end of the file gives the place of the
+ * directory. */
 static lr_status read_directory(struct npz_source *npz)
 {
     const int64_t most = END_BYTES + MOST_COMMENT;
