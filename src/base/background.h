@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Calls in a thread of their own: one that runs while its caller goes on, and one that is made only if something
- * takes too long. */
+ * Two kinds of calls in a separate thread: one runs while its caller goes on, the other is made only if some work takes
+ * too long. */
 #ifndef LR_BASE_BACKGROUND_H
 #define LR_BASE_BACKGROUND_H
 
@@ -11,7 +11,7 @@
 
 struct lr_error_record;
 
-/* A call; zero means that none runs. It must not move while a call runs. */
+/* A call. All fields are zero while none runs. The struct must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;
@@ -20,14 +20,15 @@ struct lr_background {
     pthread_t thread;
 };
 
-/* Makes the call in a thread. If no thread can be started, it makes the call itself before it returns. No other call
- * may be running. */
+/* Calls body(user) in a new thread, or in the calling thread if none can be started. No other call of `background` may
+ * be running. */
 void lr_background_start(struct lr_background *background, void (*body)(void *user), void *user);
 
 /* Waits for the call, if there is one. */
 void lr_background_wait(struct lr_background *background);
 
-/* A call that is made unless the watch ends in time. Set the first three fields, zero the rest. */
+/* A call that is made if the watch lasts too long. The caller sets the first three fields and zeroes all other
+ * fields. */
 struct lr_watch {
     double patience_s;
     void (*act)(void *user); /* called by the watching thread after patience_s */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the UTF-8 character at `text`; 0 = not valid UTF-8 (RFC 3629, section 4). */
+/* Returns the bytes of the UTF-8 character at `text`, or 0 if it is not valid UTF-8 (RFC 3629, section 4). */
 static inline size_t lr_character_bytes(const unsigned char *text)
 {
     const size_t count = text[0] < 0x80                       ? 1
@@ -17,15 +17,15 @@ static inline size_t lr_character_bytes(const unsigned char *text)
                          : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
                                                               : 0;
     for (size_t k = 1; k < count; k++)
-        if ((text[k] & 0xc0) != 0x80) /* also the zero at the end */
+        if ((text[k] & 0xc0) != 0x80) /* true for the zero at the end, too */
             return 0;
     const bool too_long = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
     const bool no_character = (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f);
     return too_long || no_character ? 0 : count;
 }
 
-/* Replaces control characters by blanks and bytes that are not UTF-8 (a character that was cut) by '?'. kept:
- * control characters that stay, "\n" or "". In place. */
+/* Replaces control characters by blanks, and bytes that are not UTF-8 by '?'. A text that was cut within a character
+ * has such bytes. kept: control characters that stay, such as "\n". */
 static inline void lr_clean_text_but(char *text, const char *kept)
 {
     unsigned char *at = (unsigned char *)text;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Drivers of devices, and fork(): a child has none of the threads that a driver has started in its parent, and would
- * wait for them for ever. So it may use no driver that its parent has opened. */
+ * Drivers of devices after fork(). A driver starts threads, which a forked child does not have and would wait for
+ * without end. A child may therefore use no driver that its parent has opened. */
 #ifndef LR_BASE_DRIVER_H
 #define LR_BASE_DRIVER_H
 
 #include <lr/log.h>
 #include <stdatomic.h>
 
-/* The process that has opened a driver, or something of it; zero = none yet. */
+/* The process that has opened a driver; zero = none yet. */
 typedef atomic_long lr_driver_owner;
 
 /* Makes this process the owner if there is none, then checks it. */

@@ -13,7 +13,7 @@ lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struc
 {
     enum { LEAST = 16 };
     void *block;
-    /* The pointer may be of any type: its bytes are copied. */
+    /* The pointer may have any type, so its bytes are copied. */
     memcpy(&block, array, sizeof(block));
     const int64_t larger = needed + needed / 2 + LEAST;
     block = lr_resize(block, larger, items->size, items->what, items->log);

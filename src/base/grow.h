@@ -15,29 +15,29 @@ struct lr_items {
     const lr_log *log;
 };
 
-/* Makes room for `needed` items in all, and half as many again, so that adding one after the other
- * copies each a few times only; items that are there stay.
- * array: the address of the pointer to the items, which may be NULL; free it with free().
- * room: items that fit, 0 for NULL.
- * errors: LR_FAILED if memory runs out, logged; array and room are as before. */
+/* Makes room for `needed` items in all, and for half as many more, so that an array that grows item by item is seldom
+ * copied. Present items stay.
+ * array: the address of the pointer to the items, which may be NULL. The caller frees the items with free().
+ * room: capacity in items; 0 for NULL.
+ * errors: LR_FAILED if memory runs out, logged. array and room are then unchanged. */
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* The part of lr_grow that allocates a larger array. */
 lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
-/* A text that grows. Set what and log, zero the rest; free chars with free(). */
+/* A text that grows. The caller sets `what` and `log`, zeroes all other fields, and frees `chars` with free(). */
 struct lr_text {
-    char *chars; /* owned, a zero byte follows the last of `length`; NULL before the first */
+    char *chars; /* owned, with a zero at the end; NULL before the first text is added */
     int64_t length, room;
     bool failed;      /* memory ran out: later additions are dropped */
     const char *what; /* as in lr_items */
     const lr_log *log;
 };
 
-/* Adds `length` bytes. errors: LR_FAILED, logged when it first comes. */
+/* Adds `length` bytes. errors: LR_FAILED; only the first failure is logged. */
 lr_status lr_text_add(struct lr_text *text, const char *bytes, size_t length);
 
-/* Adds what printf would print. errors: the same. */
+/* Adds what printf would print. errors: as lr_text_add. */
 lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF(2, 3);
 
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items)

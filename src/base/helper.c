@@ -28,8 +28,8 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
                  named);
         return false;
     }
-    /* The library or program that this function is in. The program has no name among what is loaded. A relative path
-     * of a library may now mean another folder, so it is not used. */
+    /* The path of the library or program that contains this function. The loader gives the program itself no name. The
+     * relative path of a library is not used, since the working folder may have changed. */
     Dl_info info;
     struct link_map *map = NULL;
     struct stat own, facts;
@@ -43,7 +43,7 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
     *(slash != NULL ? slash : folder) = '\0';
     free(whole);
 
-    /* Files below the folder are accepted if they belong to its owner or to root. */
+    /* A file below the folder must belong to the owner of the library or program, or to root. */
     for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]) && folder[0] != '\0'; k++) {
         const char *below = places->below[k];
         if (below == NULL) continue;

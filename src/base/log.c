@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Messages, and the last error of each thread. */
 #include "base/log.h"
 
 #include "base/clean_text.h"
@@ -18,7 +20,7 @@ static struct lr_thread_errors *find_here(void)
     return &here;
 }
 
-static _Atomic(lr_thread_errors_fn *) other; /* NULL: this copy keeps errors itself */
+static _Atomic(lr_thread_errors_fn *) other; /* NULL: this copy of log.c keeps errors itself */
 
 lr_thread_errors_fn *lr_errors_in_use(void)
 {
@@ -92,7 +94,8 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
 
 static void write_named(void *user, lr_log_level level, lr_status status, const char *message)
 {
-    /* Files that belong together share their names except for the endings. */
+    /* A message is left as it is if it contains the name of the file without its ending, as in the name of its data
+     * file. */
     const struct lr_named_log *named = user;
     const char *path = named->path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);

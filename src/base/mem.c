@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Allocation with logged failures, and limits of memory. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/mem.h"
 
@@ -26,7 +28,7 @@ static void complain(double bytes, const char *what, const lr_log *log)
     lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes, units[unit]);
 }
 
-/* True if `count` things of that size can be addressed at all. */
+/* True if count * size bytes can be addressed at all. */
 static bool fits(int64_t count, size_t size)
 {
     return count >= 0 && (size == 0 || (uint64_t)count <= PTRDIFF_MAX / size);
@@ -48,10 +50,9 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* Bytes that the system takes back in about a millisecond. */
+/* The system takes about a millisecond to take back so many bytes. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
-/* Gives back the whole pages within the block, then the block. */
 void lr_free_in_pieces(void *block, int64_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)block;
@@ -75,7 +76,7 @@ char *lr_copy_string(const char *string, const lr_log *log)
     return copy;
 }
 
-/* --- what the system grants --- */
+/* --- limits of the system --- */
 
 void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder), void *user)
 {
@@ -101,7 +102,7 @@ void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const cha
         const int bytes = snprintf(folder, sizeof(folder), "%s%s", mount, path);
         if (!is_listed || bytes < 0 || (size_t)bytes >= sizeof(folder)) continue;
 
-        /* The folder and those above it. */
+        /* This folder and all folders above it. */
         for (char *end = folder + bytes; end != NULL && (size_t)(end - folder) >= strlen(mount);) {
             *end = '\0';
             visit(user, folder);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Threads: loops that several share and their pool, processors, calls in a thread of their own, watches. */
+ * Threads: a pool, loops that several threads share, the number of processors, calls in a separate thread, and
+ * watches. */
 #include "base/parallel.h"
 
 #include "base/background.h"
@@ -20,8 +21,8 @@
 
 /* --- threads that wait --- */
 
-/* The C library keeps stacks for the next threads as long as they are 40 MB in all. Others are mapped and unmapped
- * each time, which holds up all threads that touch new memory. */
+/* The C library keeps up to 40 MB of stacks for later threads. Further stacks are mapped and unmapped each time, which
+ * delays all threads that need new memory. Stacks are therefore small. */
 enum { STACK_BYTES = 1 << 20, WAITS_SECONDS = 1 };
 
 enum { IDLE = 0, ASKED, WORKING, TO_END };
@@ -31,10 +32,10 @@ struct lr_pool_thread {
     atomic_int state;
     struct lr_pool_task task;
     struct lr_error_record *employer; /* errors of the thread that gave the task */
-    sem_t asked;                      /* posts outlive tasks that were called off */
+    sem_t asked;                      /* may still be posted for a task that was called off */
     sem_t done;
     pthread_t id;
-    bool is_waiting; /* guarded by the lock, as the next field */
+    bool is_waiting; /* `lock` guards this field and `next` */
     struct lr_pool_thread *next;
 };
 
@@ -44,10 +45,10 @@ static const struct lr_pool own_pool = {start, finish};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct lr_pool_thread *waiting; /* free for the next task; guarded by the lock, as the next list */
-static struct lr_pool_thread *ended;   /* left their loop for good, and are to be joined */
+static struct lr_pool_thread *waiting; /* free for the next task; `lock` guards both lists */
+static struct lr_pool_thread *ended;   /* have ended, and must be joined */
 
-/* The life of a thread: one task after the other, until it has waited for too long. */
+/* A thread of the pool does one task after the other, until it has waited for too long. */
 static void *live(void *user)
 {
     struct lr_pool_thread *thread = user;
@@ -66,7 +67,7 @@ static void *live(void *user)
             thread->task.body(thread->task.user, thread->task.worker);
             sem_post(&thread->done);
         } else if (result != 0) {
-            /* It has had no task for a long time, and leaves the pool unless a caller has just taken it. */
+            /* The thread has had no task for long. It leaves the pool, unless a caller has just taken it. */
             pthread_mutex_lock(&lock);
             const bool may_leave = thread->is_waiting;
             if (may_leave) {
@@ -89,7 +90,7 @@ static void destroy(struct lr_pool_thread *thread)
     free(thread);
 }
 
-/* Empties a list, after waiting for the end of its threads. */
+/* Waits for the end of all threads of a list, and empties it. */
 static void join_all(struct lr_pool_thread **list)
 {
     pthread_mutex_lock(&lock);
@@ -109,7 +110,7 @@ static void join_all(struct lr_pool_thread **list)
     }
 }
 
-/* Runs when the process ends or the library is unloaded: the code of a running thread must stay. */
+/* Runs when the process ends or the library is unloaded. Without it, a thread could run code that is gone. */
 __attribute__((destructor)) static void end_all(void)
 {
     join_all(&waiting);
@@ -145,7 +146,7 @@ static struct lr_pool_thread *start(const struct lr_pool_task *task)
         if (thread == NULL) return NULL;
         thread->pool = &own_pool;
         atomic_init(&thread->state, IDLE);
-        (void)sem_init(&thread->asked, 0, 0); /* a semaphore of 0 cannot fail */
+        (void)sem_init(&thread->asked, 0, 0); /* cannot fail for the value 0 */
         (void)sem_init(&thread->done, 0, 0);
         pthread_attr_t attributes;
         bool is_there = pthread_attr_init(&attributes) == 0;
@@ -182,9 +183,9 @@ static void finish(struct lr_pool_thread *thread)
     pthread_mutex_unlock(&lock);
 }
 
-/* --- one pool a process --- */
+/* --- the pool of the process --- */
 
-static _Atomic(const struct lr_pool *) other_pool; /* NULL: this copy uses its own */
+static _Atomic(const struct lr_pool *) other_pool; /* NULL: this copy of the file uses own_pool */
 
 const struct lr_pool *lr_pool_in_use(void)
 {
@@ -259,7 +260,7 @@ static void lower_to_quota(void *user, const char *folder)
 
 int lr_num_processors(void)
 {
-    static atomic_int known; /* looked up once: it takes reading several files */
+    static atomic_int known; /* kept, because finding it means reading several files */
     int processors = atomic_load(&known);
     if (processors == 0) {
         double least = (double)sysconf(_SC_NPROCESSORS_ONLN);
@@ -283,7 +284,7 @@ int lr_num_processors(void)
     return processors;
 }
 
-/* --- calls in a thread of their own --- */
+/* --- calls in a separate thread --- */
 
 static void *call(void *user)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loops that several threads share. The threads wait in a pool from one loop to the next, as starting one takes
- * longer than many a loop; a thread that has waited for a second ends. A child of fork() starts its own threads. */
+ * Loops that several threads share. Threads wait in a pool from one loop to the next, because starting a thread takes
+ * longer than many loops. A thread that has waited for a second ends. A child of fork() starts its own threads. */
 #ifndef LR_BASE_PARALLEL_H
 #define LR_BASE_PARALLEL_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Processors that this process may use when it is first asked, at least 1. */
+/* Returns how many processors this process may use, at least 1. The first result is kept. */
 int lr_num_processors(void);
 
 /* One share of a loop: indices begin <= i < end, by worker 0 <= worker < threads. */
 typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker);
 
-/* Calls body over 0 .. count-1 in shares of `grain`, handed out as workers become free, and
- * returns when all are done. Worker 0 is the calling thread. With one thread, or when threads
- * cannot be started, everything runs on the caller. */
+/* Calls `body` for all indices 0 .. count - 1 and returns when all are done. Each worker takes one share of `grain`
+ * indices after the other. Worker 0 is the calling thread, which does all the work if no other thread can be
+ * started. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
-/* Lowers *least to a smaller number; several threads that look for the first of something share it. */
+/* Sets *least to `number` if that is smaller. Several threads may call it for one *least. */
 static inline void lr_lower(atomic_llong *least, int64_t number)
 {
     long long known = atomic_load(least);
@@ -30,8 +30,8 @@ static inline void lr_lower(atomic_llong *least, int64_t number)
 
 struct lr_pool_thread;
 
-/* A loop in two steps, between which the caller does something else while other threads work at it. Set the first
- * five fields, zero the rest; it must not move in between. */
+/* A loop in two steps. Between the steps the caller does other work, while threads of the pool run the loop. The caller
+ * sets the first five fields and zeroes all other fields. The struct must not move between the steps. */
 struct lr_parallel {
     int threads;
     int64_t count, grain;
@@ -43,10 +43,10 @@ struct lr_parallel {
     int num_helpers;
 };
 
-/* Starts threads - 1 threads; the caller is the last one. */
+/* Starts threads - 1 threads. The calling thread joins them in lr_parallel_end. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
-/* Does what nobody has begun yet, and waits for the rest. */
+/* Does the shares that no thread has begun, and waits for all other shares. */
 void lr_parallel_end(struct lr_parallel *loop);
 
 /* One call that a thread of the pool makes. */
@@ -56,8 +56,8 @@ struct lr_pool_task {
     int worker;
 };
 
-/* A pool of threads. The library and each plugin have a copy of this file; plugins use the library's pool, so that
- * a process has one. */
+/* A pool of threads. The library and each plugin contain a copy of parallel.c. Plugins use the library's pool, so that
+ * each process has only one pool. */
 struct lr_pool {
     /* Returns a thread that does the task, or NULL if none can be started. The caller holds the thread until
      * `finish`. */
@@ -66,10 +66,10 @@ struct lr_pool {
     void (*finish)(struct lr_pool_thread *thread);
 };
 
-/* The pool that loops of this copy use: its own pool unless lr_pool_use has set another. */
+/* Returns the pool that loops of this copy use: its own pool unless lr_pool_use has set another. */
 const struct lr_pool *lr_pool_in_use(void);
 
-/* Lets loops that begin from now on use that pool. Any thread may call it, also while loops run. */
+/* Sets the pool of all loops that begin from now on. Any thread may call it, also while loops run. */
 void lr_pool_use(const struct lr_pool *pool);
 
 #endif

@@ -34,7 +34,7 @@ const char *lr_path_stem(const char *path, char text[128])
     return text;
 }
 
-/* The first `length` bytes of a path, followed by a name. */
+/* Returns the first `length` bytes of a path, followed by a name. */
 static char *join(const char *path, size_t length, const char *name, const lr_log *log)
 {
     const size_t bytes = length + strlen(name) + 1;

@@ -7,24 +7,24 @@
 
 #include <lr/log.h>
 
-/* The part after the last '/'. */
+/* Returns the part after the last '/'. */
 const char *lr_path_name(const char *path);
 
-/* True if the path has this ending, in either case, after at least one other character. */
+/* True if the path has this ending after at least one other character. Capitals do not matter. */
 bool lr_path_ends(const char *path, const char *ending);
-/* The same for any of a list, NULL at its end. */
+/* True if the path has one of the endings of a list that ends with NULL. */
 bool lr_path_ends_in(const char *path, const char *const *endings);
 
-/* The name without its last ending, cut at 100 bytes; a dot at its beginning makes no ending.
- * `text` is returned. */
+/* Puts the file's name without its last ending into `text`, cut to 100 bytes, and returns `text`. A dot at the
+ * beginning of the name does not begin an ending. */
 const char *lr_path_stem(const char *path, char text[128]);
 
-/* All below are owned by the caller; NULL, logged, if memory runs out. */
+/* The functions below return a path that the caller owns, or NULL, logged, if memory runs out. */
 
-/* `path` with its name's last ending replaced, or with one added if it has none. */
+/* Replaces the last ending of the name in `path`, or adds one if there is none. */
 char *lr_path_with_ending(const char *path, const char *ending, const lr_log *log);
 
-/* The path of `name` in the folder of `path`. */
+/* Returns the path of `name` in the folder of `path`. An absolute `name` stays as it is. */
 char *lr_path_beside(const char *path, const char *name, const lr_log *log);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parameters of the size that the caller's headers give them (LR_SIZED of lr/log.h). */
+ * Parameters from callers that were built with headers of another version, in which the structs are shorter or longer
+ * (LR_SIZED in lr/log.h). */
 #ifndef LR_BASE_SIZED_H
 #define LR_BASE_SIZED_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* Declares `params`, which points to a copy of the caller's parameters and lives as long as the block. Fields that the
- * caller's headers do not have are 0. */
+/* Declares `params`, which points to a copy of the caller's parameters. Fields that the caller's headers lack are 0.
+ * The copy lives as long as the block in which LR_TAKE stands. */
 #define LR_TAKE(type, params, given, bytes)                                                                            \
     type params##_taken = {0};                                                                                         \
     memcpy(&params##_taken, given, (bytes) < sizeof(type) ? (bytes) : sizeof(type));                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Agreement of all ranks of a communicator on failures, on numbers, and on texts that must be the same. */
+ * Agreement of all ranks on failures and numbers, and on texts that must be equal. */
 #include "dist/comm.h"
 
 #include "base/background.h"
@@ -17,7 +17,7 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* Most numbers that ranks send along when they synchronise. More numbers need a separate message. */
+/* The message by which ranks synchronise has room for this many numbers. More numbers need another message. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
@@ -130,7 +130,7 @@ static double add(double a, double b)
     return a + b;
 }
 
-/* Joins the numbers of all ranks. all: the numbers of rank r begin at all[r * stride]. */
+/* Joins the numbers of all ranks by `join`, in the order of the ranks. Those of rank r begin at all[r * stride]. */
 static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
                      double (*join)(double a, double b))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Opening and closing communicators, and their facts. */
+ * Opening, closing and facts of communicators. */
 #include "dist/comm.h"
 
 #include "base/log.h"
@@ -51,25 +51,6 @@ int lr_comm_started(int *rank)
     return 1;
 }
 
-static lr_status open_mpi(lr_comm *comm, const void *caller)
-{
-    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
-    if (mpi == NULL) return LR_NO_DEVICE;
-    comm->group = mpi->fns->open(caller, comm->log, &comm->facts);
-    if (comm->group == NULL) return LR_FAILED;
-    comm->fns = mpi->fns;
-    const int size = comm->facts.size;
-    comm->little = lr_alloc(size, LR_COMM_LITTLE, "messages of ranks", comm->log);
-    comm->arrays.sent = lr_alloc(size, sizeof(*comm->arrays.sent), "messages of ranks", comm->log);
-    comm->arrays.received = lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
-    if (comm->little == NULL || comm->arrays.sent == NULL || comm->arrays.received == NULL) {
-        comm->fns->abort(comm->group, 1);
-        return LR_FAILED;
-    }
-    (void)lr_comm_same(comm, "version of LORaster", lr_plugin_build);
-    return LR_OK; /* if versions differ, all ranks have noted a failure */
-}
-
 lr_comm *lr_comm_open_sized(size_t given_bytes, const lr_comm_params *given)
 {
     LR_TAKE(lr_comm_params, params, given, given_bytes);
@@ -88,10 +69,25 @@ lr_comm *lr_comm_open_sized(size_t given_bytes, const lr_comm_params *given)
     (void)gethostname(comm->facts.machine, sizeof(comm->facts.machine) - 1);
     snprintf(comm->facts.way, sizeof(comm->facts.way), "one process");
 
-    if (is_mpi && open_mpi(comm, params->mpi_comm) != LR_OK) {
+    if (!is_mpi) return comm;
+    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
+    comm->group = mpi != NULL ? mpi->fns->open(params->mpi_comm, comm->log, &comm->facts) : NULL;
+    if (comm->group == NULL) {
         lr_comm_close(comm);
         return NULL;
     }
+    comm->fns = mpi->fns;
+    const int size = comm->facts.size;
+    comm->little = lr_alloc(size, LR_COMM_LITTLE, "messages of ranks", comm->log);
+    comm->arrays.sent = lr_alloc(size, sizeof(*comm->arrays.sent), "messages of ranks", comm->log);
+    comm->arrays.received = lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
+    if (comm->little == NULL || comm->arrays.sent == NULL || comm->arrays.received == NULL) {
+        comm->fns->abort(comm->group, 1);
+        lr_comm_close(comm);
+        return NULL;
+    }
+    /* If versions differ, all ranks note a failure, which the next exchange returns. */
+    (void)lr_comm_same(comm, "version of LORaster", lr_plugin_build);
     return comm;
 }
 

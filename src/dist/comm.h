@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Internals of a communicator, for the files of this folder. */
+ * The inside of a communicator, for the files of src/dist. */
 #ifndef LR_DIST_COMM_H
 #define LR_DIST_COMM_H
 
@@ -9,7 +9,7 @@
 
 #include <lr/comm.h>
 
-/* --- the basic functions of a communicator; comm.c builds the rest on them --- */
+/* --- functions of the MPI plugin --- */
 
 /* Facts of a communicator, found when it is opened. */
 struct lr_comm_facts {
@@ -22,14 +22,14 @@ struct lr_comm_facts {
 struct lr_comm_group;
 
 struct lr_comm_fns {
-    /* Returns an owned group, NULL after an error, which goes to the log. caller: address of the caller's
-     * communicator; NULL = all processes. */
+    /* Opens a group, which the caller owns. NULL, logged, on failure. caller: address of the caller's MPI communicator;
+     * NULL = all processes. */
     struct lr_comm_group *(*open)(const void *caller, const lr_log *log, struct lr_comm_facts *facts);
-    /* Fills in `way` and `is_cuda_aware`, which are known without opening. */
+    /* Sets `way` and `is_cuda_aware`, which are known before a group is opened. */
     void (*describe)(struct lr_comm_facts *facts);
     /* Returns after all messages have arrived. */
     lr_status (*transfer)(struct lr_comm_group *group, const struct lr_messages *messages);
-    /* all: [size][bytes], the bytes of every rank. */
+    /* Gathers `bytes` bytes of every rank on every rank. all: [size][bytes]. */
     lr_status (*gather_little)(struct lr_comm_group *group, const void *own, void *all, int bytes);
     lr_status (*broadcast)(struct lr_comm_group *group, int from, void *bytes, int count);
     void (*abort)(struct lr_comm_group *group, int code);
@@ -37,26 +37,25 @@ struct lr_comm_fns {
     const char *mistake;                                       /* error message if a function above fails */
 };
 
-/* The place of a rank's vector, and the means by which the rank would exchange it. Ranks send each other these
- * numbers. */
+/* The place of a rank's vector, and the means of exchange. Ranks send these numbers to each other. */
 enum lr_comm_way {
     LR_WAY_PLAIN = 0, /* the vector is on the host */
-    LR_WAY_OPEN,      /* on a device; no method chosen yet */
+    LR_WAY_OPEN,      /* on a device; the means of exchange is not chosen yet */
     LR_WAY_HOST,      /* on a device; copied to the host and back */
     LR_WAY_MPI,       /* on a device; MPI accesses device memory */
     LR_WAY_NCCL
 };
 
-/* The exchange of vectors on devices. All ranks have agreed on it (moves.c). */
+/* The exchange of vectors on devices, which all ranks have chosen together (moves.c). */
 struct lr_comm_route {
-    enum lr_comm_way way; /* OPEN until HOST, MPI or NCCL is chosen */
+    enum lr_comm_way way; /* LR_WAY_OPEN until a means is chosen */
     lr_place *place;      /* CUDA place for MPI or NCCL; a reference is kept */
     const struct lr_link_fns *fns;
     struct lr_link *link; /* the link of NCCL */
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log;       /* log of the link: fills last_text while ranks are being linked, then passes messages to `to` */
+    lr_log log; /* the log of NCCL's link: fills last_text while ranks are being linked, and then writes to `to` */
     const lr_log *to; /* NULL = last_text is filled */
     char last_text[256];
     lr_vector pieces; /* on the place: parts of one sum from other ranks */
@@ -83,7 +82,7 @@ struct lr_comm {
     struct lr_messages arrays; /* [size] messages each; the counts are not used */
 };
 
-/* Most bytes that a rank may send by gather_little. */
+/* A rank sends at most so many bytes by gather_little. */
 enum { LR_COMM_LITTLE = 512 };
 
 /* The step that a rank is about to take. All ranks must take the same step. */
@@ -105,14 +104,14 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
     return comm == NULL || comm->facts.size == 1;
 }
 
-/* Waits for all ranks. Fails if a rank has failed or takes another step. Call it before each exchange of a communicator
- * that is not single. */
+/* Waits for all ranks. Fails if a rank has failed or takes another step. It precedes every exchange among several
+ * ranks. */
 lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
 
-/* lr_comm_meet after work that may have failed on this rank. The other ranks learn its status. */
+/* lr_comm_meet after work that may have failed on some ranks. All ranks learn of a failure. */
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
 
-/* lr_comm_meet that also compares *way. If ranks differ, *way becomes LR_WAY_HOST. */
+/* lr_comm_meet that also compares *way, which becomes LR_WAY_HOST if ranks differ. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
 /* Ends the chosen exchange and frees its memory. is_whole: all ranks call it. */

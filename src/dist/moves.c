@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sums and shares of vectors by messages between all ranks. They move as many bytes as a ring would. Each number is
- * summed on one rank, in the order of the ranks. Messages are the same for host memory and for device memory. */
+ * Sums and shares of vectors by messages between all ranks. Each number is summed on one rank, in the order of the
+ * ranks. Every rank sends as many bytes as in a ring algorithm. Messages are equal for host memory and device
+ * memory. */
 #include "dist/comm.h"
 
 #include "base/clock.h"
@@ -15,23 +16,23 @@
 #include <string.h>
 #include <time.h>
 
-/* The exchange of vectors on devices. All ranks choose it together, by what each of them offers. */
+/* --- what a rank offers: all ranks choose one means of exchange from the offers of all --- */
 
-/* Most CUDA devices that are tried to find the one that OpenGL draws on. */
+/* CUDA devices among which the device that OpenGL draws on is sought. */
 enum { MOST_DEVICES = 16 };
 
-/* Most seconds for linking ranks by NCCL. If it takes longer, ranks exchange by MPI or through the host. */
+/* Seconds after which an attempt to link ranks by NCCL is given up. Ranks then exchange by MPI or through the host. */
 static const double patience_s = 120.0;
 
 /* The means of exchange that a rank offers. */
 struct offer {
     int32_t wish;      /* lr_exchange */
-    int32_t has_place; /* its vectors are on a CUDA place, or can be */
+    int32_t has_place; /* its vectors can be on a CUDA place */
     int32_t has_nccl;
     int32_t is_cuda_aware;
     struct lr_link_facts facts;
     char machine[64];
-    char reason[256]; /* the reason if it lacks what was asked for */
+    char reason[256]; /* why it lacks the means that was asked for */
 };
 
 /* A log that keeps the last error. */
@@ -63,8 +64,8 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
-    /* The place is the vector's, or the CUDA place of the device that OpenGL draws on. It must be able to link
-     * ranks. */
+    /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. It must be
+     * able to link ranks. */
     route->place = NULL;
     if (kind_of(vector) == LR_PLACE_GL) {
         const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
@@ -145,8 +146,7 @@ static void drop_link(struct lr_comm_route *route, bool is_whole)
     }
 }
 
-/* The state of a rank's link. Ranks exchange their states until all are linked or one has failed. The reason of a
- * failure is logged. */
+/* The state of a rank's link to the other ranks. Ranks exchange these states until all are linked or one has failed. */
 struct linking {
     int32_t status, is_ready;
     char key[LR_LINK_KEY_BYTES];
@@ -169,8 +169,8 @@ static lr_status send_linking(lr_comm *comm, struct linking *own)
     return lr_comm_check(comm, comm->fns->gather_little(comm->group, own, comm->little, sizeof(*own)));
 }
 
-/* Links ranks by NCCL: rank 0 makes a key, and all ranks link with it. If that fails, they exchange by MPI or through
- * the host. */
+/* Links ranks by NCCL: rank 0 makes a key, and all ranks link with this key. If linking fails, ranks exchange by MPI or
+ * through the host. */
 static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 {
     struct linking own = {0};
@@ -219,8 +219,8 @@ static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 
 /* --- the interface --- */
 
-/* Chooses the exchange of all ranks. If the one that was asked for is impossible, all ranks return LR_NO_DEVICE, and
- * rank 0 logs it. */
+/* Chooses the means of exchange, the same on all ranks. If the means that was asked for is impossible, all ranks return
+ * LR_NO_DEVICE, and rank 0 logs the reason. */
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_route *route = &comm->route;
@@ -270,8 +270,8 @@ static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
     return is_same_device ? route->way : LR_WAY_HOST;
 }
 
-/* lr_comm_meet for a vector. *way: the exchange that all ranks use. Ranks choose it the first time that all have their
- * vectors on devices. */
+/* Waits for all ranks as lr_comm_meet does. *way: the means of exchange, which ranks choose the first time that all
+ * have their vectors on devices. */
 static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
 {
     *way = way_of(comm, vector);
@@ -344,8 +344,8 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
 
 /* --- moves --- */
 
-/* Numbers that all ranks together send to one rank in a step; the least number that one rank sends; bytes in a step of
- * a broadcast. */
+/* NUMBERS_AT_ONCE: numbers that all ranks together send to one rank in a step. LEAST_AT_ONCE: lower limit of the
+ * numbers that one rank sends. BROADCAST_BYTES: bytes in a step of a broadcast. */
 enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12, BROADCAST_BYTES = 1 << 26 };
 
 /* A vector that ranks exchange. */
@@ -380,38 +380,8 @@ static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const 
                             room);
 }
 
-static lr_status find_room(struct move *move)
-{
-    lr_comm *comm = move->comm;
-    struct lr_comm_route *route = &comm->route;
-    const lr_vector *vector = move->vector;
-    if (is_on_device(move)) {
-        LR_TRY(is_room_for(&route->copy, vector) ? LR_OK
-                                                 : make_room(comm, route->place, vector->count, vector, &route->copy));
-        move->there = lr_vector_part(&route->copy, 0, vector->count);
-        return LR_OK;
-    }
-    if (!is_room_for(&comm->staging, vector)) {
-        if (comm->pinned != NULL) {
-            comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
-            lr_place_close(comm->pinned);
-            comm->pinned = NULL;
-        }
-        lr_vector_destroy(&comm->staging);
-
-        LR_TRY(make_room(comm, NULL, vector->count, vector, &comm->staging));
-        /* Pinned host memory makes copies between host and device several times faster. */
-        lr_place *place = vector->place;
-        if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
-            place->fns->link->pin(place, comm->staging.values, comm->staging.count * lr_vector_size(&comm->staging)))
-            comm->pinned = lr_place_keep(place);
-    }
-    move->there = lr_vector_part(&comm->staging, 0, vector->count);
-    return LR_OK;
-}
-
-/* Ranks synchronise and choose the exchange. Each rank prepares its memory and copies its numbers to `there`. most:
- * numbers in one part of a sum from another rank; 0 = no sum. */
+/* Begins a move: ranks synchronise and choose the means of exchange. Each rank prepares its memory and copies its
+ * numbers to move->there. most: for a sum, how many numbers another rank sends at a time; 0 = no sum. */
 static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
 {
     lr_comm *comm = move->comm;
@@ -425,8 +395,8 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
-    /* A vector on the host needs no preparation that could fail. has_pieces is the same on all ranks, because all have
-     * made the same moves before. */
+    /* A vector on the host needs no preparation that could fail. has_pieces is equal on all ranks, because all ranks
+     * have moved equally long vectors before. */
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;
@@ -441,7 +411,22 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
         }
     }
     const bool is_there = on_device ? vector->place == route->place : vector->values != NULL;
-    if (status == LR_OK && !is_there) status = find_room(move);
+    if (status == LR_OK && !is_there) {
+        lr_vector *room = on_device ? &route->copy : &comm->staging;
+        const bool is_new = !is_room_for(room, vector);
+        if (is_new && !on_device && comm->pinned != NULL) {
+            comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
+            lr_place_close(comm->pinned);
+            comm->pinned = NULL;
+        }
+        if (is_new) status = make_room(comm, on_device ? route->place : NULL, vector->count, vector, room);
+        /* Pinned host memory makes copies between host and device several times faster. */
+        lr_place *place = vector->place;
+        if (status == LR_OK && is_new && !on_device && place->kind == LR_PLACE_CUDA && place->fns->link != NULL &&
+            place->fns->link->pin(place, room->values, room->count * lr_vector_size(room)))
+            comm->pinned = lr_place_keep(place);
+        if (status == LR_OK) move->there = lr_vector_part(room, 0, vector->count);
+    }
     if (status == LR_OK && !is_there) {
         const lr_vector from = lr_vector_part(vector, move->begin, move->end - move->begin);
         lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
@@ -452,7 +437,7 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     return is_sure ? status : lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
-/* Copies the numbers that have arrived into the vector, if they are not there already. */
+/* Copies numbers begin .. end - 1 into the vector, unless the messages went into the vector itself. */
 static lr_status end_move(struct move *move, int64_t begin, int64_t end)
 {
     lr_status status = LR_OK;
@@ -473,7 +458,7 @@ void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
     for (int r = 0; r <= size; r++) offsets[r] = count / size * r + (count % size < r ? count % size : r);
 }
 
-/* Numbers of a rank's share that a step moves. The step begins `at` numbers into every share. */
+/* Returns how many numbers of a rank's share a step moves. The step begins `at` numbers into every share. */
 static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t most)
 {
     const int64_t left = offsets[rank + 1] - offsets[rank] - at;
@@ -490,7 +475,7 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-/* Numbers of one share that a step moves, at most the longest share. */
+/* Returns how many numbers of one share a step moves at most. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
     const int64_t longest = longest_share(comm, offsets);
@@ -511,8 +496,8 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
     if (message.count > 0) list[(*count)++] = message;
 }
 
-/* Waits for the device before MPI moves data, because MPI knows no CUDA streams. Data to be sent must be complete, and
- * received data must have been read. */
+/* Waits for the device before MPI moves data, because MPI knows no CUDA streams. Kernels that write the data, or read
+ * data received earlier, must have ended. */
 static lr_status wait_for_device(const struct move *move)
 {
     const struct lr_comm_route *route = &move->comm->route;
@@ -539,56 +524,36 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     return lr_comm_check(comm, comm->fns->transfer(comm->group, messages));
 }
 
-/* --- sums --- */
-
-static lr_status sum_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
+/* Sums the shares (is_sum), so that each rank has the sum of its own share, or gives each rank the shares of all. */
+static lr_status exchange_shares(const struct move *move, const int64_t *offsets, bool is_sum)
 {
     lr_comm *comm = move->comm;
-    struct lr_messages messages = comm->arrays;
     const lr_vector *pieces = is_on_device(move) ? &comm->route.pieces : &comm->pieces;
-    const int64_t size = lr_vector_size(move->vector);
-    const int rank = comm->facts.rank;
-    const int64_t own = left_of(offsets, rank, at, most);
-    for (int r = 0; r < comm->facts.size; r++) {
-        if (r == rank) continue;
-        const int64_t theirs = left_of(offsets, r, at, most);
-        post(messages.sent, &messages.num_sent,
-             (struct lr_message){r, number_at(&move->there, offsets[r] + at), theirs * size});
-        post(messages.received, &messages.num_received,
-             (struct lr_message){r, number_at(pieces, r * most), own * size});
-    }
-    LR_TRY(transfer(move, &messages));
-    lr_vector sum = lr_vector_part(&move->there, offsets[rank] + at, own);
-    return lr_vector_add_terms(
-        &(struct lr_vector_terms){.y = &sum, .pieces = pieces, .stride = most, .own = rank, .num = comm->facts.size});
-}
-
-static lr_status gather_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
-{
-    lr_comm *comm = move->comm;
-    struct lr_messages messages = comm->arrays;
-    const int64_t size = lr_vector_size(move->vector);
-    const int rank = comm->facts.rank;
-    for (int r = 0; r < comm->facts.size; r++) {
-        if (r == rank) continue;
-        post(messages.sent, &messages.num_sent,
-             (struct lr_message){r, number_at(&move->there, offsets[rank] + at),
-                                 left_of(offsets, rank, at, most) * size});
-        post(messages.received, &messages.num_received,
-             (struct lr_message){r, number_at(&move->there, offsets[r] + at), left_of(offsets, r, at, most) * size});
-    }
-    return transfer(move, &messages);
-}
-
-typedef lr_status step_fn(const struct move *move, const int64_t *offsets, int64_t at, int64_t most);
-
-static lr_status in_steps(const struct move *move, const int64_t *offsets, step_fn *step)
-{
-    const lr_comm *comm = move->comm;
     const int64_t longest = longest_share(comm, offsets), most = numbers_at_once(comm, offsets);
-    lr_status status = LR_OK;
-    for (int64_t at = 0; status == LR_OK && at < longest; at += most) status = step(move, offsets, at, most);
-    return status;
+    const int64_t size = lr_vector_size(move->vector);
+    const int rank = comm->facts.rank;
+    for (int64_t at = 0; at < longest; at += most) {
+        struct lr_messages messages = comm->arrays;
+        const int64_t own = left_of(offsets, rank, at, most);
+        for (int r = 0; r < comm->facts.size; r++) {
+            if (r == rank) continue;
+            const int64_t theirs = left_of(offsets, r, at, most);
+            char *own_at = number_at(&move->there, offsets[rank] + at),
+                 *their_at = number_at(&move->there, offsets[r] + at);
+            post(messages.sent, &messages.num_sent,
+                 is_sum ? (struct lr_message){r, their_at, theirs * size} : (struct lr_message){r, own_at, own * size});
+            post(messages.received, &messages.num_received,
+                 is_sum ? (struct lr_message){r, number_at(pieces, r * most), own * size}
+                        : (struct lr_message){r, their_at, theirs * size});
+        }
+        LR_TRY(transfer(move, &messages));
+        if (!is_sum) continue;
+        lr_vector sum = lr_vector_part(&move->there, offsets[rank] + at, own);
+        const struct lr_vector_terms terms = {
+            .y = &sum, .pieces = pieces, .stride = most, .own = rank, .num = comm->facts.size};
+        LR_TRY(lr_vector_add_terms(&terms));
+    }
+    return LR_OK;
 }
 
 /* --- the interface --- */
@@ -599,7 +564,7 @@ lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *v
     if (lr_comm_is_single(comm)) return LR_OK;
     const int rank = comm->facts.rank;
     LR_TRY(begin_move(&move, LR_COMM_STEP_SUM, numbers_at_once(comm, offsets)));
-    LR_TRY(in_steps(&move, offsets, sum_step));
+    LR_TRY(exchange_shares(&move, offsets, true));
     return end_move(&move, offsets[rank], offsets[rank + 1]);
 }
 
@@ -610,7 +575,7 @@ lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vecto
     move.begin = offsets[comm->facts.rank];
     move.end = offsets[comm->facts.rank + 1];
     LR_TRY(begin_move(&move, LR_COMM_STEP_GATHER, 0));
-    LR_TRY(in_steps(&move, offsets, gather_step));
+    LR_TRY(exchange_shares(&move, offsets, false));
     return end_move(&move, 0, vector->count);
 }
 

@@ -20,13 +20,13 @@
 #include <mpi-ext.h>
 #endif
 
-/* MPI returns errors as codes. All codes lead to the same message, `mistake` in `fns`. */
+/* Maps a code of MPI to a status. All errors have one message: fns.mistake. */
 static lr_status check(int code)
 {
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
 }
 
-/* Asks the library at run time, because it may be built differently from the one with the headers. */
+/* Asks MPI's library at run time, since it may have been built differently from the library of the headers. */
 static bool is_cuda_aware(void)
 {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
@@ -49,7 +49,7 @@ static void describe(struct lr_comm_facts *facts)
 }
 
 struct lr_comm_group {
-    MPI_Comm comm; /* a duplicate, so that messages and errors of others stay apart */
+    MPI_Comm comm; /* a duplicate, whose messages do not mix with those of the caller */
     bool has_opened_mpi;
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Weights of guesses: a symmetric linear system, solved by its eigenvectors. */
 #include "dist/weights.h"
 
 #include "base/log.h"
@@ -11,27 +13,6 @@
 
 /* Eigenvalues below this fraction of the largest one, times the matrix size, are rounding errors and count as 0. */
 static const double zero_share = 1e-14;
-
-/* x = sum of v (v . right) / eigenvalue over all eigenvectors v whose eigenvalue is not about 0. */
-static void invert(const struct lr_gram *gram, double scale, const double *vectors, const double *values,
-                   double *weights, double *condition)
-{
-    const int size = gram->count + 1;
-    double largest = 0.0, smallest = HUGE_VAL;
-    for (int n = 0; n < size; n++) {
-        largest = fmax(largest, fabs(values[n]));
-        smallest = fmin(smallest, fabs(values[n]));
-    }
-    const double zero = zero_share * size * largest;
-    for (int k = 0; k < gram->count; k++) weights[k] = 0.0;
-    for (int n = 0; n < size; n++) {
-        double along = 0.0;
-        for (int k = 0; k < size; k++) along += vectors[n * size + k] * (k < gram->count ? gram->with[k] / scale : 1.0);
-        for (int k = 0; fabs(values[n]) > zero && k < gram->count; k++)
-            weights[k] += along / values[n] * vectors[n * size + k];
-    }
-    *condition = smallest > zero ? largest / smallest : HUGE_VAL;
-}
 
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log)
 {
@@ -61,9 +42,24 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
 
     lr_status status = mpi->eigen(matrix, values, size);
     if (status == LR_OK) {
-        invert(gram, scale, matrix, values, weights, condition);
-        /* Rounding makes the sum of the weights differ from 1 by about 1e-16 times the condition. */
+        /* x = sum of v (v . right) / eigenvalue over all eigenvectors v whose eigenvalue is not about 0. */
         const int count = gram->count;
+        double largest = 0.0, smallest = HUGE_VAL;
+        for (int n = 0; n < size; n++) {
+            largest = fmax(largest, fabs(values[n]));
+            smallest = fmin(smallest, fabs(values[n]));
+        }
+        const double zero = zero_share * size * largest;
+        for (int k = 0; k < count; k++) weights[k] = 0.0;
+        for (int n = 0; n < size; n++) {
+            double along = 0.0;
+            for (int k = 0; k < size; k++) along += matrix[n * size + k] * (k < count ? gram->with[k] / scale : 1.0);
+            for (int k = 0; fabs(values[n]) > zero && k < count; k++)
+                weights[k] += along / values[n] * matrix[n * size + k];
+        }
+        *condition = smallest > zero ? largest / smallest : HUGE_VAL;
+
+        /* Rounding makes the sum of the weights differ from 1 by about 1e-16 times the condition. */
         double sum = 0.0;
         for (int k = 0; k < count; k++) sum += weights[k];
         for (int k = 0; k < count; k++) weights[k] += (1.0 - sum) / count;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens one: if HDF5
- * crashes, only this program ends. It uses no OpenGL, writes nothing, and ends with the program that started it.
+ * Reads one HDF5 file for the library, which starts this program for each file that it opens (io/files/hdf5_input.c).
+ * If HDF5 crashes, only this program ends. It uses no OpenGL, writes nothing, and ends with the program that started
+ * it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
- *   SOCKET, MEMORY   numbers of two open files inherited from that program */
+ *   SOCKET, MEMORY   numbers of two open files, inherited from the program that starts this one */
 #define _GNU_SOURCE /* syscall */
 #include "io/files/hdf5_request.h"
 
@@ -28,8 +29,7 @@
 
 enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
 
-/* True if the program that started this one has less memory than a file may take: an end for want of memory need not
- * be the file's fault. */
+/* True if the limit on memory is lower than what a file may take. The file is then not to blame if memory runs out. */
 static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
@@ -41,12 +41,12 @@ struct server {
         hid_t dataset;
     } kept[NUM_KEPT];
     int next;  /* entry of `kept` that is replaced next */
-    int error; /* errno of what HDF5 could not read since the last answer */
+    int error; /* errno of a failed read since the last answer, or 0 */
 };
 
 /* --- the process --- */
 
-/* True if there is no room left; called by signal handlers too. */
+/* Returns true if memory has run out. Signal handlers call this function, too. */
 static bool lacks_memory(void)
 {
     void *room = is_short ? mmap(NULL, ROOM_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
@@ -67,7 +67,7 @@ static void end_by_exit(void)
     if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
 }
 
-/* SIGPROF ends the process if HDF5 runs in circles. */
+/* SIGPROF will end the process if a request takes too long. */
 static void limit_time(void)
 {
     const struct itimerval limit = {.it_value = {.tv_sec = LR_HDF5_MOST_SECONDS}};
@@ -89,7 +89,7 @@ static void say_why(struct lr_hdf5_answer *answer)
     for (char *c = answer->why; *c != '\0'; c++) *c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
-/* HDF5 reports errno only inside a text: "... errno = 5, ...". */
+/* Takes errno from the text of an error, "... errno = 5, ...": HDF5 gives it nowhere else. */
 static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
 {
     static const char key[] = "errno = ";
@@ -100,7 +100,7 @@ static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-/* Called by HDF5 instead of printing. */
+/* HDF5 calls this function where it would print errors. */
 static herr_t note_error(hid_t stack, void *user)
 {
     return H5Ewalk2(stack, H5E_WALK_UPWARD, take_errno, user);
@@ -127,7 +127,7 @@ static int64_t bounded(hsize_t number)
 
 /* --- datasets --- */
 
-/* Returns the dataset, opened if it is not open yet; negative if it does not exist. */
+/* Returns a dataset, which is opened if it is not open yet. Negative: there is no such dataset. */
 static hid_t find_dataset(struct server *server, const char *name)
 {
     for (int k = 0; k < NUM_KEPT; k++)
@@ -137,7 +137,8 @@ static hid_t find_dataset(struct server *server, const char *name)
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
 
-    /* Numbers in other files are refused: these may be any file of the user's, also one that never ends. */
+    /* A dataset whose numbers are in another file is refused: it could name any file of the user, even one without
+     * end. */
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
     const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
     if (layout >= 0) H5Pclose(layout);
@@ -151,7 +152,7 @@ static hid_t find_dataset(struct server *server, const char *name)
     return dataset;
 }
 
-/* Class, rank and extent. */
+/* Finds the class, rank and extent of a dataset. */
 static bool describe(hid_t dataset, struct lr_hdf5_answer *answer)
 {
     hsize_t extent[H5S_MAX_RANK] = {0};
@@ -239,27 +240,10 @@ static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
     return sent == (ssize_t)sizeof(*answer);
 }
 
-/* Closes all files but the first three and one. The system call is newer than some C libraries and kernels. */
-static void close_all_but(int kept)
-{
-#ifdef SYS_close_range
-    if ((kept == 3 || syscall(SYS_close_range, 3u, (unsigned)kept - 1, 0u) == 0) &&
-        syscall(SYS_close_range, (unsigned)kept + 1, ~0u, 0u) == 0)
-        return;
-#endif
-    DIR *open_files = opendir("/proc/self/fd");
-    if (open_files == NULL) return;
-    for (const struct dirent *entry; (entry = readdir(open_files)) != NULL;) {
-        const int file = atoi(entry->d_name);
-        if (file >= 3 && file != kept && file != dirfd(open_files)) close(file);
-    }
-    closedir(open_files);
-}
-
 static void set_up_process(int socket, int64_t file_bytes)
 {
-    /* Ignores signals to stop: the program that asks handles them, and then closes the socket. They are blocked
-     * until here. */
+    /* Signals to stop are ignored: the program that started this one handles them, and then closes the socket. Until
+     * here, these signals were blocked. */
     sigset_t none;
     for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
     signal(SIGINT, SIG_IGN);
@@ -269,13 +253,23 @@ static void set_up_process(int socket, int64_t file_bytes)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 
-    /* Hides output of a crashing library from the user, and closes the files, pipes and sockets of the program that
-     * started this one, whose other ends would wait for this process. */
-    close_all_but(socket);
+    /* Closes all inherited files but the socket: the other end of an inherited pipe would wait for this process. The
+     * standard files become /dev/null, so that the user does not see what a crashing library prints. */
+    bool are_closed = false;
+#ifdef SYS_close_range /* newer than some C libraries and kernels */
+    are_closed = (socket == 3 || syscall(SYS_close_range, 3u, (unsigned)socket - 1, 0u) == 0) &&
+                 syscall(SYS_close_range, (unsigned)socket + 1, ~0u, 0u) == 0;
+#endif
+    DIR *open_files = are_closed ? NULL : opendir("/proc/self/fd");
+    for (const struct dirent *entry; open_files != NULL && (entry = readdir(open_files)) != NULL;) {
+        const int file = atoi(entry->d_name);
+        if (file >= 3 && file != socket && file != dirfd(open_files)) close(file);
+    }
+    if (open_files != NULL) closedir(open_files);
     const int nothing = open("/dev/null", O_RDWR);
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 
-    /* The memory beyond what the libraries take is limited. */
+    /* Limits memory to what is in use now plus the allowance of a file. */
     struct rlimit given;
     unsigned long long pages = 0;
     FILE *facts = fopen("/proc/self/statm", "r");
@@ -288,7 +282,7 @@ static void set_up_process(int socket, int64_t file_bytes)
     if (facts != NULL) fclose(facts);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 
-    /* Signals and exit by which HDF5 may end this process. */
+    /* HDF5 may end this process by these signals or by exit(). */
     signal(SIGSEGV, end_by_signal);
     signal(SIGABRT, end_by_signal);
     signal(SIGBUS, end_by_signal);

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* HDF5's data of a file under this driver; `base` comes first, since HDF5 casts between the two. */
+/* A file of this driver. `base` comes first, since HDF5 casts a pointer to one into a pointer to the other. */
 struct driven_file {
     H5FD_t base;
-    struct lr_hdf5_output *out; /* the driver's entry in a file access list, copied by HDF5 */
+    struct lr_hdf5_output *out; /* set through the file access list */
     haddr_t end_allocated, end_written;
 };
 
@@ -87,7 +87,7 @@ static haddr_t get_end(const H5FD_t *base, H5FD_mem_t type)
     return ((const struct driven_file *)base)->end_written;
 }
 
-/* Bytes never written read as zeros. */
+/* Bytes that were never written are read as zeros. */
 static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
 {
     (void)type;
@@ -142,8 +142,8 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     return 0;
 }
 
-/* A virtual file driver that writes through an output. A write that fails is logged by the output; from then on all
- * writes are dropped and reported to HDF5 as done. */
+/* A virtual file driver that writes through an output. The output logs the first failure. All later writes are dropped,
+ * and HDF5 is told that they succeeded. */
 static const H5FD_class_t driver_class = {
     .name = "loraster",
     .maxaddr = (haddr_t)INT64_MAX,
@@ -194,7 +194,7 @@ static bool open_file(struct lr_hdf5_output *out)
 static bool close_file(struct lr_hdf5_output *out)
 {
     const bool done = out->file < 0 || H5Fclose(out->file) >= 0;
-    if (!done) explain(out); /* the next call of HDF5 forgets it */
+    if (!done) explain(out); /* the next call of HDF5 clears the reason */
     if (out->driver >= 0) H5FDunregister(out->driver);
     out->file = out->driver = -1;
     H5Eset_auto2(H5E_DEFAULT, out->quiet.print, out->quiet.user);
@@ -228,7 +228,7 @@ static hid_t native_of(enum lr_hdf5_number number)
                                      : H5T_NATIVE_DOUBLE;
 }
 
-/* A little-endian copy of a native number type. */
+/* Returns a little-endian copy of a native number type. */
 static hid_t file_type(hid_t native)
 {
     const hid_t type = H5Tcopy(native);
@@ -263,7 +263,7 @@ static bool put_numbers(lr_hdf5_id object, const char *name, enum lr_hdf5_number
     return done;
 }
 
-/* Leaves out the time of writing, so that the same numbers give the same bytes. */
+/* Makes a layout without the time of writing, so that equal numbers give equal files. */
 static hid_t plain_layout(void)
 {
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
@@ -295,7 +295,7 @@ static bool put_array(lr_hdf5_id group, const char *name, enum lr_hdf5_number nu
     return done;
 }
 
-/* A layout of chunks of shuffled and compressed bytes; a chunk is no longer than the dataset. */
+/* Makes a layout of chunks whose bytes are shuffled and compressed. */
 static hid_t compressed_layout(int64_t count, int level)
 {
     const hsize_t chunk = count < lr_hdf5_chunk ? (hsize_t)count : (hsize_t)lr_hdf5_chunk;
@@ -308,8 +308,8 @@ static hid_t compressed_layout(int64_t count, int level)
 
 static bool put_values(lr_hdf5_id group, const char *name, const float *values, int64_t count)
 {
-    /* Counts compress to a few percent within a second; the digits of expected values do not, and trying would take
-     * most of the time of writing them. */
+    /* Counts compress to a few percent within a second. Expected values do not compress, and trying would take most of
+     * the time for writing. */
     bool are_counts = true;
     for (int64_t i = 0; i < count && are_counts; i++) are_counts = values[i] == floorf(values[i]);
     if (!are_counts || count <= lr_hdf5_chunk)
@@ -359,7 +359,7 @@ static bool series_close(struct lr_hdf5_series *series)
     return done;
 }
 
-/* A dataset that asks for the storage of its chunks when it is made, and writes none. */
+/* Makes a dataset that asks for the storage of its chunks at once, and writes nothing there. */
 static bool put_placed(lr_hdf5_id group, const char *name, const struct lr_hdf5_placed *placed,
                        struct lr_hdf5_layout *layout)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Access to the plugins. One that is part of what asks, as OpenGL's is of its own plugin and CUDA's stand-in of a library
- * without CUDA, is found by its weak symbol; others are loaded. LR_LINKED is defined where tests link most of them. */
+ * Access to the plugins. A plugin that is linked to the calling program or plugin is found by its weak symbol. All
+ * other plugins are loaded. Tests that link the plugins define LR_LINKED. */
 #include "plugin/plugin.h"
 
 #if !defined(LR_LINKED)

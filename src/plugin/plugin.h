@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * Code that needs OpenGL, CUDA, HDF5 or MPI is in plugins, so that the library also starts on machines without them. A
- * plugin provides one table of functions. It is built together with the library and contains a copy of the library
- * code that it uses. The library and the plugin share only structures, the functions of the table, the library's pool of threads
- * and its record of each thread's errors.
+ * plugin provides one table of functions. It is built together with the library and contains a copy of the library code
+ * that it uses. The library and the plugin share only structures, the functions of the table, the library's pool of
+ * threads and its record of each thread's errors.
  *
  * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, the folders are,
  * in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
@@ -87,9 +87,9 @@ struct lr_viewer_plugin {
     lr_status (*run)(const struct view_params *params); /* view_run() of viewer/view.h */
 };
 
-/* The plugin's table. The first call loads the plugin. It is never unloaded, because drivers have their own threads.
- * The plugin then uses the caller's pool of threads and records of errors. Returns NULL with the error LR_NO_DEVICE if the plugin or a
- * library that it needs is missing, or if it is of another build. Any thread may call. */
+/* Each function returns the table of a plugin, which the first call loads. A plugin is never unloaded, because drivers
+ * have their own threads. It uses the library's pool of threads and records of errors. NULL, logged as LR_NO_DEVICE, if
+ * the plugin or a library that it needs is missing, or if it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reconstructions saved between two iterations, in HDF5; layout: docs/formats/checkpoints.md. */
+ * Reconstructions saved between two iterations, in HDF5 files (docs/formats/checkpoints.md). */
 #include "io/checkpoints/key.h"
 
 #include "base/log.h"
@@ -31,7 +31,7 @@ static const struct {
 };
 enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 
-/* CRC-32 of all values that are read back, in the order of the file. */
+/* Returns the CRC-32 of all values of the file, in their order. */
 static int64_t check_sum(const lr_checkpoint *checkpoint)
 {
     const lr_grid *grid = &checkpoint->grid;

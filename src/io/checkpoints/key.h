@@ -12,8 +12,7 @@
 
 #define LR_KEY_CONTENTS ", contents "
 
-/* The first part that differs between two keys, for printing with "%.*s". The two texts are equal if only the digests
- * differ. */
+/* The first part that differs between two keys, without its digest, for printing with "%.*s". */
 struct lr_key_difference {
     const char *part[2];
     int length[2];

@@ -203,7 +203,7 @@ static lr_status read_list(struct reader *reader)
         const int64_t left = num_events - begin;
         const struct lr_hdf5_rows rows = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
         LR_TRY(lr_event_stream_report(reader->stream, (double)begin, (double)num_events));
-        LR_TRY(lr_hdf5_get_rows(in, EVENTS, &rows, reader->numbers));
+        LR_TRY(lr_hdf5_get_rows(in, EVENTS, &rows, LR_HDF5_INT32, reader->numbers));
         for (int64_t k = 0; k < rows.count; k++) {
             const int32_t *row = reader->numbers + COLUMNS * k;
             const lr_event event = {
@@ -347,7 +347,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     for (int64_t begin = 0; begin < num_pairs; begin += ROWS_PER_READ) {
         const int64_t left = num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         const struct lr_hdf5_rows rows = {begin, range[1], IDS};
-        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
+        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, LR_HDF5_INT32, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
         LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
         for (int64_t k = 0; k < range[1]; k++) {

@@ -507,11 +507,11 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
     petsird->input = lr_yardl_open(path, &petsird->watch.log);
     petsird->schema = petsird->input != NULL ? lr_yardl_read_schema(petsird->input) : NULL;
     if (petsird->schema == NULL) return petsird->watch.status;
-    const struct lr_yardl_type *protocol = lr_yardl_schema_protocol(petsird->schema);
-    if (strcmp(lr_yardl_schema_name(petsird->schema), "PETSIRD") != 0 || protocol->num_parts < 2 ||
+    const struct lr_yardl_type *protocol = petsird->schema->protocol;
+    if (strcmp(petsird->schema->name, "PETSIRD") != 0 || protocol->num_parts < 2 ||
         !protocol->parts[1].type->is_stream) {
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
-                        lr_yardl_schema_name(petsird->schema));
+                        petsird->schema->name);
     }
     /* FNV-1a digests of the schemas by version. v0.8.0 to v0.9.1 share one schema. All versions v0.11 share another. */
     static const struct {
@@ -523,7 +523,7 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
     };
     uint64_t own = UINT64_C(0xcbf29ce484222325);
-    for (const char *text = lr_yardl_schema_text(petsird->schema); *text != '\0'; text++)
+    for (const char *text = petsird->schema->text; *text != '\0'; text++)
         own = (own ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     strcpy(petsird->version, "other");
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)

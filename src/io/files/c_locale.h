@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers in files have a decimal point whatever the program's locale is. */
+ * The C locale for reading and writing files: numbers in files have a decimal point, also if the program's locale has
+ * a comma. */
 #ifndef LR_IO_C_LOCALE_H
 #define LR_IO_C_LOCALE_H
 
 #include <locale.h>
 
-/* The calling thread's locale, saved. */
+/* Saves the calling thread's locale. */
 struct lr_c_locale {
     locale_t own, before;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A gzip stream (RFC 1952) of blocks that threads compress independently. Each block but the last ends with an empty
- * stored block, so that the next one begins at a whole byte. The dictionary of a block is the end of the block before
- * it. */
+ * A gzip stream (RFC 1952) of blocks, each of which a thread compresses. Each block but the last ends with an empty
+ * stored block, so that the next block begins at a whole byte. The end of the block before is the dictionary of a
+ * block. */
 #include "io/files/output.h"
 
 #include "base/log.h"
@@ -16,17 +16,17 @@
 
 enum {
     BLOCK_BYTES = 1 << 17,
-    DICTIONARY_BYTES = 1 << 15, /* the most that deflate looks back */
+    DICTIONARY_BYTES = 1 << 15, /* largest distance of deflate */
     BLOCKS_AT_ONCE = 64,
-    SPARE_BYTES = 64, /* room for the empty block that follows each */
+    SPARE_BYTES = 64, /* room for the empty block at the end of each block */
     LEVEL = 4,
-    RAW_WINDOW = -15, /* neither head nor sum */
-    MEMORY_LEVEL = 8  /* the usual one, of which compressBound speaks */
+    RAW_WINDOW = -15, /* deflate writes no head and no checksum */
+    MEMORY_LEVEL = 8  /* zlib's default, for which compressBound holds */
 };
 
 struct block {
     const unsigned char *bytes;
-    size_t count, before; /* before: bytes of the same piece that precede it */
+    size_t count, before; /* before: bytes of the piece that precede the block */
     bool is_last;
     unsigned char *out; /* [room], of the caller */
     size_t room, out_count;
@@ -57,7 +57,7 @@ static void compress_blocks(void *user, int64_t begin, int64_t end, int worker)
 
 lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces)
 {
-    /* A head without a name and a time. */
+    /* A gzip head without name and time. */
     static const unsigned char head[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 3}, nothing[1];
     const size_t each = compressBound(BLOCK_BYTES) + SPARE_BYTES;
     unsigned char *room = lr_alloc(BLOCKS_AT_ONCE, each, "compressing", output->log);

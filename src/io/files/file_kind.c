@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Kinds of files, recognised by their first bytes. */
 #include "io/files/file_kind.h"
 
 #include "base/path.h"
@@ -15,13 +17,13 @@
 lr_file_kind lr_file_kind_of(const char *path)
 {
     static const char *const data_endings[] = {".hs", ".h5", ".hdf5", NULL};
-    static const char histo[] = "\0histo"; /* in the root group's list of names */
+    static const char histo[] = "\0histo"; /* an entry of the root group's list of names */
     struct lr_file_head head;
     lr_file_head_read(path, &head);
     const lr_events_format format = lr_events_head_format(&head);
     const bool is_hdf5 = lr_head_is_hdf5(&head);
 
-    /* Formats overlap: the first that fits counts. */
+    /* A file may fit several formats. The first that fits is taken. */
     if (format == LR_EVENTS_PETSIRD) return LR_FILE_PETSIRD;
     if (lr_image_recognises(&head)) return LR_FILE_IMAGE;
     if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Names of what is in a folder; lr_file_kind_of is in lr/io.h. */
+ * Names in a folder. lr_file_kind_of is declared in lr/io.h. */
 #ifndef LR_IO_FILE_KIND_H
 #define LR_IO_FILE_KIND_H
 
@@ -9,8 +9,8 @@
 
 enum { LR_FILE_NAME = 256 };
 
-/* Names of what is in a folder, in the order of their bytes; at most `most`. Returns how many; 0
- * for a folder that cannot be read. */
+/* Lists at most `most` names in a folder, in the order of their bytes. Returns their number; 0 if the folder cannot be
+ * read. */
 int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most);
 
 #endif

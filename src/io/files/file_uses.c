@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks that writing files does not destroy others. */
+ * Checks before files are written that no input or other output would be lost. */
 #include "base/log.h"
 #include "base/path.h"
 
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Number of times that a missing file is looked for if its companion is there: another program that replaces both
- * leaves none for a moment. */
+/* LOOKS: number of attempts to find a file whose companion is there. While another program replaces both files, one of
+ * the two may be missing for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
-/* Companions of a file of that ending, under the same name. */
+/* Files that belong to a file with the ending `of`, and whose names differ from its name only in the ending. */
 static const struct companion {
     const char *of, *ending;
-    bool is_named; /* true if a line of the file names it */
+    bool is_named; /* a line of the file names the companion */
 } companions[] = {
     {".hv", ".v", true},
     {".hdr", ".img", true},
@@ -36,7 +36,7 @@ static const struct companion {
 
 enum { NUM_COMPANIONS = sizeof(companions) / sizeof(companions[0]), MOST_LINE = 4096 };
 
-/* Most lines of a header. */
+/* Lines of a header that are searched. */
 enum { MOST_LINES = 10000 };
 
 static bool stat_file(const char *path, struct stat *found)
@@ -59,7 +59,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
     for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES && fgets(line, sizeof(line), stream) != NULL;
          k++) {
-        /* a header has no zero bytes and no line beyond the buffer */
+        /* A header has no zero bytes, and no line is longer than the buffer. */
         is_text = strchr(line, '\n') != NULL || feof(stream);
         /* The value that "key := value", "key = value" or "key: value" gives to its key. */
         char *value = is_text ? strpbrk(line, ":=") : NULL;
@@ -76,7 +76,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     return names;
 }
 
-/* path: the file that is written, or a companion of it. with: the file that it is a companion of, else NULL. */
+/* Checks that writing `path` would destroy no input. with: if `path` is a companion of a file, that file; or NULL. */
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;
@@ -123,7 +123,7 @@ lr_status lr_files_check(const lr_file_uses *uses)
                                       beside, path, path);
                 }
                 free(beside);
-                /* The header of an input is not replaced: its data would mean nothing without it. */
+                /* The header of an input must not be replaced, because data mean nothing without their header. */
                 for (int r = 0; status == LR_OK && companion->is_named && r < uses->num_read; r++) {
                     if (stat_file(uses->read[r], &found) && names_file(path, &found, uses->log)) {
                         status = lr_error(uses->log, LR_USAGE,
@@ -135,7 +135,7 @@ lr_status lr_files_check(const lr_file_uses *uses)
                 LR_TRY(status);
             }
 
-        /* Two names of one file; one that does not exist yet is known by its folder. */
+        /* Two outputs must not be one file. Files that do not exist yet are compared by folder and name. */
         for (int k = 0; k < n; k++) {
             const char *other = uses->written[k];
             struct stat found, folders[2];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Opening and closing of HDF5 files that are written. */
 #include "io/files/hdf5_file.h"
 
 #include "base/log.h"
@@ -23,14 +25,13 @@ lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
-    /* HDF5 crashes or ends the program if it runs out of memory for a file's bookkeeping, so this tries to allocate
-     * 16 MiB first. */
+    /* HDF5 crashes or ends the program if memory runs out, so 16 MiB are allocated here as a test. */
     enum { ROOM_BYTES = 16 << 20 };
     void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
     free(room);
     LR_TRY(room != NULL ? LR_OK : LR_FAILED);
 
-    LR_TRY(lr_plugin_hdf5(log) != NULL ? LR_OK : LR_NO_DEVICE); /* before there is a file */
+    LR_TRY(lr_plugin_hdf5(log) != NULL ? LR_OK : LR_NO_DEVICE); /* checked first, so that no file is left */
     LR_TRY(lr_output_open(&out->output, path, log));
     if (out->output.in_place) {
         lr_output_abandon(&out->output);
@@ -66,14 +67,9 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
     return LR_OK;
 }
 
-static void close_file(struct lr_hdf5_output *out)
-{
-    if (!out->h5->close(out)) (void)lr_hdf5_output_fail(out, "the end of the file");
-}
-
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
 {
-    close_file(out);
+    if (!out->h5->close(out)) (void)lr_hdf5_output_fail(out, "the end of the file");
     if (out->broken) {
         lr_output_abandon(&out->output);
         return LR_FAILED;
@@ -88,7 +84,7 @@ void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
 
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 {
-    lr_hdf5_output_cancel(out); /* HDF5 need not write the data that it still holds */
-    close_file(out);
+    lr_hdf5_output_cancel(out); /* so that HDF5 does not write data that it still holds */
+    if (!out->h5->close(out)) (void)lr_hdf5_output_fail(out, "the end of the file");
     lr_output_abandon(&out->output);
 }

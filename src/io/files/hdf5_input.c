@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * HDF5 files are read by another process, which a damaged file may crash. */
 #define _GNU_SOURCE /* memfd_create, environ */
 #include "io/files/hdf5_input.h"
 
@@ -29,58 +31,28 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The process that reads an HDF5 file. It is a program of its own (hdf5_reader/), not a fork, which would inherit
- * what other threads hold at that moment, a GPU's driver and gigabytes of images. Where the program is looked for:
- * base/helper.h. */
+/* The process that reads an HDF5 file. It runs another program (hdf5_reader/), which base/helper.h finds. A fork of
+ * this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
 struct lr_hdf5_process {
-    lr_log log; /* what lr_hdf5_input.log points to */
+    lr_log log; /* lr_hdf5_input.log points to this log */
     const lr_log *callers_log;
-    pid_t id;         /* 0 = it has died and been waited for */
-    pid_t owner;      /* the process that started it; forked children of that process do not end it */
+    pid_t id;         /* 0 = the process has ended, and waitpid() was called */
+    pid_t owner;      /* the process that started the reader; only the owner may end the reader */
     int socket;       /* -1 = closed */
-    bool was_silent;  /* it was ended because no answer came */
+    bool was_silent;  /* true: the reader was killed because no answer came */
     lr_status status; /* status for the caller once the process has died */
     void *window;     /* LR_HDF5_WINDOW_BYTES of memory shared with the process */
 };
 
-/* --- starting it --- */
+/* --- starting the reader --- */
 
-/* Moves a file beyond the first three descriptors. These may be free here, and printed text must not go to the file. */
+/* Gives an open file a number above 2. In a program that has closed its standard output, the file could have its
+ * number, and printed text would go to the file. */
 static int beyond_standard(int file)
 {
     const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
     if (file >= 0) close(file);
     return moved;
-}
-
-/* Starts the program with the two files open under their numbers; in every other program they close. Returns an
- * errno, or 0. */
-static int spawn_reader(struct lr_hdf5_process *process, char *const words[], const int files[2])
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0) return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        for (int k = 0; k < 2 && error == 0; k++)
-            error = posix_spawn_file_actions_adddup2(&actions, files[k], files[k]);
-
-        /* The new program ignores these signals; they are blocked until it does. */
-        sigset_t blocked;
-        sigemptyset(&blocked);
-        sigaddset(&blocked, SIGINT);
-        sigaddset(&blocked, SIGTERM);
-        sigaddset(&blocked, SIGHUP);
-        error = error == 0 ? posix_spawnattr_setsigmask(&attributes, &blocked) : error;
-        error = error == 0 ? posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) : error;
-        error = error == 0 ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ) : error;
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    process->id = error == 0 ? process->id : 0;
-    process->owner = getpid();
-    return error;
 }
 
 /* Starts the program with a socket and memory that both processes see. Returns an errno, or 0. */
@@ -111,26 +83,51 @@ static int start_program(struct lr_hdf5_process *process, char *reader, const ch
     snprintf(name, sizeof(name), "%s", path);
     snprintf(socket, sizeof(socket), "%d", ends[1]);
     snprintf(memory, sizeof(memory), "%d", file);
-    const int error = spawn_reader(process, (char *[]){reader, LR_VERSION_STRING, name, socket, memory, NULL},
-                                   (int[]){ends[1], file});
+    char *const words[] = {reader, LR_VERSION_STRING, name, socket, memory, NULL};
+
+    /* The two files stay open in the new program under their numbers, and in no other program. */
+    const int files[2] = {ends[1], file};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    const bool has_actions = error == 0;
+    error = error == 0 ? posix_spawnattr_init(&attributes) : error;
+    if (error == 0) {
+        for (int k = 0; k < 2 && error == 0; k++)
+            error = posix_spawn_file_actions_adddup2(&actions, files[k], files[k]);
+
+        /* These signals are blocked until the new program ignores them. */
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGTERM);
+        sigaddset(&blocked, SIGHUP);
+        error = error == 0 ? posix_spawnattr_setsigmask(&attributes, &blocked) : error;
+        error = error == 0 ? posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) : error;
+        error = error == 0 ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ) : error;
+        posix_spawnattr_destroy(&attributes);
+    }
+    if (has_actions) posix_spawn_file_actions_destroy(&actions);
+    process->id = error == 0 ? process->id : 0;
+    process->owner = getpid();
     close(ends[1]);
     close(file);
     process->socket = ends[0];
     return error;
 }
 
-/* --- its end --- */
+/* --- the end of the reader --- */
 
 int lr_hdf5_process_end(struct lr_hdf5_process *process)
 {
     const bool is_ours = process->owner == getpid();
     if (process->socket >= 0) {
-        /* A forked process may hold this end of the socket too; closing it would then have no effect on the reader. */
+        /* Closing alone would not end the reader if a forked process also has this end of the socket open. */
         if (is_ours) shutdown(process->socket, SHUT_RDWR);
         close(process->socket);
         process->socket = -1;
     }
-    /* A silent process may not end, because its drive is gone, or another part of the program has waited for it. */
+    /* A silent reader may never end, for example if its drive is gone, so it is waited for only one second. */
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int end = 0;
     for (int k = 0; process->id > 0 && is_ours && (!process->was_silent || k < 100); k++) {
@@ -151,8 +148,7 @@ static void forward_while_alive(void *user, lr_log_level level, lr_status status
         process->callers_log->write(process->callers_log->user, level, status, sentence);
 }
 
-/* Explains how the process has ended. Exit codes that are not the reader's own are HDF5's; if a program waits for all
- * its children, the code may be lost. */
+/* Explains how the process has ended. An exit code that the reader's program does not use comes from HDF5. */
 static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
 {
     const lr_log *log = in->process->callers_log;
@@ -194,10 +190,10 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
                     in->path, code);
 }
 
-/* --- asking it --- */
+/* --- requests --- */
 
-/* Sends a request, unless it is NULL, and takes the answer. Returns true if the requested item was found. The answer
- * is zero if the process has died or cannot read. */
+/* Sends a request, if there is one, and takes the answer. Returns true if the requested item was found. The answer is
+ * zero if the reader has died or cannot read the file. */
 static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
                      struct lr_hdf5_answer *answer)
 {
@@ -207,7 +203,7 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
            errno == EINTR) {
     }
 
-    /* Without a deadline, a lost drive would block the caller for ever. */
+    /* The deadline is for lost drives, which would block the caller for ever. */
     const double deadline_s = lr_clock_seconds() + LR_HDF5_MOST_SILENT_SECONDS;
     struct pollfd end = {.fd = process->socket, .events = POLLIN};
     int ready;
@@ -227,7 +223,7 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
     const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
-        /* The process is ended: a later failure of it would wrongly be blamed on the file. */
+        /* The reader is ended here. If it failed later, the file would wrongly be blamed. */
         char text[128];
         process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
                                    in->path, lr_error_text(answer->error, text));
@@ -360,7 +356,7 @@ lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool w
 
 lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2])
 {
-    /* Deflate makes at most 1,032 bytes of one, and a number has at least one byte. */
+    /* A compressed byte gives at most 1,032 bytes, and a number has at least one byte. */
     const double most = 1100.0, slack_bytes = 32768.0;
     const double numbers = (double)shape[0] * fmax(1.0, (double)shape[1]);
     struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
@@ -375,7 +371,7 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-/* Reads entries of `width` numbers each, window by window: whole entries, or parts of one. */
+/* Reads entries of `width` numbers each. The shared memory takes some whole entries, or a part of one, at a time. */
 static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                              const int64_t range[2], int64_t width, void *numbers)
 {
@@ -428,15 +424,9 @@ bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, double
 }
 
 lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
-                           int32_t *numbers)
+                           enum lr_hdf5_number number, void *numbers)
 {
-    return get_entries(in, name, LR_HDF5_INT32, (int64_t[2]){rows->begin, rows->count}, rows->width, numbers);
-}
-
-lr_status lr_hdf5_get_float_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
-                                 float *numbers)
-{
-    return get_entries(in, name, LR_HDF5_FLOAT, (int64_t[2]){rows->begin, rows->count}, rows->width, numbers);
+    return get_entries(in, name, number, (int64_t[2]){rows->begin, rows->count}, rows->width, numbers);
 }
 
 /* --- attributes --- */

@@ -20,9 +20,8 @@ enum {
 enum lr_hdf5_request_kind {
     LR_HDF5_HAS,    /* is there an object `name`? */
     LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
-    LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis, and of each the
-                       numbers column .. column + columns - 1 along its second; without axes the
-                       only number */
+    LR_HDF5_READ,   /* numbers column .. column + columns - 1 of each of the entries
+                       begin .. begin + count - 1; the only number of a dataset without axes */
     LR_HDF5_STRING, /* the text of an attribute */
     LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
 };
@@ -38,7 +37,7 @@ enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
 
 struct lr_hdf5_answer {
     bool found;    /* the requested item exists and has been read */
-    bool is_hdf5;  /* first answer only: the file begins as one */
+    bool is_hdf5;  /* in the first answer: the file begins like an HDF5 file */
     char why[200]; /* if not found: the message of HDF5; "" if the item does not exist */
     int error;     /* errno if the system refused to read the file, else 0 */
     enum lr_hdf5_class class;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Text headers: lines, keys and values, and the judgement of keys by the table of a format. */
 #include "io/files/keyed_text.h"
 
 #include "base/log.h"
@@ -53,7 +55,7 @@ char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log
 
 /* --- lines --- */
 
-/* Takes one line's key and value. False at the end of an Interfile header. */
+/* Takes the key and value of a line. Returns false at the end of an Interfile header. */
 static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect, char *line, int number)
 {
     char *comment = dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
@@ -61,7 +63,7 @@ static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect 
 
     char *sign = strstr(line, dialect->separator);
     if (sign != NULL) *sign = '\0';
-    /* Normalises the key in place: it never gets longer. */
+    /* Normalises the key in place, since a key never gets longer. */
     size_t used = 0;
     for (const char *from = line; *from != '\0'; from++) {
         const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;
@@ -81,7 +83,7 @@ static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect 
     }
     if (sign == NULL) return true;
 
-    /* "[i]" is cut off the end of a key. */
+    /* The index at the end of "key [i]" is cut off. */
     int index = 0;
     char *open = dialect->is_interfile ? strrchr(line, '[') : NULL;
     if (open != NULL && line[used - 1] == ']') {
@@ -134,7 +136,7 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
             char *last = end;
             while (last > begin && (last[-1] == '\r' || last[-1] == ' ')) last--;
             if (!dialect->is_interfile || *end == '\0' || last == begin || last[-1] != '\\') break;
-            memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next line */
+            memset(last - 1, ' ', (size_t)(end - last) + 2); /* the next line continues this one */
         }
         next = *end != '\0' ? end + 1 : NULL;
         *end = '\0';
@@ -205,8 +207,8 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 
 /* --- keys of a format --- */
 
-/* Returns the row with that key, or else, if the table finds parts, the row with the longest key that `key` contains.
- * */
+/* Returns the row of a key. If no row has the key and the table finds parts, the row with the longest key within `key`
+ * is returned. */
 static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
 {
     const struct lr_known_key *found = NULL;
@@ -303,7 +305,7 @@ lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr
     const char *from = line->value;
     for (int k = 0; k < index; k++) {
         const char *comma = strchr(from, ',');
-        if (comma == NULL) break; /* the last element stands for the rest */
+        if (comma == NULL) break; /* the last number holds for all further elements */
         from = comma + 1;
     }
     from += strspn(from, " \t{");
@@ -402,7 +404,7 @@ lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, 
     return LR_OK;
 }
 
-/* Fills numbers[] (NULL: only counts); -1 for a list that is damaged. */
+/* Reads a list and returns its length; -1 if it is damaged. numbers: NULL = the list is only counted. */
 static int64_t scan_list(const char *text, int64_t *numbers)
 {
     const bool braces = *text == '{';
@@ -441,7 +443,7 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
     const char *format = lr_interfile_text(file, "number format", 0);
     const char *order = lr_interfile_text(file, "imagedata byte order", 0);
     int64_t bytes = -1;
-    if (order == NULL) order = lr_interfile_text(file, "image data byte order", 0); /* as Siemens spells it */
+    if (order == NULL) order = lr_interfile_text(file, "image data byte order", 0); /* the spelling of Siemens */
     LR_TRY(lr_interfile_integer(file, "number of bytes per pixel", 0, &bytes));
     if (bytes < 0 && format != NULL && strcasecmp(format, "short float") == 0)
         bytes = 4;
@@ -470,7 +472,7 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
         return lr_error(file->log, LR_BAD_INPUT, "%s: the byte order '%s' is neither LITTLEENDIAN nor BIGENDIAN",
                         file->path, order);
     }
-    /* "data offset in bytes", with index 1 or without, else blocks of 2048 bytes. */
+    /* The offset is in bytes, or in blocks of 2048 bytes. "data offset in bytes" may have the index 1. */
     int64_t blocks = 0;
     *offset_bytes = 0;
     LR_TRY(lr_interfile_integer(file, "data starting block", 0, &blocks));

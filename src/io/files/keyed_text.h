@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them. */
+ * Text headers with lines "key : value" (CASToR) or "key := value" (Interfile). */
 #ifndef LR_IO_KEYED_TEXT_H
 #define LR_IO_KEYED_TEXT_H
 
@@ -10,7 +10,7 @@
 #include <lr/log.h>
 #include <stddef.h>
 
-/* Headers are a few KiB; larger files are refused. */
+/* Larger files are refused. Headers have a few KiB. */
 #define LR_KEYED_TEXT_MAX_BYTES (8 << 20)
 
 struct lr_keyed_line {
@@ -20,20 +20,20 @@ struct lr_keyed_line {
     int index;         /* index of an Interfile "key [i]"; 0 = none */
 };
 
-/* A loaded header; keeps path and log. */
+/* A header in memory. */
 struct lr_keyed_text {
     const char *path;
     const lr_log *log;
     char *bytes;
     struct lr_keyed_line *lines; /* [count] */
     int count;
-    bool has_start; /* Interfile: begins with INTERFILE */
-    bool has_end;   /* Interfile: ends with END OF INTERFILE */
+    bool has_start; /* an Interfile header begins with INTERFILE */
+    bool has_end;   /* an Interfile header ends with END OF INTERFILE */
 };
 
 struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
-    char comment;          /* from here to the end of the line; '#' or ';' */
+    char comment;          /* begins a comment, which ends with the line: '#' or ';' */
     const char *what;      /* in messages: "a CASToR scanner file" */
     bool is_interfile;     /* comments are whole lines, a '\\' at a line's end joins the next, keys have
                           indices, what follows "end of interfile" is not read, and a header may be
@@ -47,10 +47,10 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
                              const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
 
-/* The line of that key, or else the first whose key contains it; NULL when there is none. */
+/* Returns the line of a key. Without such a line, returns the first line whose key contains `key`, or NULL. */
 const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
 
-/* A number, with the range it must lie in. */
+/* A number to be read, and the range that is accepted. */
 struct lr_keyed_number {
     const char *key;
     double least, most;
@@ -58,29 +58,29 @@ struct lr_keyed_number {
     bool whole;
 };
 
-/* Element `index` of a comma-separated value; a single element stands for all.
- * errors: LR_BAD_INPUT, with file and line. */
+/* Reads element `index` of a comma-separated value. If there are fewer elements, the last one is taken. errors:
+ * LR_BAD_INPUT, with file and line. */
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
                                double *value);
 
-/* Checks that a header of Interfile is whole: LR_BAD_INPUT, logged, if its end is missing. */
+/* Checks that an Interfile header has its end line. errors: LR_BAD_INPUT, logged. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
-/* Warns if a header that has no end line lacks the key that should be its last. */
+/* Warns if a header lacks its last key. Headers of formats without an end line may be cut off unnoticed. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
-/* Outcome for a key of a format's own documentation. */
+/* The use that a reader makes of a key. */
 enum lr_key_outcome {
-    LR_KEY_READ,    /* read, or compared with what is read */
-    LR_KEY_IDLE,    /* changes neither the measurement nor its places */
+    LR_KEY_READ,    /* the value is read, or compared with another value */
+    LR_KEY_IDLE,    /* the value does not matter for the measurement */
     LR_KEY_WARNED,  /* a value other than the usual ones is a warning */
     LR_KEY_REFUSED, /* a value other than the usual ones is an error */
 };
 
-/* Keys, or values, are separated by '|'. */
+/* Keys, and what the reader does with them. '|' separates keys, and it separates usual values. */
 struct lr_known_key {
     enum lr_key_outcome outcome;
-    const char *keys;    /* as lr_keyed_line has them; a '*' at the end stands for any end */
-    const char *usual;   /* words or numbers that change nothing; of lists each element is one */
+    const char *keys;    /* normalised as in lr_keyed_line; '*' at the end of a key matches any text */
+    const char *usual;   /* words or numbers that change nothing; each element of a list must be usual */
     const char *meaning; /* end of the message about any other value */
 };
 
@@ -93,11 +93,11 @@ struct lr_known_keys {
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
-/* Logs what the table says of the lines that have values, and once the keys that it does not have. errors:
+/* Judges all lines that have values by the table. Unusual values are logged, and unknown keys in one warning. errors:
  * LR_BAD_INPUT, with file, line and key, for a refused value. */
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
-/* Logs "file:line: message"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
+/* Logs "file:line: message", or "file: message" if line is NULL. Returns LR_BAD_INPUT. */
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
@@ -105,51 +105,52 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
  * `most` bytes. */
 char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
 
-/* Interfile text: lines "key := value". STIR, CASToR and Siemens write dialects of it. Keys are
- * compared without case, and runs of blanks, '_', '!' and '%' count as one blank; "key [i]" has the
- * index i; ';' begins a comment line; a '\' at a line's end joins the next; what follows
- * "END OF INTERFILE" is not read. A key given twice has its last value. */
+/* --- Interfile: lines "key := value", of which STIR, CASToR and Siemens write dialects --- */
 
-/* A header in memory. Texts live as long as it. */
+/* Capitals in keys do not matter. A run of blanks, '_', '!' and '%' counts as one blank. "key [i]" has the index i. ';'
+ * begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF INTERFILE" is not
+ * read. If a key is given twice, the last value counts. */
+
+/* An Interfile header in memory. */
 struct lr_interfile {
     char *path; /* owned */
     const lr_log *log;
     struct lr_keyed_text text;
 };
 
-/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 32 times
- * its size.
- * errors: LR_BAD_INPUT, a message with the path; nothing to finish then. */
+/* Reads a header of at most 8 MiB, with lines of at most 64 KiB. It takes at most 32 times the file's size of memory.
+ * errors: LR_BAD_INPUT, logged with the path. The caller then need not finish the header. */
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
 
-/* *file may be zero. */
+/* Frees a header. *file may be zero. */
 void lr_interfile_finish(struct lr_interfile *file);
 
-/* A key's value, or NULL. `key` in lower case; index 0: without one. */
+/* Returns the value of a key, or NULL. key: in lower case. index: 0 = the key has no index. */
 const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index);
 
-/* True if a value is this word, in lower case, except for case and runs of blanks. */
+/* True if a value equals `word`, without regard to capitals and to the length of runs of blanks. word: in lower
+ * case. */
 bool lr_interfile_is(const char *value, const char *word);
 
-/* Line of a key; 0 without it. */
+/* Returns the line number of a key; 0 if the header lacks the key. */
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
-/* Numbers; *number stays as it is if the key is missing or has no value.
- * errors: LR_BAD_INPUT, with the line, for a value that is not a number. */
+/* Read a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with the line, for a
+ * value that is not a number. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 
-/* A list "{a, b, c}", or one number without braces. Returns in *count how many there are and in
- * *numbers an array to be freed; NULL and 0 if the key is missing. */
+/* Reads a list "{a, b, c}", or one number without braces. *numbers: owned by the caller; NULL if the key is missing.
+ * *count: length of the list. */
 lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
                                 int64_t *count);
 
-/* Gives the type of numbers in the data file, by "number format", "number of bytes per pixel" and "imagedata byte
- * order" (without it big endian, as Interfile 3.3 says), and how many bytes come before. */
+/* Finds the type of the numbers in the data file and the offset of the first number. Without the key "imagedata byte
+ * order", numbers are big endian (Interfile 3.3). */
 lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
 
-/* Path of the data file, in the header's folder unless absolute; owned by the caller. NULL, logged,
- * without one. */
+/* Returns the path of the data file, owned by the caller. A relative path starts at the header's folder. NULL, logged,
+ * if the header names no data file. */
 char *lr_interfile_data_path(const struct lr_interfile *file);
 
 #endif

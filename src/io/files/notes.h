@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path of a file in that folder, which is made; false if nothing is to be kept. */
+/* Gives the path of a file in the cache folder, and makes the folder. Returns false if nothing is kept. */
 bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

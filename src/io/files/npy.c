@@ -35,7 +35,7 @@ static lr_status truncated(FILE *file, const char *path, const lr_log *log)
     return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
 }
 
-/* Returns the value of a key of the header, blanks skipped; NULL when it is missing. */
+/* Returns the value of a key of the header without leading blanks, or NULL if the key is missing. */
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -46,7 +46,7 @@ static const char *value_of(const char *text, const char *key)
 
 static lr_status parse(const char *text, const char *path, struct lr_npy_header *header, const lr_log *log)
 {
-    /* "'<f4'": byte order, kind, bytes. */
+    /* A type is "'<f4'": byte order, kind, number of bytes. */
     const char *descr = value_of(text, "'descr'");
     header->type = (struct lr_number_type){LR_KIND_NONE, 0, false};
     if (descr != NULL && strlen(descr) >= 5 && descr[0] == '\'' && descr[4] == '\'' &&
@@ -61,7 +61,7 @@ static lr_status parse(const char *text, const char *path, struct lr_npy_header 
     }
     if (!lr_number_type_is_valid(&header->type)) return LR_OK; /* the caller reports the type that it needs */
 
-    /* "(2, 3)" */
+    /* A shape is "(2, 3)". */
     const char *shape = value_of(text, "'shape'"), *order = value_of(text, "'fortran_order'");
     bool is_good = shape != NULL && *shape == '(' && order != NULL;
     header->count = 1;
@@ -140,7 +140,7 @@ lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *lo
     const int num_dims = array->num_dims;
     if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && array->shape == NULL))
         return lr_error(log, LR_USAGE, "an .npy array has 0 to %d dimensions, not %d", max_dims, num_dims);
-    int64_t count = 1; /* -1 = a size is negative, or the product cannot be held */
+    int64_t count = 1; /* -1 = a size is negative, or the product is too large */
     for (int k = 0; k < num_dims && count >= 0; k++) {
         const int64_t size = array->shape[k];
         count = size < 0 || (size > 0 && count > INT64_MAX / 8 / size) ? -1 : count * size;

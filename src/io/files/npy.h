@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The head of a NumPy array file: versions 1.0 to 3.0 are read, 1.0 is written. */
+ * Heads of NumPy array files. Versions 1.0 to 3.0 are read, and version 1.0 is written. */
 #ifndef LR_IO_NPY_H
 #define LR_IO_NPY_H
 
@@ -23,17 +23,16 @@ struct lr_npy_header {
     int64_t offset_bytes; /* position of the first element */
 };
 
-/* True if a file begins as such arrays do; leaves it at its beginning. */
+/* True if a file begins like a NumPy array. The file is left at its beginning. */
 bool lr_npy_begins(FILE *file);
 
-/* Reads from the beginning of the file up to the elements.
- * errors: LR_BAD_INPUT, a message with the path. */
+/* Reads a head, which begins the file and ends before the elements. errors: LR_BAD_INPUT, logged with the path. */
 lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log);
 
 enum { lr_npy_header_bytes = 1024 };
 
-/* Fills the head of an .npy array in C order and returns its bytes, a multiple of 64 so that the data
- * is aligned. type: as NumPy writes it, "<f4"; num_dims: at most 32. */
+/* Makes the head of an .npy array in C order. Returns its length, a multiple of 64 bytes, so that the elements are
+ * aligned. type: in NumPy's notation, such as "<f4". num_dims: at most 32. */
 size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type, const int64_t *shape, int num_dims);
 
 #endif

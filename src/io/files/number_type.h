@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers as files hold them, of any kind and byte order. */
+ * Numbers in files, of any kind and byte order. */
 #ifndef LR_IO_NUMBER_TYPE_H
 #define LR_IO_NUMBER_TYPE_H
 
@@ -16,26 +16,27 @@ struct lr_number_type {
     bool big_endian;
 };
 
-/* True if such numbers exist. */
+/* True if the kind can have so many bytes. */
 bool lr_number_type_is_valid(const struct lr_number_type *type);
 
-/* numbers[k] = the k-th of `count` numbers in raw. raw: [count * type->bytes]. */
+/* Converts `count` numbers of a file to double. raw: [count * type->bytes]. */
 void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers);
 
-/* Counts floats that no measurement has, and that the other byte order makes usual numbers. Starts at zero. */
+/* Counts floats with values that no measurement has, and which would be usual numbers in the other byte order. Both
+ * counts begin at zero. */
 struct lr_byte_order {
-    int64_t values, swapped; /* values: other than 0 */
+    int64_t values, swapped; /* floats other than 0; floats that fit only the other byte order */
 };
 void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
                          const double *numbers, int64_t count);
 
-/* True if more than half of the values fit only the other byte order: the header is wrong. */
+/* True if more than half of the floats fit only the other byte order. The header then names the wrong one. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
-/* Part of the message about such a file. */
+/* End of the message about a file in the other byte order. */
 #define LR_OTHER_BYTE_ORDER "its numbers make sense in the other byte order only: correct the byte order in its header"
 
-/* A float32 as little-endian bytes, on every machine. */
+/* Puts a float32 into `bytes` in little-endian order. */
 void lr_float_bytes(float value, unsigned char bytes[4]);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Names: .loraster-HOST-PROCESS-N.part is a file that is written, or was until its program was killed;
- * while it is written it is locked, and what nobody has locked is swept away by the next program of
- * that host which needs such a name. Locks are flock's: they belong to the open file, and so do not
- * end when the same program reads and closes it elsewhere. */
+ * A file that is being written may have the hidden name .loraster-HOST-PROCESS-N.part, and is then locked. A killed
+ * program leaves such a file without a lock. The next program of that host that needs a hidden name removes it. Locks
+ * are those of flock, which belong to the open file. They stay if the program opens and closes the file once more. */
 #define _GNU_SOURCE /* O_TMPFILE, flock, realpath */
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
@@ -30,7 +29,7 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-/* The folder part of a path, owned: "./" if it has none; NULL if memory runs out. */
+/* Returns the folder part of a path, owned by the caller: "./" if there is none; NULL if memory runs out. */
 static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -39,13 +38,13 @@ static char *place_folder(const char *path)
 
 /* --- locks --- */
 
-/* True if no other open file has the lock, or if the file system has no locks. */
+/* Locks a file. Returns false if another program has locked it. File systems without locks count as success. */
 static bool take_hold(int file)
 {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* True if this is the file of that name. */
+/* True if the open file is the file at `path`. */
 static bool is_at(int file, const char *path)
 {
     struct stat own, there;
@@ -53,8 +52,8 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-/* Opens the file again if another file has got the name meanwhile: its previous owner may have moved it to its
- * target between opening and locking. */
+/* The file's previous owner may move it to its target after it was opened here and before it is locked. The name then
+ * belongs to another file or to none, and is opened again. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
@@ -116,7 +115,7 @@ mode_t lr_place_mode(const char *target)
 
 /* --- names --- */
 
-/* FOLDER/.loraster-HOST-, with `host` cut to what names may hold. */
+/* Makes the beginning of a hidden name: ".loraster-HOST-". */
 static void name_of_host(char text[HOST_CHARS + 32])
 {
     char host[HOST_CHARS] = "";
@@ -125,7 +124,7 @@ static void name_of_host(char text[HOST_CHARS + 32])
     snprintf(text, HOST_CHARS + 32, "%s%s-", name_begin, host[0] != '\0' ? host : "host");
 }
 
-/* The k-th name that this process may take, owned; NULL if memory runs out. */
+/* Returns the k-th hidden path of this process, owned by the caller; NULL if memory runs out. */
 static char *make_name(const struct lr_output *output, int k)
 {
     char host[HOST_CHARS + 32];
@@ -138,7 +137,7 @@ static char *make_name(const struct lr_output *output, int k)
     return name;
 }
 
-/* Removes what killed programs have left: files that nobody has locked. */
+/* Removes files of killed programs: those with a hidden name and no lock. */
 static void sweep(const char *target)
 {
     char host[HOST_CHARS + 32];
@@ -162,13 +161,60 @@ static void sweep(const char *target)
     free(path);
 }
 
-/* --- aside --- */
+/* --- the temporary file --- */
 
-/* Opens a new file in the target's folder; false leaves errno. */
+/* Gives an open file a name. Returns false, with errno, on failure. */
+static bool link_open(int file, const char *name)
+{
+    char from[64];
+    snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
+    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Gives a hidden name to the temporary file, which is made if it is not open. Returns false, with errno, on failure. */
+static bool name_hidden(struct lr_output *output)
+{
+    const bool is_new = output->file < 0;
+    const mode_t mode = is_new ? lr_place_mode(output->target) : 0;
+    sweep(output->target);
+    for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        char *name = make_name(output, k);
+        if (name == NULL) {
+            errno = ENOMEM;
+            return false;
+        }
+        int file = output->file;
+        bool is_done;
+        if (is_new) {
+            /* With O_EXCL, no two threads make the same file. Another program may sweep the file away before it is
+             * locked, so its name is checked. */
+            file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+            is_done = file >= 0 && take_hold(file) && is_at(file, name);
+            if (file >= 0 && !is_done) {
+                close(file);
+                errno = EEXIST;
+            }
+        } else {
+            is_done = link_open(file, name);
+        }
+        if (is_done) {
+            output->temporary = name;
+            output->file = file;
+            return true;
+        }
+        const int error = errno;
+        free(name);
+        errno = error;
+        if (error != EEXIST) break;
+    }
+    return false;
+}
+
+/* Opens a temporary file in the target's folder. Returns false, with errno, on failure. */
 static bool place_aside(struct lr_output *output)
 {
-    const mode_t mode = lr_place_mode(output->target);
 #ifdef O_TMPFILE
+    const mode_t mode = lr_place_mode(output->target);
     char *folder = place_folder(output->target);
     if (folder == NULL) {
         errno = ENOMEM;
@@ -181,7 +227,7 @@ static bool place_aside(struct lr_output *output)
         char proc[64];
         snprintf(proc, sizeof(proc), "/proc/self/fd/%d", output->file);
         if (access(proc, F_OK) == 0) {
-            (void)take_hold(output->file); /* for the time it has a hidden name */
+            (void)take_hold(output->file); /* it may get a hidden name later */
             return true;
         }
         close(output->file);
@@ -189,73 +235,24 @@ static bool place_aside(struct lr_output *output)
     }
 #endif
 
-    /* Else a hidden file. O_EXCL keeps threads apart. A program that sweeps may remove the file before it is locked. */
-    sweep(output->target);
-    for (int k = 0; k < MOST_ATTEMPTS; k++) {
-        char *name = make_name(output, k);
-        if (name == NULL) {
-            errno = ENOMEM;
-            return false;
-        }
-        const int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (file >= 0 && take_hold(file) && is_at(file, name)) {
-            output->temporary = name;
-            output->file = file;
-            return true;
-        }
-        const int error = file < 0 ? errno : EEXIST;
-        if (file >= 0) close(file);
-        free(name);
-        errno = error;
-        if (error != EEXIST) break;
-    }
-    return false;
+    return name_hidden(output);
 }
 
-/* --- into place --- */
+/* --- putting files in place --- */
 
-/* Undo information of a file: its old version under a hidden name while several files are put into place. */
+/* A file that is put in place together with others, and its old version, which keeps a hidden name until all
+ * succeed. */
 struct move {
     struct lr_output *output;
-    char *old;    /* owned: hidden name of what was at the target; NULL = nothing was */
-    int old_file; /* the same, open and locked; -1 = not */
-    bool is_done; /* the new one is at the target */
+    char *old;    /* owned: hidden name of the old version; NULL = there was no file */
+    int old_file; /* the old version, open and locked; -1 = not open */
+    bool is_done; /* the new version is at the target */
 };
-
-/* Gives an open file another name; false leaves errno. */
-static bool link_open(int file, const char *name)
-{
-    char from[64];
-    snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
-    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* A hidden name for a file that has none. */
-static bool name_hidden(struct lr_output *output)
-{
-    sweep(output->target);
-    for (int k = 0; k < MOST_ATTEMPTS; k++) {
-        char *name = make_name(output, k);
-        if (name == NULL) {
-            errno = ENOMEM;
-            return false;
-        }
-        if (link_open(output->file, name)) {
-            output->temporary = name;
-            return true;
-        }
-        const int error = errno;
-        free(name);
-        errno = error;
-        if (error != EEXIST) break;
-    }
-    return false;
-}
 
 static bool rename_into(struct lr_output *output)
 {
     if (!is_at(output->file, output->temporary)) {
-        errno = ENOENT; /* somebody has removed it, or has put another file there */
+        errno = ENOENT; /* another program has removed or replaced the file */
         return false;
     }
     if (rename(output->temporary, output->target) != 0) return false;
@@ -264,40 +261,10 @@ static bool rename_into(struct lr_output *output)
     return true;
 }
 
-/* Keeps what is at the target under a hidden name. */
-static bool keep_old(struct move *move)
-{
-    const struct lr_output *output = move->output;
-    struct stat old;
-    if (lstat(output->target, &old) != 0) return errno == ENOENT;
-    if (S_ISDIR(old.st_mode)) {
-        errno = EISDIR;
-        return false;
-    }
-    move->old_file = open(output->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* locked so that no program sweeps it */
-    for (int k = 0; k < MOST_ATTEMPTS; k++) {
-        /* Another name for what is at the target; it moves if its file system gives files but one name. */
-        char *name = make_name(output, k);
-        struct stat taken;
-        errno = name != NULL ? EEXIST : ENOMEM;
-        if (name != NULL && lstat(name, &taken) != 0 &&
-            (link(output->target, name) == 0 || (errno != EEXIST && rename(output->target, name) == 0))) {
-            move->old = name;
-            return true;
-        }
-        const int error = errno;
-        free(name);
-        errno = error;
-        if (error != EEXIST) break;
-    }
-    return false;
-}
-
 /* --- the folder --- */
 
-/* Opens the folder. If several files are put there together, it also locks the folder against other programs that do
- * so, waiting at most 5 s for the lock. */
+/* Opens the target's folder. together: several files are to be put in place. The folder is then locked, so that no
+ * other program does so at the same time. The lock is waited for at most 5 s. */
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
@@ -310,7 +277,7 @@ static int open_folder(const char *target, bool together)
     return folder;
 }
 
-/* Forces a folder, and with it its names, to the disk; not every file system can do that. */
+/* Forces the names in a folder to the disk. File systems that cannot do so count as success. */
 static bool sync_open(int folder)
 {
     return folder < 0 || fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
@@ -337,7 +304,7 @@ static lr_status complain_of_folder(struct lr_output *output)
                     output->path, lr_error_text(output->error, text));
 }
 
-/* Puts files into place together. Returns the output that fails, or NULL. */
+/* Puts several files in place, all or none. Returns the output that fails, or NULL. */
 static struct lr_output *place_together(struct lr_output *const *outputs, int count)
 {
     struct lr_output *failed = NULL;
@@ -345,8 +312,34 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
     for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
     for (int k = 0; k < count && failed == NULL; k++)
         if (outputs[k]->temporary == NULL && !name_hidden(outputs[k])) failed = outputs[k];
-    for (int k = 0; k < count && failed == NULL; k++)
-        if (!keep_old(&moves[k])) failed = outputs[k];
+    for (int k = 0; k < count && failed == NULL; k++) {
+        /* Gives the file at the target a hidden name, too. */
+        const char *target = outputs[k]->target;
+        struct move *move = &moves[k];
+        struct stat old, taken;
+        const bool exists = lstat(target, &old) == 0;
+        if (!exists && errno == ENOENT) continue;
+        failed = outputs[k];
+        if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
+        if (!exists || S_ISDIR(old.st_mode)) break;
+        move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that no program sweeps it away */
+        for (int attempt = 0; failed != NULL && attempt < MOST_ATTEMPTS; attempt++) {
+            char *name = make_name(outputs[k], attempt);
+            errno = name != NULL ? EEXIST : ENOMEM;
+            /* If the file system allows only one name per file, the file is renamed. */
+            if (name != NULL && lstat(name, &taken) != 0 &&
+                (link(target, name) == 0 || (errno != EEXIST && rename(target, name) == 0))) {
+                move->old = name;
+                failed = NULL;
+                break;
+            }
+            const int error = errno;
+            free(name);
+            errno = error;
+            if (error != EEXIST) break;
+        }
+    }
     const struct move *last = &moves[count - 1];
     if (failed == NULL && last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT)
         failed = last->output;
@@ -369,16 +362,16 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
     return failed;
 }
 
-/* Puts files into place that have been forced to the disk, all or none, and their folder's entries
- * on the disk; logs what fails. Outputs that are in place have no temporary any more. */
+/* Puts files that are on the disk in place, all or none, and forces their folder to the disk. Failures are logged.
+ * After success, the outputs have no temporary file. */
 static lr_status place_all(struct lr_output *const *outputs, int count)
 {
     struct lr_output *last = outputs[count - 1], *failed = NULL;
     const int folder = open_folder(last->target, count > 1);
     if (folder < 0 && errno != EACCES) return lr_output_fail(last, errno);
 
-    /* The old file's rights are copied: nobody may read more of the new file than of the old one, even if its group
-     * cannot be kept. */
+    /* Copies the old file's rights. If the group cannot be kept, the new group gets no more rights than all other users
+     * have. */
     for (int k = 0; k < count; k++) {
         const int file = outputs[k]->file;
         struct stat old, own;
@@ -387,7 +380,7 @@ static lr_status place_all(struct lr_output *const *outputs, int count)
         if (own.st_gid != old.st_gid && fchown(file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
         if (own.st_uid != old.st_uid) {
             const int kept = fchown(file, old.st_uid, (gid_t)-1);
-            (void)kept; /* if this fails, the file belongs to this process, like any new file */
+            (void)kept; /* if this fails, the file belongs to this process */
         }
         (void)fchmod(file, mode); /* if this fails, the file keeps fewer permissions */
     }
@@ -399,7 +392,7 @@ static lr_status place_all(struct lr_output *const *outputs, int count)
     else if (!link_open(last->file, last->target))
         failed = errno == EEXIST && name_hidden(last) && rename_into(last) ? NULL : last;
 
-    /* The folder that all files share is forced to the disk, and so are those of files behind links. */
+    /* Forces the folder of the last file to the disk, and the folders of other files if links lead elsewhere. */
     lr_status status = LR_OK;
     if (failed != NULL) {
         status = lr_output_fail(failed, errno);
@@ -450,7 +443,7 @@ enum { buffer_bytes = 1 << 16, MOST_LINKS = 40 };
 static void complain_open(const struct lr_output *output, int error)
 {
     const char *path = output->path;
-    /* Length of the folder part of a path, its last slash included; 0 = the current folder. */
+    /* Length of the folder part of the path, with its slash; 0 = the current folder. */
     const char *slash = strrchr(path, '/');
     const int length = slash == NULL ? 0 : (int)(slash - path) + 1;
 
@@ -479,27 +472,6 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* Returns the path to which the bytes go in the end: this one, or the one it links to, which need not exist. */
-static char *follow_links(const char *path, const lr_log *log)
-{
-    struct stat info;
-    char *real = realpath(path, NULL);
-    if (real != NULL) return real;
-    if (stat(path, &info) == 0) return lr_copy_string(path, log); /* a pipe, which no path leads to but /dev/stdout */
-    char *at = lr_copy_string(path, log);
-    for (int k = 0; at != NULL && k < MOST_LINKS; k++) {
-        char text[PATH_MAX];
-        const ssize_t length = readlink(at, text, sizeof(text) - 1);
-        if (length <= 0) break;
-        text[length] = '\0';
-        char *next = lr_path_beside(at, text, log);
-        if (next == NULL) break;
-        free(at);
-        at = next;
-    }
-    return at;
-}
-
 static void release(struct lr_output *output)
 {
     free(output->path);
@@ -509,13 +481,30 @@ static void release(struct lr_output *output)
     *output = (struct lr_output){.file = -1, .error = output->error, .log = output->log};
 }
 
-/* errors: nothing to release. */
+/* Sets the fields of an output except its temporary file. On failure nothing has to be released. */
 static lr_status begin(struct lr_output *output, const char *path, const lr_log *log)
 {
     *output = (struct lr_output){.file = -1, .log = log};
     if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an output file needs a name");
     output->path = lr_copy_string(path, log);
-    output->target = follow_links(path, log);
+    output->target = realpath(path, NULL);
+    if (output->target == NULL) {
+        /* The file does not exist, or is a pipe without another path, such as /dev/stdout. Links to a file that does
+         * not exist are followed one by one. */
+        struct stat info;
+        output->target = lr_copy_string(path, log);
+        const bool exists = stat(path, &info) == 0;
+        for (int k = 0; output->target != NULL && !exists && k < MOST_LINKS; k++) {
+            char text[PATH_MAX];
+            const ssize_t length = readlink(output->target, text, sizeof(text) - 1);
+            if (length <= 0) break;
+            text[length] = '\0';
+            char *next = lr_path_beside(output->target, text, log);
+            if (next == NULL) break;
+            free(output->target);
+            output->target = next;
+        }
+    }
     output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
     if (output->path != NULL && output->target != NULL && output->buffer != NULL) return LR_OK;
     release(output);
@@ -576,7 +565,7 @@ failed:
     return status;
 }
 
-/* Passes bytes to the system, in as many calls as it needs. */
+/* Writes bytes to the file without the buffer. */
 static lr_status write_through(struct lr_output *output, const unsigned char *bytes, size_t count)
 {
     while (count > 0) {
@@ -606,13 +595,13 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* Closing a file releases its lock, so it is closed only once it is in place. */
+/* Files are closed after they are in place, because closing a file releases its lock. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
     lr_status status = count <= lr_output_most_together ? LR_OK : LR_USAGE;
     for (int k = 0; k < count && status == LR_OK; k++) {
-        /* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how; they
-         * report failures when they are closed. */
+        /* Only after fsync is it certain that the file fits on the disk. Devices and pipes may lack fsync, and report
+         * failures when they are closed. */
         struct lr_output *output = outputs[k];
         if (output->error == 0) (void)empty_buffer(output);
         if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) (void)lr_output_fail(output, errno);

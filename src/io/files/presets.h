@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner presets and schemas that the build embeds (tools/embed_presets.py writes the
- * tables). */
+ * Scanner presets and schemas that are part of the library. tools/embed_presets.py writes the tables at build time. */
 #ifndef LR_IO_PRESETS_H
 #define LR_IO_PRESETS_H
 
@@ -11,7 +10,7 @@ struct lr_preset {
     const char *text; /* the YAML file, zero terminated ASCII */
 };
 
-/* Sorted by name, both tables in the same order; the names end with NULL. */
+/* Presets, sorted by name, and a list of their names, which NULL ends. */
 extern const struct lr_preset lr_preset_table[];
 extern const char *const lr_preset_names[];
 extern const int lr_num_presets;

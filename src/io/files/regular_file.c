@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Opening of regular files, messages about files that cannot be opened, and words that are near to another. */
 #define _XOPEN_SOURCE 700 /* realpath, strerror_r */
 #include "io/files/regular_file.h"
 
@@ -30,7 +32,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Leaves out the unit, which says little about what was meant. */
+/* Returns the length of a word without the unit at its end, which says little about the meaning. */
 static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};
@@ -42,12 +44,7 @@ static size_t length_without_unit(const char *word)
     return length;
 }
 
-static int lower(char letter)
-{
-    return tolower((unsigned char)letter);
-}
-
-/* Levenshtein distance, computed row by row of its table; capitals do not count. */
+/* Returns the Levenshtein distance of two words, without regard to capitals. `row` is one row of the distance table. */
 static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[LONGEST + 1];
@@ -56,7 +53,7 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            const size_t replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+            const size_t replaced = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
             diagonal = row[j];
             row[j] = min_size(replaced, min_size(row[j], row[j - 1]) + 1);
         }
@@ -84,64 +81,46 @@ const char *lr_nearest_word(const char *word, const char *const *words, size_t n
     return best;
 }
 
-/* Names of a folder that are compared; of longer folders the first ones. */
+/* MOST_NAMES: names of a folder that are compared. Further names are ignored. */
 enum { MOST_NAMES = 20000, LONGEST_PATH = 300 };
 
-/* Names that differ in more than this share of the longer one's letters are not suggested. */
+/* A name is suggested if at most this fraction of its letters differs. */
 static const double most_changed = 0.4;
-
-/* --- the nearest name --- */
-
-/* Splits at the last slash; the folder is "." if there is none. Returns the name. */
-static const char *split(const char *path, char folder[LONGEST_PATH])
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL) {
-        snprintf(folder, LONGEST_PATH, ".");
-        return path;
-    }
-    const int length = slash == path ? 1 : (int)(slash - path);
-    snprintf(folder, LONGEST_PATH, "%.*s", length, path);
-    return slash + 1;
-}
-
-/* The name in the folder that is most like `name`; "" for none. */
-static void find_nearest(const char *folder, const char *name, char nearest[LR_FILE_NAME])
-{
-    double least = most_changed;
-    DIR *open = opendir(folder);
-    nearest[0] = '\0';
-    const size_t length = min_size(strlen(name), LONGEST), stem = strcspn(name, ".");
-    int left = open != NULL && name[0] != '\0' ? MOST_NAMES : 0;
-    for (const struct dirent *entry = NULL; left > 0; left--) {
-        entry = readdir(open);
-        if (entry == NULL) break;
-        /* The share of letters to change, by the longer name's; another ending counts for little. */
-        const char *other = entry->d_name;
-        const size_t others = min_size(strlen(other), LONGEST), longer = length > others ? length : others;
-        double share = longer > 0 ? (double)letters_to_change(name, length, other, others) / (double)longer : 1;
-        if (stem >= 2 && strncmp(name, other, stem) == 0 && (other[stem] == '.' || other[stem] == '\0'))
-            share = 0.5 * share * most_changed;
-        if (other[0] == '.') share = 1;
-        /* Names that are equally near are ordered: the order of a folder is arbitrary. */
-        if (share < least || (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
-            least = share;
-            snprintf(nearest, LR_FILE_NAME, "%s", entry->d_name);
-        }
-    }
-    if (open != NULL) closedir(open);
-}
 
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE])
 {
-    char words[128], folder[LONGEST_PATH], nearest[LR_FILE_NAME];
+    char words[128], folder[LONGEST_PATH], nearest[LR_FILE_NAME] = "";
     struct stat facts;
-    const char *name = split(path, folder);
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    snprintf(folder, sizeof(folder), "%.*s", slash == NULL || slash == path ? 1 : (int)(slash - path),
+             slash == NULL ? "." : path);
     if (error == ENOENT && stat(folder, &facts) != 0) {
         snprintf(text, LR_OPEN_FAILURE, "No such file, for there is no folder %s", folder);
     } else if (error == ENOENT) {
         const bool is_here = strcmp(folder, ".") == 0, is_root = strcmp(folder, "/") == 0;
-        find_nearest(folder, name, nearest);
+        /* The name in the folder that is most like `name`. */
+        double least = most_changed;
+        DIR *open = opendir(folder);
+        const size_t length = min_size(strlen(name), LONGEST), stem = strcspn(name, ".");
+        int left = open != NULL && name[0] != '\0' ? MOST_NAMES : 0;
+        for (const struct dirent *entry = NULL; left > 0; left--) {
+            entry = readdir(open);
+            if (entry == NULL) break;
+            /* The number of letters to change, over the length of the longer name. A different ending counts little. */
+            const char *other = entry->d_name;
+            const size_t others = min_size(strlen(other), LONGEST), longer = length > others ? length : others;
+            double share = longer > 0 ? (double)letters_to_change(name, length, other, others) / (double)longer : 1;
+            if (stem >= 2 && strncmp(name, other, stem) == 0 && (other[stem] == '.' || other[stem] == '\0'))
+                share = 0.5 * share * most_changed;
+            if (other[0] == '.') share = 1;
+            /* If names are equally near, the first in the alphabet is taken, since the order of a folder is
+             * arbitrary. */
+            if (share < least || (share == least && nearest[0] != '\0' && strcmp(other, nearest) < 0)) {
+                least = share;
+                snprintf(nearest, sizeof(nearest), "%s", other);
+            }
+        }
+        if (open != NULL) closedir(open);
         if (nearest[0] == '\0') {
             snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it", is_here ? "this folder" : folder);
         } else {
@@ -184,8 +163,8 @@ static FILE *refuse_kind(const char *what, const char *path, mode_t mode, const 
     return NULL;
 }
 
-/* Asked of the path first, for opening alone has effects on some devices, and then of the file,
- * which may be another one by then. */
+/* The kind of the path is checked before opening, since opening alone has effects on some devices. It is checked again
+ * afterwards, since another file may have got the name meanwhile. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
 {
     struct stat facts;
@@ -219,7 +198,7 @@ FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const 
     return file;
 }
 
-/* --- what others name --- */
+/* --- logs for files that a header names --- */
 
 static void write_discreetly(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -235,7 +214,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* Leaves out the hint: a header must not find out what other files are in the folder of a missing one. */
+/* Leaves out the hint: whoever sends a header must not learn which files are in the folder of a missing file. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;
@@ -251,7 +230,7 @@ void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const c
     const bool is_missing = file == NULL;
     if (!is_missing) fclose(file);
 
-    /* A file in the header's folder, or below it, may be described in errors. */
+    /* Errors may describe a file that is in the header's folder or below it. */
     char here[PATH_MAX], there[PATH_MAX];
     bool may_tell = !is_missing && realpath(header, here) != NULL && realpath(path, there) != NULL;
     if (may_tell) {

@@ -16,9 +16,9 @@ FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 /* lr_file_open for a text of at most `most` bytes. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
 
-/* A log for what is read of a file that another one names. If the file lies outside the header's folder, errors say
- * only that it is invalid and show no contents: the author of the header may lack the right to read it. Pass .log;
- * lives as long as its arguments. */
+/* A log for reading a file that a header names. If the file lies outside the header's folder, errors do not show its
+ * contents, since whoever wrote the header may lack the right to read the file. Readers get &discreet.log. The
+ * arguments of lr_log_discreet must outlive it. */
 struct lr_discreet_log {
     lr_log log;
     const lr_log *to;
@@ -26,26 +26,25 @@ struct lr_discreet_log {
 };
 void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to);
 
-/* Fills `text` with the system's words for an errno, and returns it. */
+/* Puts the system's message for an errno into `text`, and returns `text`. */
 const char *lr_error_text(int error, char text[128]);
 
 enum { LR_OPEN_FAILURE = 800 };
 
-/* Words before the name of another file in such a text. */
+/* Words before the name of another file in the text of lr_open_failure. */
 #define LR_OPEN_HINT "; did you mean"
 
-/* Why `path` cannot be opened, for a message that has named it. error: errno. If nothing has that name, the text says
- * which folder was looked at and the nearest name in it: "No such file in scans; did you mean scans/head.petsird?".
- * Returns `text`. */
+/* Puts into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text
+ * names the folder and the nearest name in it: "No such file in scans; did you mean scans/head.petsird?". */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
 
-/* Beginning of a file, by which its format is recognised. */
+/* --- the beginning of a file, by which its format is recognised --- */
 
 enum { LR_FILE_HEAD_BYTES = 4096 };
 
 struct lr_file_head {
     const char *path;
-    char bytes[LR_FILE_HEAD_BYTES + 1]; /* a zero follows the last */
+    char bytes[LR_FILE_HEAD_BYTES + 1]; /* `count` bytes, then a zero */
     size_t count;
 };
 
@@ -56,19 +55,19 @@ void lr_file_head_read(const char *path, struct lr_file_head *head);
 /* True if the file begins with these bytes. */
 bool lr_head_begins(const struct lr_file_head *head, const char *start, size_t count);
 
-/* True if the file begins as HDF5 does. */
+/* True if the file begins like an HDF5 file. */
 bool lr_head_is_hdf5(const struct lr_file_head *head);
 
-/* True if these bytes stand anywhere in the head. */
+/* True if the head contains these bytes anywhere. */
 bool lr_head_holds(const struct lr_file_head *head, const char *part, size_t count);
 
-/* Each folder recognises its own formats, by the name's ending or by how the file begins, as its readers do. */
+/* True for formats of images, or of scanners, by the ending of the name or by the first bytes. */
 bool lr_image_recognises(const struct lr_file_head *head);
 bool lr_scanner_recognises(const struct lr_file_head *head);
 
-/* The one of `words` that a person who wrote `word` most likely meant, or NULL when none is near:
- * a word that contains it, or else the one with the fewest letters to change, units (_mm, _deg,
- * _ps) left aside, as long as that is at most half of its letters. Capitals do not matter. Pure. */
+/* Returns the word of `words` that a person who wrote `word` most likely meant: one that contains `word`, or one with
+ * the fewest letters to change. NULL if more than half of the letters would change. Units at the end (_mm, _deg, _ps)
+ * and capitals do not count. */
 const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words);
 
 #endif

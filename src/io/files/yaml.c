@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * YAML and JSON read by libfyaml. Each error shows the line of the file that it is about. */
 #include "io/files/yaml.h"
 
 #include "base/clean_text.h"
@@ -43,7 +45,7 @@ static bool continues_character(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Logs a message with the place that it is about; an error shows the line, too: "\n    the line\n    ^~~~". */
+/* Logs a message with the place that it is about. An error also shows the line: "\n    the line\n    ^~~~". */
 static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
                    const char *message)
 {
@@ -94,8 +96,8 @@ static struct fy_diag *create_diag(void)
     return diag;
 }
 
-/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases after
- * the mark. */
+/* Finds the place of a node. libfyaml tells the places of sequences and mappings only in error reports, so a report is
+ * made. In it, the place of a quoted text or an alias is one character behind its quote or star. */
 static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
@@ -131,12 +133,7 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
     say_at(yaml, &place, level, status, sentence);
 }
 
-/* True if libfyaml failed for want of memory, for which it has no error of its own: errno was cleared before. */
-static bool lacks_memory(void)
-{
-    return errno == ENOMEM;
-}
-
+/* libfyaml has no error for a lack of memory, so callers clear errno before they call it and then look for ENOMEM. */
 static lr_status report_memory(const struct lr_yaml *yaml)
 {
     return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)", yaml->name,
@@ -147,8 +144,7 @@ lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const ch
 {
     char sentence[MAX_SENTENCE + 1];
     va_list list;
-    if (lacks_memory()) /* a failed allocation of libfyaml looks like an empty document */
-        return report_memory(yaml);
+    if (errno == ENOMEM) return report_memory(yaml); /* after a failed allocation, a document looks empty */
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
@@ -163,10 +159,11 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml)
 
 /* --- text --- */
 
-/* libfyaml stops silently at some bytes that no text has, and never ends in some directives. */
+/* Refuses bytes that are no text, at some of which libfyaml would stop silently, and directives, at some of which it
+ * would never end. */
 static lr_status check_text(const struct lr_yaml *yaml)
 {
-    /* All the line breaks that YAML has ever had, and a byte order mark. */
+    /* The line breaks of all versions of YAML, and a byte order mark. */
     static const char *const breaks[] = {"\n", "\r", "\xef\xbb\xbf", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
     const unsigned char *text = (const unsigned char *)yaml->text;
     int line = 1;
@@ -201,13 +198,13 @@ static lr_status check_text(const struct lr_yaml *yaml)
 
 static void report_syntax(const struct lr_yaml *yaml)
 {
-    if (lacks_memory()) {
+    if (errno == ENOMEM) {
         (void)report_memory(yaml);
         return;
     }
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
-    if (report == NULL) { /* libfyaml has no words for a few mistakes, as in ">0" */
+    if (report == NULL) { /* libfyaml does not describe a few mistakes, such as ">0" */
         lr_error(yaml->log, LR_BAD_INPUT,
                  "%s: not valid YAML, in a place that the parser does not tell: check "
                  "quotes, '|', '>' and indentation",
@@ -220,7 +217,7 @@ static void report_syntax(const struct lr_yaml *yaml)
     say_at(yaml, &place, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
 }
 
-/* Takes over `text`. */
+/* Parses `text`, which the document owns from then on. */
 static struct lr_yaml *create_from_text(const char *name, char *text, int64_t text_bytes, const lr_log *log)
 {
     struct lr_yaml *yaml = lr_alloc(1, sizeof(*yaml), "a YAML document", log);
@@ -233,7 +230,8 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     yaml->log = log;
     yaml->name = lr_copy_string(name, log);
     if (yaml->name == NULL) goto failed;
-    /* libfyaml crashes if it gets no memory: it takes some 40 bytes for each of a dense text. */
+    /* libfyaml crashes if memory runs out. It takes some 40 bytes of memory for each byte of a dense text, so that much
+     * is allocated here as a test. */
     void *room = lr_alloc((1 << 20) + 60 * text_bytes, 1, "reading YAML", log);
     free(room);
     yaml->diag = room != NULL ? create_diag() : NULL;
@@ -256,7 +254,7 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
         goto failed;
     }
     if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
-        if (lacks_memory())
+        if (errno == ENOMEM)
             (void)report_memory(yaml);
         else
             lr_error(log, LR_BAD_INPUT, "%s: the file is empty: give a scanner with a 'ring' or 'modules'", name);
@@ -365,25 +363,20 @@ struct target {
 
 /* --- scalars --- */
 
-/* True unless the value is empty ("key:"), which has no place. */
+/* An empty value, as in "key:", has no place in the file. */
 static bool stands_somewhere(struct fy_node *node)
 {
     return node != NULL && (!fy_node_is_scalar(node) || fy_token_start_mark(fy_node_get_scalar_token(node)) != NULL);
 }
 
-static bool is_plain(struct fy_node *node)
-{
-    return fy_node_get_style(node) == FYNS_PLAIN;
-}
-
-/* The node's text, short enough for a message. */
+/* Returns the node's text, cut for a message. */
 static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
 {
     size_t length = 0;
     const char *text = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
     if (node && fy_node_is_mapping(node)) return "a mapping {...}";
     if (node && fy_node_is_sequence(node)) return "a list [...]";
-    if (text == NULL || (length == 0 && is_plain(node))) return "nothing";
+    if (text == NULL || (length == 0 && fy_node_get_style(node) == FYNS_PLAIN)) return "nothing";
     const char *feed = memchr(text, '\n', length);
     size_t shown = feed ? (size_t)(feed - text) : length;
     const bool cut = shown > MAX_QUOTE - 16;
@@ -391,8 +384,8 @@ static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
         shown = MAX_QUOTE - 16;
         while (shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80) shown--; /* do not cut inside a character */
     }
-    snprintf(out, MAX_QUOTE + 16, "%s%.*s%s", is_plain(node) ? "'" : "the quoted text '", (int)shown, text,
-             cut ? "...'" : "'");
+    snprintf(out, MAX_QUOTE + 16, "%s%.*s%s", fy_node_get_style(node) == FYNS_PLAIN ? "'" : "the quoted text '",
+             (int)shown, text, cut ? "...'" : "'");
     return out;
 }
 
@@ -422,7 +415,7 @@ static const char *skip_digits(const char *text)
     return text;
 }
 
-/* [-+]? (digits [. digits?] | . digits) ([eE] [-+]? digits)?, the core schema's decimal numbers. */
+/* True for a decimal number of YAML's core schema: [-+]? (digits [. digits?] | . digits) ([eE] [-+]? digits)? */
 static bool is_decimal(const char *text)
 {
     const char *at = text + (*text == '-' || *text == '+');
@@ -445,7 +438,7 @@ static bool is_decimal(const char *text)
     return *at == '\0';
 }
 
-/* YAML's .inf, -.inf and .nan, and strtod's spellings of infinity and NaN */
+/* True for YAML's .inf, -.inf and .nan, and for infinity and NaN as strtod spells them. */
 static bool is_not_finite(const char *text)
 {
     const char *at = text + (*text == '-' || *text == '+');
@@ -455,11 +448,13 @@ static bool is_not_finite(const char *text)
     return strcmp(lower, "inf") == 0 || strcmp(lower, "nan") == 0 || strcmp(lower, "infinit") == 0;
 }
 
-/* A plain scalar as a C string; false when it is none or too long for a number. */
+/* Copies a plain scalar to `text`. Returns false if the node is no plain scalar, or too long for a number. */
 static bool plain_text(struct fy_node *node, char text[MAX_NUMBER + 1])
 {
     size_t length = 0;
-    const char *scalar = node && fy_node_is_scalar(node) && is_plain(node) ? fy_node_get_scalar(node, &length) : NULL;
+    const char *scalar = node && fy_node_is_scalar(node) && fy_node_get_style(node) == FYNS_PLAIN
+                             ? fy_node_get_scalar(node, &length)
+                             : NULL;
     if (scalar == NULL || length == 0 || length > MAX_NUMBER) return false;
     memcpy(text, scalar, length);
     text[length] = '\0';
@@ -547,7 +542,7 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
         size_t length = 0;
         const char *scalar = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
         if (scalar == NULL || length == 0) return refuse(&target, node, "a text");
-        /* Words that readers of YAML 1.1 take for a truth value or nothing. */
+        /* Words that readers of YAML 1.1 take for true, false or null. */
         static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"};
         const bool is_plain_text = plain_text(node, text);
         bool has_meaning = is_plain_text && (is_decimal(text) || is_not_finite(text));
@@ -587,35 +582,6 @@ static bool key_is(const char *key, size_t length, const char *name)
     return name != NULL && strlen(name) == length && memcmp(key, name, length) == 0;
 }
 
-/* The text of a key that is a plain word, or NULL. Not zero terminated. */
-static const char *key_text(struct fy_node *key, size_t *length)
-{
-    *length = 0;
-    const bool usable = key && fy_node_is_scalar(key) && !fy_node_is_alias(key);
-    return usable ? fy_node_get_scalar(key, length) : NULL;
-}
-
-static lr_status refuse_key(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping, struct fy_node *key,
-                            const struct lr_yaml_field *fields, int num_fields)
-{
-    const char *names[MAX_FIELDS];
-    char known[320] = "";
-    for (int k = 0; k < num_fields; k++) {
-        names[k] = fields[k].key;
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, "%s%s", k ? ", " : "", names[k]);
-    }
-    size_t length = 0;
-    const char *text = key_text(key, &length);
-    char word[64] = "";
-    snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 63), text ? text : "");
-    word[strcspn(word, "\n")] = '\0';
-    struct fy_node *at = stands_somewhere(key) ? key : mapping->at;
-    const char *near = lr_nearest_word(word, names, (size_t)num_fields);
-    if (near != NULL && length > 0) return lr_yaml_error(yaml, at, "unknown key '%s'; did you mean '%s'?", word, near);
-    return lr_yaml_error(yaml, at, "unknown key '%s'; %s has: %s", word, mapping->what, known);
-}
-
 lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
                               const struct lr_yaml_field *fields, int num_fields)
 {
@@ -634,11 +600,27 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
     while ((pair = fy_node_mapping_iterate(mapping->node, &iterator)) != NULL) {
         struct fy_node *key = fy_node_pair_key(pair);
         size_t length = 0;
-        const char *name = key_text(key, &length);
+        const bool is_word = key != NULL && fy_node_is_scalar(key) && !fy_node_is_alias(key);
+        const char *name = is_word ? fy_node_get_scalar(key, &length) : NULL; /* not zero terminated */
         int k = name != NULL ? 0 : num_fields;
         while (k < num_fields && !key_is(name, length, fields[k].key) && !key_is(name, length, fields[k].other_key))
             k++;
-        if (k == num_fields) return refuse_key(yaml, mapping, key, fields, num_fields);
+        if (k == num_fields) {
+            const char *names[MAX_FIELDS];
+            char known[320] = "", word[64] = "";
+            for (int n = 0; n < num_fields; n++) {
+                names[n] = fields[n].key;
+                const size_t used = strlen(known);
+                snprintf(known + used, sizeof(known) - used, "%s%s", n ? ", " : "", names[n]);
+            }
+            snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 63), name ? name : "");
+            word[strcspn(word, "\n")] = '\0';
+            struct fy_node *at = stands_somewhere(key) ? key : mapping->at;
+            const char *near = lr_nearest_word(word, names, (size_t)num_fields);
+            return near != NULL && length > 0
+                       ? lr_yaml_error(yaml, at, "unknown key '%s'; did you mean '%s'?", word, near)
+                       : lr_yaml_error(yaml, at, "unknown key '%s'; %s has: %s", word, mapping->what, known);
+        }
         if (first[k] != NULL) {
             return lr_yaml_error(yaml, key, "'%s' is given again (first in line %d): keep one", fields[k].key,
                                  lr_yaml_line(first[k]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * YAML 1.2 documents whose errors name file, line and column and show the line. The core schema is
- * typed here, strictly: no "no" for false, no sexagesimals, no aliases, no tags. */
+ * YAML 1.2 documents. Errors name file, line and column, and show the line. Values are read strictly by the core
+ * schema: "no" is not false, and aliases, tags and sexagesimal numbers are refused. */
 #ifndef LR_IO_YAML_H
 #define LR_IO_YAML_H
 
@@ -11,44 +11,43 @@
 #include <libfyaml.h>
 #include <lr/log.h>
 
-/* One loaded document with its text. Not shared between threads. */
+/* A document and its text. Only one thread may use it. */
 struct lr_yaml;
 
 /* Largest file that is read. */
 #define LR_YAML_MAX_BYTES (INT64_C(64) << 20)
 
-/* Loads the one document of a file. NULL: the log says what is wrong and where (LR_BAD_INPUT for
- * everything about the file, LR_FAILED when memory is short). Keeps `log`. */
+/* Loads a file with one document. The document keeps `log`. errors: NULL, logged with the place: LR_BAD_INPUT for a
+ * fault of the file, LR_FAILED if memory runs out. */
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
 
-/* Loads the document from text; errors show `name` instead of a path. Copies both. */
+/* Loads a document from a text, which is copied. Errors show `name` where lr_yaml_read shows a path. */
 struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
 
-/* Takes a whole document. */
+/* A function that reads a document, and the log for its errors. */
 struct lr_yaml_taker {
     lr_status (*take)(const struct lr_yaml *yaml, void *user);
     void *user;
     const lr_log *log;
 };
 
-/* Loads text, or if that is NULL the file of that name, has it taken and destroys it, all in the C locale.
- * errors: as lr_yaml_read, when nothing is taken, and those of `take`. */
+/* Loads a text, or the file `name` if text is NULL; passes the document to taker->take; and destroys it. The thread
+ * uses the C locale meanwhile. errors: as lr_yaml_read; the errors of `take`. */
 lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
-/* Logs "file:line:column: message", then the line and a caret below the node, in one message.
- * Evaluates to LR_BAD_INPUT. */
+/* Logs "file:line:column: message", then the line and a caret below the node. Returns LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
-/* Does the same at any level and with any status; the line is shown for errors only. */
+/* Logs a message of any level with its place. The line is shown only for errors. */
 void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
                  const char *sentence);
 
-/* Line of a node, from 1; 0 when unknown. */
+/* Returns the line of a node, from 1; 0 = unknown. */
 int lr_yaml_line(struct fy_node *node);
 
 const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
@@ -75,19 +74,18 @@ struct lr_yaml_field {
     const char *other_key; /* another spelling, or NULL */
     enum lr_yaml_kind kind;
     bool required;
-    void *value;         /* untouched when the key is absent */
-    struct fy_node **at; /* set to the key's node; or NULL */
+    void *value;         /* unchanged if the key is missing */
+    struct fy_node **at; /* set to the key's node; NULL = not wanted */
 };
 
 struct lr_yaml_mapping {
     struct fy_node *node;
-    struct fy_node *at; /* the mapping's own key, at which missing keys are reported */
+    struct fy_node *at; /* the key of the mapping itself, where errors about missing keys point */
     const char *what;   /* the mapping in words: "a ring" */
 };
 
-/* Reads a mapping by its fields.
- * errors: LR_BAD_INPUT for anything but a mapping, unknown keys (with the nearest known one),
- *         repeated and missing keys, wrong types and sizes. */
+/* Reads the fields of a mapping. errors: LR_BAD_INPUT if the node is no mapping, and for unknown, repeated and missing
+ * keys and wrong types and sizes. */
 lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
                               const struct lr_yaml_field *fields, int num_fields);
 
@@ -96,19 +94,18 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at);
 
-/* Pieces of YAML on their way to a file. Failures stay in the output until it is finished. The
- * calling thread's locale must use a decimal point. */
+/* --- writing: lr_output_finish reports failures, and the thread's locale must have a decimal point --- */
 
 /* Writes at most 511 bytes. */
 void lr_yaml_put(struct lr_output *output, const char *format, ...) LR_PRINTF(2, 3);
 
-/* The shortest decimal that is read back as the same number; zero has no sign. */
+/* Puts the shortest decimal that gives the same number into `text`, and returns `text`. Zero has no sign. */
 const char *lr_yaml_number(char text[32], double value);
 
-/* "key: [1, 2.5]" */
+/* Writes "key: [1, 2.5]". */
 void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double *values, int count);
 
-/* A double-quoted scalar, and the end of its line. */
+/* Writes a double-quoted scalar and a line end. */
 void lr_yaml_put_text(struct lr_output *output, const char *text, size_t length);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Values of yardl's compact binary encoding (microsoft/yardl, docs/reference/binary.md): unsigned
- * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists after their sizes,
- * fields one after the other. */
+ * Values of yardl's compact binary encoding (microsoft/yardl, docs/reference/binary.md). Unsigned numbers are in base
+ * 128, the lowest digit first. Signed numbers become unsigned by zig-zag. Floats are little endian. A list begins with
+ * its sizes. The fields of a record follow each other. */
 #include "io/files/yardl.h"
 
 #include "base/clean_text.h"
@@ -27,16 +27,16 @@ struct lr_yardl_input {
     char *path;
     const lr_log *log;
     FILE *file;
-    int64_t size, at; /* bytes of the file, and of those the ones that were taken */
+    int64_t size, at; /* bytes of the file, and bytes taken from it so far */
     size_t filled, used, room;
     unsigned char *buffer; /* owned [room] */
     struct {
-        unsigned char *buffer; /* owned [room]; NULL = there is no other one */
+        unsigned char *buffer; /* owned [room]; NULL = there is only one buffer */
         size_t filled, used;
         int64_t at;
-    } other; /* the bytes that were buffered before */
+    } other; /* a second buffer, for lr_yardl_swap */
     lr_status (*settle)(void *user), (*on_fetch)(void *user);
-    void *user; /* of both */
+    void *user; /* argument of both callbacks */
     const char *field;
 };
 
@@ -176,7 +176,7 @@ lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
     LR_TRY(input->on_fetch != NULL ? input->on_fetch(input->user) : settle(input));
     const size_t there = input->filled - input->used;
     if (input->other.buffer != NULL) {
-        /* The bytes that are left go to the beginning of the other buffer. */
+        /* The bytes not yet taken go to the beginning of the other buffer. */
         memcpy(input->other.buffer, input->buffer + input->used, there);
         input->other.filled = there;
         input->other.used = 0;
@@ -366,8 +366,8 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Checks that the file can hold `count` items. Items of no bytes are refused: lists of them within each other would
- * never end. */
+/* Checks that the rest of the file can hold `count` items. Items of no bytes are refused: reading lists of such items
+ * within each other would never end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
@@ -461,7 +461,7 @@ const char *lr_yardl_field_name(const struct lr_yardl_input *input)
     return input->field;
 }
 
-/* --- passing over --- */
+/* --- skipping values --- */
 
 lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -506,36 +506,22 @@ lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type
     }
 }
 
-/* The schema of a yardl file, as a tree of types in which all names and generic types are
- * spelled out. */
+/* --- the schema: a tree of types, in which every named or generic type is replaced by what it stands for --- */
 
 enum { MAX_TYPES = 1 << 14, MAX_DEPTH = 64, MAX_TEXT = 1 << 18, MAX_DIGITS = 18 };
 
 static const int64_t most_bytes = INT64_C(1) << 60;
 
-struct named_type {
+/* A type of the schema that has a name. */
+struct lr_yardl_named {
     const char *name;
     struct fy_node *node;
 };
 
-struct lr_yardl_schema {
-    char *text;
-    struct lr_yaml *yaml;
-    const lr_log *log;
-    const char *path;
-    struct named_type *names; /* owned [num_names] */
-    int num_names;
-    struct lr_yardl_type **types; /* owned [num_types], each owned */
-    int num_types;
-    int64_t room;
-    const char *name;
-    struct lr_yardl_type *protocol;
-};
-
-/* Arguments of a generic type. */
+/* Arguments of a generic type, such as the T of "vector of T". */
 struct arguments {
     struct fy_node *parameters, *values; /* sequences of equal length; NULL = none */
-    const struct arguments *outer;       /* arguments of the type in which the values are read */
+    const struct arguments *outer;       /* of the type around this one; names in `values` may stand for them */
 };
 
 /* --- nodes --- */
@@ -599,7 +585,7 @@ static const struct primitive {
     const char *name;
     enum lr_yardl_kind kind;
     int bytes; /* least number */
-    bool same;
+    bool same; /* true: always `bytes` bytes */
 } primitives[] = {
     {"bool", LR_YARDL_BYTE, 1, true},
     {"uint8", LR_YARDL_BYTE, 1, true},
@@ -641,7 +627,7 @@ static struct lr_yardl_type *resolve_primitive(struct lr_yardl_schema *schema, c
     return NULL;
 }
 
-/* Sets how many bytes a list has, from those of its item. */
+/* Sets how many bytes a list has. Its item is known. */
 static void measure_list(struct lr_yardl_type *type)
 {
     if (!type->is_fixed) {
@@ -670,12 +656,6 @@ static struct lr_yardl_type *resolve_vector(struct lr_yardl_schema *schema, stru
     if (type->item == NULL) return NULL;
     measure_list(type);
     return type;
-}
-
-static bool is_null(struct fy_node *node)
-{
-    const char *text = text_of(node);
-    return text == NULL ? node == NULL : strcmp(text, "null") == 0;
 }
 
 static struct lr_yardl_type *resolve_record(struct lr_yardl_schema *schema, struct fy_node *fields,
@@ -731,59 +711,8 @@ static struct lr_yardl_type *resolve_named(struct lr_yardl_schema *schema, const
     return resolve(schema, child(node, "type"), &inner, depth);
 }
 
-static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, struct fy_node *node,
-                                             const struct arguments *arguments, int depth)
-{
-    struct fy_node *inner;
-    if ((inner = child(node, "vector")) != NULL) return resolve_vector(schema, inner, arguments, depth);
-    if ((inner = child(node, "array")) != NULL) {
-        struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
-        if (type == NULL) return NULL;
-        struct fy_node *dims = child(inner, "dimensions");
-        const bool are_listed = dims != NULL && fy_node_is_sequence(dims);
-        int64_t rank = dims == NULL ? -1 : count_of(dims);
-        int known = 0; /* dimensions of fixed length: all or none */
-        bool understood =
-            dims == NULL || ((are_listed || whole(dims, &rank)) && rank >= 1 && rank <= LR_YARDL_MAX_RANK);
-        for (int k = 0; understood && are_listed && k < rank; k++)
-            known += whole(child(fy_node_sequence_get_by_index(dims, k), "length"), &type->dims[k]);
-        understood = understood && (known == 0 || known == rank);
-        if (!understood) {
-            (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
-            return NULL;
-        }
-        type->rank = (int)rank;
-        type->is_fixed = known > 0;
-        type->item = resolve(schema, child(inner, "items"), arguments, depth);
-        if (type->item == NULL) return NULL;
-        measure_list(type);
-        return type;
-    }
-
-    if ((inner = child(node, "stream")) != NULL) {
-        struct lr_yardl_type *type = resolve_vector(schema, inner, arguments, depth);
-        if (type != NULL) type->is_stream = true;
-        return type;
-    }
-    if ((inner = child(node, "map")) != NULL) {
-        struct lr_yardl_type *type = new_type(schema, LR_YARDL_MAP, 2);
-        if (type == NULL) return NULL;
-        type->least_bytes = 1;
-        type->parts[0].type = resolve(schema, child(inner, "keys"), arguments, depth);
-        type->parts[1].type = type->parts[0].type ? resolve(schema, child(inner, "values"), arguments, depth) : NULL;
-        return type->parts[1].type != NULL ? type : NULL;
-    }
-
-    const char *name = text_of(child(node, "name"));
-    if (name == NULL) {
-        (void)bad(schema, "has a type that is not understood, in", schema->name);
-        return NULL;
-    }
-    const struct arguments given = {NULL, child(node, "typeArguments"), arguments};
-    return resolve_named(schema, name, &given, depth);
-}
-
-/* Makes the type of a node of the schema, whose types stand `depth` deep within others. errors: NULL, logged. */
+/* Makes the type that a node of the schema describes. depth: how many types the node lies within. errors: NULL,
+ * logged. */
 static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_node *node,
                                      const struct arguments *arguments, int depth)
 {
@@ -792,7 +721,7 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
         return NULL;
     }
 
-    /* The name of a simple type, of a parameter of the generic type, or of a type of the schema. */
+    /* A name is that of a simple type, of a parameter of the generic type around it, or of a type of the schema. */
     const char *name = text_of(node);
     if (name != NULL) {
         bool found;
@@ -808,7 +737,56 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
         return resolve_named(schema, name, NULL, depth + 1);
     }
 
-    if (node != NULL && fy_node_is_mapping(node)) return resolve_mapping(schema, node, arguments, depth + 1);
+    if (node != NULL && fy_node_is_mapping(node)) {
+        struct fy_node *inner;
+        if ((inner = child(node, "vector")) != NULL) return resolve_vector(schema, inner, arguments, depth + 1);
+        if ((inner = child(node, "array")) != NULL) {
+            struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
+            if (type == NULL) return NULL;
+            struct fy_node *dims = child(inner, "dimensions");
+            const bool are_listed = dims != NULL && fy_node_is_sequence(dims);
+            int64_t rank = dims == NULL ? -1 : count_of(dims);
+            int known = 0; /* dimensions of fixed length */
+            bool understood =
+                dims == NULL || ((are_listed || whole(dims, &rank)) && rank >= 1 && rank <= LR_YARDL_MAX_RANK);
+            for (int k = 0; understood && are_listed && k < rank; k++)
+                known += whole(child(fy_node_sequence_get_by_index(dims, k), "length"), &type->dims[k]);
+            understood = understood && (known == 0 || known == rank);
+            if (!understood) {
+                (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
+                return NULL;
+            }
+            type->rank = (int)rank;
+            type->is_fixed = known > 0;
+            type->item = resolve(schema, child(inner, "items"), arguments, depth + 1);
+            if (type->item == NULL) return NULL;
+            measure_list(type);
+            return type;
+        }
+
+        if ((inner = child(node, "stream")) != NULL) {
+            struct lr_yardl_type *type = resolve_vector(schema, inner, arguments, depth + 1);
+            if (type != NULL) type->is_stream = true;
+            return type;
+        }
+        if ((inner = child(node, "map")) != NULL) {
+            struct lr_yardl_type *type = new_type(schema, LR_YARDL_MAP, 2);
+            if (type == NULL) return NULL;
+            type->least_bytes = 1;
+            type->parts[0].type = resolve(schema, child(inner, "keys"), arguments, depth + 1);
+            type->parts[1].type =
+                type->parts[0].type ? resolve(schema, child(inner, "values"), arguments, depth + 1) : NULL;
+            return type->parts[1].type != NULL ? type : NULL;
+        }
+
+        name = text_of(child(node, "name"));
+        if (name == NULL) {
+            (void)bad(schema, "has a type that is not understood, in", schema->name);
+            return NULL;
+        }
+        const struct arguments given = {NULL, child(node, "typeArguments"), arguments};
+        return resolve_named(schema, name, &given, depth + 1);
+    }
     if (node == NULL || !fy_node_is_sequence(node)) {
         (void)bad(schema, "lacks a type, in", schema->name);
         return NULL;
@@ -823,17 +801,19 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
         struct fy_node *inner = child(item, "type");
         const char *tag = text_of(child(item, "tag"));
         type->parts[k].name = tag != NULL ? tag : "";
-        if (is_null(item) || (inner != NULL && is_null(inner))) {
+        struct fy_node *stated = inner != NULL ? inner : item;
+        const char *stated_text = text_of(stated);
+        if (stated == NULL || (stated_text != NULL && strcmp(stated_text, "null") == 0)) {
             type->parts[k].name = "null";
             continue;
         }
-        type->parts[k].type = resolve(schema, inner != NULL ? inner : item, arguments, depth + 1);
+        type->parts[k].type = resolve(schema, stated, arguments, depth + 1);
         if (type->parts[k].type == NULL) return NULL;
     }
     return type;
 }
 
-/* --- the whole --- */
+/* --- parsing --- */
 
 struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
@@ -843,7 +823,8 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
         return NULL;
     }
 
-    /* Only JSON, and not too deep: libfyaml would read all of YAML, as deep as the stack allows. */
+    /* Only JSON of limited depth is accepted: libfyaml would read any YAML, and deep nesting would overflow the
+     * stack. */
     int depth = 0;
     bool quoted = false;
     for (int64_t k = 0; k < text_bytes; k++) {
@@ -897,12 +878,12 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
             (void)bad(schema, "has a type without name in", schema->name);
             goto failed;
         }
-        schema->names[schema->num_names++] = (struct named_type){own, node};
+        schema->names[schema->num_names++] = (struct lr_yardl_named){own, node};
     }
 
     schema->protocol = resolve_record(schema, steps, NULL, 0);
     if (schema->protocol == NULL) goto failed;
-    schema->path = ""; /* the caller's */
+    schema->path = ""; /* the caller may free `name` */
     return schema;
 
 failed:
@@ -922,19 +903,4 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema)
     lr_yaml_destroy(schema->yaml);
     free(schema->text);
     free(schema);
-}
-
-const struct lr_yardl_type *lr_yardl_schema_protocol(const struct lr_yardl_schema *schema)
-{
-    return schema->protocol;
-}
-
-const char *lr_yardl_schema_name(const struct lr_yardl_schema *schema)
-{
-    return schema->name;
-}
-
-const char *lr_yardl_schema_text(const struct lr_yardl_schema *schema)
-{
-    return schema->text;
 }

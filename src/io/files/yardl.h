@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files in yardl's compact binary encoding, read by the schema that they carry: whatever its version, the wanted values
- * are found by name and the others skipped. Memory for the schema's text is twice its length, and its types take 160
- * bytes each, at most 2^14 of them; counts in the file are trusted only as far as the bytes that are left can hold. */
+ * Files in yardl's compact binary encoding. Each file carries its schema, by which values are found by name; unknown
+ * values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most 2^14
+ * types. A count in the file is an error if the rest of the file is too short for so many items. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
@@ -20,13 +20,13 @@ enum lr_yardl_kind {
     LR_YARDL_BYTE, /* bool, uint8 */
     LR_YARDL_INT8,
     LR_YARDL_UNSIGNED, /* base-128 number */
-    LR_YARDL_SIGNED,   /* the same, zig-zag; also dates, times and enumerations */
+    LR_YARDL_SIGNED,   /* base-128 number after zig-zag; also dates, times and enumerations */
     LR_YARDL_FLOAT32,
     LR_YARDL_FLOAT64,
     LR_YARDL_COMPLEX, /* 8 or 16 bytes, only skipped */
     LR_YARDL_STRING,
     LR_YARDL_RECORD, /* parts = fields */
-    LR_YARDL_UNION,  /* parts = cases; a part without a type is null. Optional values too */
+    LR_YARDL_UNION,  /* parts = cases; a part without a type is null. An optional value is a union */
     LR_YARDL_LIST,   /* vector, array or stream of `item` */
     LR_YARDL_MAP     /* parts = key and value */
 };
@@ -41,18 +41,29 @@ struct lr_yardl_part {
 struct lr_yardl_type {
     enum lr_yardl_kind kind;
     bool is_stream;
-    int rank;      /* rank of a list: 1 = a vector or stream, -1 = the file holds it */
+    int rank;      /* rank of a list: 1 = a vector or stream, -1 = the rank is in the file */
     bool is_fixed; /* the sizes of a list are `dims`; the file does not hold them */
     int num_parts;
     int64_t dims[LR_YARDL_MAX_RANK];
     struct lr_yardl_part *parts;
     const struct lr_yardl_type *item;
     int64_t least_bytes; /* least length of a value in the file */
-    bool same_bytes;     /* true if all values have that length */
+    bool same_bytes;     /* true if all values have the length least_bytes */
 };
 
-/* A protocol: its steps are the parts of a record. */
-struct lr_yardl_schema;
+struct lr_yardl_schema {
+    const char *name;               /* the protocol's */
+    char *text;                     /* the schema byte for byte, with a zero at its end */
+    struct lr_yardl_type *protocol; /* a record, whose parts are the steps of the protocol */
+    /* Fields that only yardl.c uses. */
+    const char *path;
+    const lr_log *log;
+    struct lr_yaml *yaml;
+    struct lr_yardl_named *names; /* owned [num_names] */
+    int num_names, num_types;
+    struct lr_yardl_type **types; /* owned [num_types], each owned */
+    int64_t room;                 /* capacity of `types` */
+};
 
 /* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. name: the file, in messages. errors:
  * NULL, logged. */
@@ -60,18 +71,13 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
                                               const lr_log *log);
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed */
 
-const struct lr_yardl_type *lr_yardl_schema_protocol(const struct lr_yardl_schema *schema);
-/* The protocol's name and the schema's text, byte for byte, with a zero at its end. */
-const char *lr_yardl_schema_name(const struct lr_yardl_schema *schema);
-const char *lr_yardl_schema_text(const struct lr_yardl_schema *schema);
-
 /* --- values --- */
 
 /* A file being read from its begin to its end. */
 struct lr_yardl_input;
 
-/* Opens a file and reads its magic and version; its schema follows. errors: NULL, logged, for
- * anything but a regular file that begins so. */
+/* Opens a file and reads its magic and version, which the schema follows. errors: NULL, logged, for anything but a
+ * regular file in yardl's encoding. */
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log);
 void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 
@@ -85,30 +91,32 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Makes the buffer hold that many bytes, or all of the file if it is shorter, and keeps the bytes before them a
- * while; a file begins with 64 KiB. errors: LR_FAILED if memory runs out, what `settle` returns. */
+/* Enlarges the buffer from 64 KiB to `bytes`, or to the length of the file if that is less, and makes the second buffer
+ * of lr_yardl_swap. errors: LR_FAILED if memory runs out; the status of `settle`. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
-/* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged,
- * so that deferred work can be done. `on_fetch` (NULL = settle) is called by lr_yardl_more, after which the bytes
- * that were buffered stay until it is called again. If a callback fails, the function below that called it returns
- * its status and logs nothing more. */
+/* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged, so
+ * that the caller can finish work on these bytes first. lr_yardl_more calls `on_fetch` (NULL = settle). The bytes that
+ * were buffered then stay until the next call of `on_fetch`. If a callback fails, the function that called it logs
+ * nothing and returns the callback's status. */
 void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
-/* The buffered bytes from the current place in the file; they stay until `settle` or `on_fetch` is called. */
+/* Returns the buffered bytes from the current place in the file. They stay until `settle` or `on_fetch` is called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
-/* Fetches the bytes that follow the buffered ones; any: set if there were more (reading one byte at a time gives the
- * reason otherwise). errors: what `on_fetch` returns. */
+/* Fetches the bytes that follow the buffered bytes. *any: false at the end of the file or if reading failed; the next
+ * value that is read logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
-/* Identifies the buffer in use; lr_yardl_swap makes the other one current, as it was left, until it is called again,
- * with no bytes fetched in between. */
+/* Returns the address of the buffer in use, by which a caller can tell one buffer from the other. */
 const void *lr_yardl_buffer(const struct lr_yardl_input *input);
+
+/* Makes the other buffer current, at the place where its reading stopped. The next call of lr_yardl_swap undoes this.
+ * No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
-/* A float from 4 buffered bytes. */
+/* Makes a float of 4 buffered bytes. */
 static inline double lr_yardl_float(const unsigned char *bytes)
 {
     const uint32_t bits =
@@ -118,21 +126,21 @@ static inline double lr_yardl_float(const unsigned char *bytes)
     return single;
 }
 
-/* Moves forward in the buffered bytes, or back if that is negative. */
+/* Moves forward in the buffered bytes, or back if `bytes` is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
 /* --- single values --- */
 
-/* One value of that type each; LR_BAD_INPUT, logged, when the file ends within it or the schema has
+/* Each function reads one value. errors: LR_BAD_INPUT, logged, if the file ends within the value, or if the schema has
  * another kind of type there. */
 lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type *type);
 lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type, double *value);
 lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t *value);
-/* Cut to `room` bytes with the zero at its end, and cleaned (base/clean_text.h). */
+/* Reads a text, which is cut to `room` bytes, zero included, and cleaned (base/clean_text.h). */
 lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text, size_t room);
 
-/* A list's sizes; its `count` items follow. With an optional list that is null, count = 0 and rank
- * = 0. A stream's items come in blocks: ask again until count is 0. */
+/* Sizes of a list, whose `count` items follow in the file. count and rank are 0 for an optional list that is null. A
+ * stream consists of several lists, the last of which has count 0. */
 struct lr_yardl_list {
     const struct lr_yardl_type *item;
     int64_t count;
@@ -141,16 +149,17 @@ struct lr_yardl_list {
 };
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
-/* Gives the case of a union that follows: its part, or one of type NULL for null. A type that is no union is its own
- * only case, with the name "". */
+/* Reads which case of a union follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
+ * union, *chosen is `type` with the name "". */
 lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
-/* A wanted field; take reads all of its value. */
+/* A field that the caller wants. */
 struct lr_yardl_field {
     const char *name;
     bool required;
+    /* Reads the field's whole value. */
     lr_status (*take)(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type);
-    const struct lr_yardl_field *fields; /* instead of take: the wanted fields of a record, with the same user */
+    const struct lr_yardl_field *fields; /* used if take is NULL: the wanted fields of a record */
 };
 
 /* Reads a record in the file's order: calls `take` for each field listed in `fields` and skips the others. `fields`
@@ -160,10 +169,12 @@ struct lr_yardl_field {
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 
-/* The field whose `take` is being called. */
+/* Returns the name of the field whose `take` is being called. */
 const char *lr_yardl_field_name(const struct lr_yardl_input *input);
 
-/* Values appended to an output, which keeps failures and logs them when it is finished. */
+/* --- writing --- */
+
+/* The functions below append a value to an output. lr_output_finish reports failures. */
 
 static inline void lr_yardl_put_unsigned(struct lr_output *output, uint64_t value)
 {

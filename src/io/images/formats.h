@@ -12,11 +12,11 @@
 
 #include <lr/io.h>
 
-/* The volume to read of an image file. */
+/* Names the volume of an image file that is to be read. */
 struct lr_image_request {
     const char *path;
     int frame;                   /* number of the volume, from 1; 0 = the file must have only one */
-    const lr_progress *progress; /* told of each slice, and can stop the reading; NULL = none */
+    const lr_progress *progress; /* called for each slice, and can stop the reading; NULL = none */
     const lr_log *log;
 };
 
@@ -66,14 +66,15 @@ struct lr_image_place {
  * same direction, or for a grid that lr_grid_check refuses. */
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log);
 
-/* Puts one line along the file's first axis into the image. `at`: place of the line along the file's axes 1 and 2
- * (at[0] is not used). errors: LR_BAD_INPUT for a value that is not finite. */
+/* A line of voxels along the file's first axis. at: place of the line along the file's axes 1 and 2; at[0] is not
+ * used. */
 struct lr_image_line {
     const char *path;
     const double *numbers; /* [layout->size[0]] */
     int at[3];
 };
 
+/* Puts a line into the image. errors: LR_BAD_INPUT for a value that is not finite. */
 lr_status lr_image_layout_put(const struct lr_image_layout *layout, const struct lr_image_line *line, lr_image *image,
                               const lr_log *log);
 
@@ -85,11 +86,11 @@ struct lr_voxels {
     struct lr_number_type type;
     int64_t offset_bytes;
     double slope, intercept;
-    const lr_progress *progress; /* as that of struct lr_image_request */
+    const lr_progress *progress; /* as in struct lr_image_request */
 };
 
 /* Reports that `done` of `total` lines along the first axis have been read, once for each slice of `in_slice` lines.
- * Returns LR_CANCELLED when the reading is to stop. */
+ * errors: LR_CANCELLED if the callback stops the reading. */
 lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */

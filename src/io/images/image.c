@@ -12,8 +12,8 @@
 
 static const struct {
     const char *ending;
-    const struct lr_image_format *format; /* NULL = voxels without their header */
-    const char *header;                   /* ending of their header */
+    const struct lr_image_format *format; /* NULL = a file of voxels, whose header is another file */
+    const char *header;                   /* ending of that header */
 } endings[] = {
     {".nii", &lr_image_nifti, NULL},
     {".nii.gz", &lr_image_nifti, NULL},
@@ -60,7 +60,7 @@ bool lr_image_recognises(const struct lr_file_head *head)
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
-/* The format of an image; NULL, logged, if the name cannot be an image's. */
+/* Finds the format of an image. NULL, logged, if the file cannot be an image. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
     if (path == NULL || path[0] == '\0') {

@@ -146,28 +146,6 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
                                       file->path, f + 1);
 }
 
-static lr_status find_layout(const struct lr_interfile *file, struct lr_image_layout *layout)
-{
-    const bool castor = is_castor(file);
-    struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
-    for (int f = 0; f < 3; f++) {
-        double voxel_mm, offset_mm;
-        LR_TRY(read_axis(file, f, &place.size[f], &voxel_mm, &offset_mm));
-        const bool given = !isnan(offset_mm);
-        offset_mm = given ? offset_mm : 0.0;
-        const double half_mm = 0.5 * (place.size[f] - 1) * voxel_mm;
-        const double sign = castor && f != 0 ? 1.0 : -1.0;
-        double first_mm = -(given ? offset_mm : -(place.size[f] / 2) * voxel_mm);
-        if (castor)
-            first_mm = sign * (offset_mm - half_mm);
-        else if (f == 2)
-            first_mm = half_mm - offset_mm;
-        place.affine[f][f] = sign * voxel_mm;
-        place.affine[f][3] = first_mm;
-    }
-    return lr_image_layout_find(&place, layout, file->log);
-}
-
 /* Reads a factor from a key of STIR or CASToR. *factor is unchanged if the value is the name of a unit. */
 static lr_status read_factor(const struct lr_interfile *file, const char *key, int index, double *factor)
 {
@@ -195,7 +173,24 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
                                   file->path, (long long)fourth));
 
     LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
-    LR_TRY(find_layout(file, layout));
+    const bool castor = is_castor(file);
+    struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
+    for (int f = 0; f < 3; f++) {
+        double voxel_mm, offset_mm;
+        LR_TRY(read_axis(file, f, &place.size[f], &voxel_mm, &offset_mm));
+        const bool given = !isnan(offset_mm);
+        offset_mm = given ? offset_mm : 0.0;
+        const double half_mm = 0.5 * (place.size[f] - 1) * voxel_mm;
+        const double sign = castor && f != 0 ? 1.0 : -1.0;
+        double first_mm = -(given ? offset_mm : -(place.size[f] / 2) * voxel_mm);
+        if (castor)
+            first_mm = sign * (offset_mm - half_mm);
+        else if (f == 2)
+            first_mm = half_mm - offset_mm;
+        place.affine[f][f] = sign * voxel_mm;
+        place.affine[f][3] = first_mm;
+    }
+    LR_TRY(lr_image_layout_find(&place, layout, file->log));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
     /* Each dialect has its own factors. "quantification units" is another name of the factor in STIR, and a second
      * factor in CASToR. */
@@ -212,7 +207,7 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
             LR_TRY(read_factor(file, "image scaling factor", k, &factor));
     }
     for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
-    voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
+    voxels->slope *= castor || factor == 1.0 ? factor * units : factor;
 
     /* Siemens headers and the shortest CASToR headers have no end mark. */
     return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
@@ -284,7 +279,7 @@ static double middle_mm(const lr_grid *grid, int k)
     return grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
-/* Prints sizes, edges and offsets. Their keys are the same in both dialects. */
+/* Prints sizes, voxel edges and offsets, whose keys are equal in both dialects. */
 static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
 {
     size_t used = 0;
@@ -293,7 +288,8 @@ static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3
                                  "!matrix size [%d] := %d\n"
                                  "scaling factor (mm/pixel) [%d] := %.15g\n"
                                  "first pixel offset (mm) [%d] := %.15g\n",
-                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1, offset_mm[k] + 0.0); /* no -0 */
+                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1,
+                                 offset_mm[k] + 0.0); /* adding 0 turns -0 into 0 */
     }
 }
 

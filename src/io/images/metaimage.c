@@ -20,7 +20,7 @@
 
 enum { MAX_HEADER = 65536 };
 
-/* Keys in metaObject.cxx and metaImage.cxx of MetaIO. ITK also ignores the idle ones. */
+/* Keys in metaObject.cxx and metaImage.cxx of MetaIO. ITK also ignores the keys with LR_KEY_IDLE. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|"
@@ -52,8 +52,8 @@ struct meta {
     double spacing_mm[3], element_mm[3], offset_mm[3], matrix[9];
     struct lr_number_type type;
     char type_name[64];
-    char *data_name;    /* owned; NULL = voxels in the same file */
-    int64_t local_data; /* bytes before voxels in the same file */
+    char *data_name;    /* owned: value of ElementDataFile */
+    int64_t local_data; /* length of the header in bytes */
 };
 
 /* --- values --- */
@@ -86,14 +86,14 @@ static bool is_one_of(const char *key, const char *a, const char *b, const char 
     return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) || (c != NULL && strcasecmp(key, c) == 0);
 }
 
-/* Takes the value of a key. False if the value is not valid. */
+/* Takes the value of a key. Returns false if the value is invalid. */
 static bool take_value(struct meta *meta, const char *key, const char *value)
 {
     if (is_one_of(key, "NDims", NULL, NULL)) return scan_whole(value, 1, &meta->dims);
     if (is_one_of(key, "DimSize", NULL, NULL)) return meta->dims != 3 || scan_whole(value, 3, meta->size);
     if (is_one_of(key, "ElementSpacing", NULL, NULL))
         return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
-    if (is_one_of(key, "ElementSize", NULL, NULL)) /* used if there is no spacing */
+    if (is_one_of(key, "ElementSize", NULL, NULL)) /* used if ElementSpacing is missing */
         return meta->dims != 3 || scan_numbers(value, 3, meta->element_mm);
     if (is_one_of(key, "Offset", "Position", "Origin"))
         return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
@@ -187,13 +187,19 @@ static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *line
     return LR_OK;
 }
 
-static lr_status read_meta(struct meta *meta, const char *path, const lr_log *log)
+/* --- voxels --- */
+
+static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
 {
-    *meta = (struct meta){.path = path,
-                          .log = log,
-                          .spacing_mm = {NAN, NAN, NAN},
-                          .element_mm = {1.0, 1.0, 1.0},
-                          .matrix = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    const char *path = request->path;
+    const lr_log *log = request->log;
+    struct meta meta = {.path = path,
+                        .log = log,
+                        .spacing_mm = {NAN, NAN, NAN},
+                        .element_mm = {1.0, 1.0, 1.0},
+                        .matrix = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    struct lr_image_layout layout;
+    char *data_path = NULL;
     char *text = lr_alloc(MAX_HEADER + 1, 1, "a header", log);
     struct lr_keyed_text lines = {.path = path, .log = log};
     lines.lines = lr_alloc(MAX_HEADER / 2, sizeof(*lines.lines), "a header", log);
@@ -204,30 +210,17 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
         const size_t got = fread(text, 1, MAX_HEADER, file);
         text[got] = '\0';
         const struct lr_c_locale locale = lr_c_locale_enter();
-        status = parse(meta, text, &lines);
+        status = parse(&meta, text, &lines);
         lr_c_locale_leave(locale);
     }
     if (file != NULL) fclose(file);
     free(text);
     free(lines.lines);
     if (status != LR_OK) {
-        free(meta->data_name);
-        meta->data_name = NULL;
+        free(meta.data_name);
+        return status;
     }
-    return status;
-}
 
-/* --- voxels --- */
-
-static lr_status read_image(const struct lr_image_request *request, lr_grid *grid, lr_image **image)
-{
-    const char *path = request->path;
-    const lr_log *log = request->log;
-    struct meta meta;
-    struct lr_image_layout layout;
-    char *data_path = NULL;
-    lr_status status = read_meta(&meta, path, log);
-    if (status != LR_OK) return status;
     static const double sign[3] = {-1.0, -1.0, 1.0}; /* LPS to RAS */
     struct lr_image_place place = {.path = path, .field = "TransformMatrix"};
     for (int k = 0; k < 3; k++) {

@@ -25,7 +25,7 @@
 
 enum { header_bytes = sizeof(struct nifti_header), data_offset = 352, max_nifti_size = 32767 };
 
-/* Usual and largest number of bytes that one compressed byte expands to. */
+/* Bytes that one compressed byte expands to, usually and at most. */
 enum { usual_expansion = 16, most_expansion = 1100 };
 
 /* An open file whose header has been read. */
@@ -36,7 +36,7 @@ struct source {
     struct nifti_header header; /* the header in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
-    int frame;  /* the requested volume, from 1; 0 = the file must have only one */
+    int frame;  /* the requested volume, from 1; 0 = the file must have only one volume */
     int frames; /* number of volumes along the fourth axis */
 };
 
@@ -71,25 +71,6 @@ static void swap(void *numbers, int count, int bytes)
     }
 }
 
-/* Swaps the bytes of all numbers that are used here. */
-static void swap_header(struct nifti_header *header)
-{
-    swap(&header->sizeof_hdr, 1, 4);
-    swap(header->dim, 8, 2);
-    swap(&header->intent_code, 1, 2);
-    swap(&header->datatype, 1, 2);
-    swap(&header->bitpix, 1, 2);
-    swap(header->pixdim, 8, 4);
-    swap(&header->vox_offset, 1, 4);
-    swap(&header->scl_slope, 1, 4);
-    swap(&header->scl_inter, 1, 4);
-    swap(&header->qform_code, 1, 2);
-    swap(&header->sform_code, 1, 2);
-    swap(header->quatern, 3, 4);
-    swap(header->qoffset, 3, 4);
-    swap(header->srow, 12, 4);
-}
-
 static lr_status read_header(struct source *source)
 {
     struct nifti_header *header = &source->header;
@@ -118,7 +99,23 @@ static lr_status read_header(struct source *source)
         return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
                         source->path);
     }
-    if (source->swapped) swap_header(header);
+    if (source->swapped) {
+        /* The numbers that this program uses. */
+        swap(&header->sizeof_hdr, 1, 4);
+        swap(header->dim, 8, 2);
+        swap(&header->intent_code, 1, 2);
+        swap(&header->datatype, 1, 2);
+        swap(&header->bitpix, 1, 2);
+        swap(header->pixdim, 8, 4);
+        swap(&header->vox_offset, 1, 4);
+        swap(&header->scl_slope, 1, 4);
+        swap(&header->scl_inter, 1, 4);
+        swap(&header->qform_code, 1, 2);
+        swap(&header->sform_code, 1, 2);
+        swap(header->quatern, 3, 4);
+        swap(header->qoffset, 3, 4);
+        swap(header->srow, 12, 4);
+    }
 
     const int16_t *dim = header->dim;
     if (dim[0] < 1 || dim[0] > 7)
@@ -147,8 +144,8 @@ static lr_status read_header(struct source *source)
 
 /* --- places of voxels --- */
 
-/* The shortest decimal that rounds to the same float: 0.45 for 0.45f, not 0.449999988. A grid that is written and read
- * again therefore stays the same. */
+/* Returns the shortest decimal that rounds to the float: 0.45 for 0.45f, not 0.449999988. A grid thus stays the same
+ * when it is written and read again. */
 static double shortest_decimal(float value)
 {
     for (int digits = 1; digits < 9; digits++) {
@@ -160,8 +157,8 @@ static double shortest_decimal(float value)
     return (double)value;
 }
 
-/* The affine of the qform: a rotation by a unit quaternion (a, b, c, d), with a >= 0, after a scaling by the steps along
- * the axes, the third of which changes its sign if qfac is negative. */
+/* Computes the affine of the qform. It scales by the steps along the axes, then rotates by a unit quaternion
+ * (a, b, c, d) with a >= 0. A negative qfac changes the sign of the third step. */
 static void read_qform(const struct nifti_header *header, float affine[3][4])
 {
     double b = (double)header->quatern[0], c = (double)header->quatern[1], d = (double)header->quatern[2];
@@ -187,8 +184,8 @@ static void read_qform(const struct nifti_header *header, float affine[3][4])
     }
 }
 
-/* Warns if the header gives other places or voxel sizes beside those of the sform, which are taken: more than a tenth of
- * a voxel away at some corner of the image, or 1 % larger or smaller. */
+/* Warns if the header contradicts its sform: if pixdim's voxel sizes differ by more than 1 %, or if the qform puts a
+ * corner of the image more than a tenth of a voxel away. */
 static void compare_sform(const struct source *source, const float qform[3][4])
 {
     const struct nifti_header *header = &source->header;
@@ -224,8 +221,8 @@ static void compare_sform(const struct source *source, const float qform[3][4])
     }
 }
 
-/* Takes the sform, else the qform, else only the voxel sizes. The NIfTI-1 standard prefers the qform. Other readers
- * also prefer the sform, because registration programs update it. */
+/* Takes the sform; without an sform the qform; without both only the voxel sizes. The NIfTI-1 standard prefers the
+ * qform, but other readers also prefer the sform, because registration programs update it. */
 static lr_status read_affine(const struct source *source, double affine[3][4])
 {
     struct nifti_header header = source->header;
@@ -264,7 +261,7 @@ static lr_status read_affine(const struct source *source, double affine[3][4])
     return LR_OK;
 }
 
-/* The type of the numbers in a file. Not valid for colours, complex numbers and long double. */
+/* Returns the type of the numbers in the file, which is invalid for colours, complex numbers and long double. */
 static struct lr_number_type type_of(const struct source *source)
 {
     static const struct {
@@ -287,26 +284,6 @@ static struct lr_number_type type_of(const struct source *source)
     return type;
 }
 
-/* Tells of fields that change what the image means. */
-static lr_status judge_header(const struct source *source)
-{
-    const struct nifti_header *header = &source->header;
-    const struct lr_number_type type = type_of(source);
-    char qform[8], sform[8], intent[8], bits[8];
-    struct lr_keyed_line lines[] = {{"qform_code", qform, 0, 0},
-                                    {"sform_code", sform, 0, 0},
-                                    {"intent_code", intent, 0, 0},
-                                    {"bitpix", bits, 0, 0}};
-    snprintf(qform, sizeof(qform), "%d", header->qform_code);
-    snprintf(sform, sizeof(sform), "%d", header->sform_code);
-    snprintf(intent, sizeof(intent), "%d", header->intent_code);
-    const bool is_other = header->bitpix != 8 * type.bytes && lr_number_type_is_valid(&type);
-    snprintf(bits, is_other ? sizeof(bits) : 1, "%d", header->bitpix);
-    const struct lr_keyed_text text = {
-        .path = source->path, .log = source->log, .lines = lines, .count = sizeof(lines) / sizeof(lines[0])};
-    return lr_keyed_text_judge(&text, &lr_nifti_keys);
-}
-
 /* Opens a file and reads its header. frame: see struct source. */
 static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
 {
@@ -327,7 +304,24 @@ static lr_status open_source(struct source *source, const char *path, int frame,
         struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
         status = read_affine(source, place.affine);
         if (status == LR_OK) status = lr_image_layout_find(&place, &source->layout, source->log);
-        if (status == LR_OK) status = judge_header(source);
+    }
+    if (status == LR_OK) {
+        /* Some fields change what the image means. The user is told of their values. */
+        const struct nifti_header *header = &source->header;
+        const struct lr_number_type type = type_of(source);
+        char qform[8], sform[8], intent[8], bits[8];
+        struct lr_keyed_line lines[] = {{"qform_code", qform, 0, 0},
+                                        {"sform_code", sform, 0, 0},
+                                        {"intent_code", intent, 0, 0},
+                                        {"bitpix", bits, 0, 0}};
+        snprintf(qform, sizeof(qform), "%d", header->qform_code);
+        snprintf(sform, sizeof(sform), "%d", header->sform_code);
+        snprintf(intent, sizeof(intent), "%d", header->intent_code);
+        const bool is_other = header->bitpix != 8 * type.bytes && lr_number_type_is_valid(&type);
+        snprintf(bits, is_other ? sizeof(bits) : 1, "%d", header->bitpix);
+        const struct lr_keyed_text text = {
+            .path = source->path, .log = source->log, .lines = lines, .count = sizeof(lines) / sizeof(lines[0])};
+        status = lr_keyed_text_judge(&text, &lr_nifti_keys);
     }
 
     if (status != LR_OK) gzclose(source->file);
@@ -385,7 +379,7 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
     return LR_OK;
 }
 
-/* Bytes of all volumes before the requested one. and_own: adds the bytes of the requested one. */
+/* Returns the bytes of all volumes before the requested volume. and_own: the requested volume counts, too. */
 static double volumes_bytes(const struct source *source, bool and_own)
 {
     const int *size = source->layout.size;
@@ -394,8 +388,8 @@ static double volumes_bytes(const struct source *source, bool and_own)
     return (double)size[0] * size[1] * size[2] * (each > 0 ? each : 1) * (before + (and_own ? 1 : 0));
 }
 
-/* Compares the header's sizes with the file's length before memory is allocated. A compressed file is expanded for this
- * check only if its compression would have to be unusually good. */
+/* Compares the header's sizes with the file's length, before memory for the image is allocated. A compressed file is
+ * expanded for this check only if the sizes would need unusually good compression. */
 static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;

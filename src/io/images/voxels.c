@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The layout of an image's voxels in LORaster's frame, and uncompressed voxels in files. Several formats share both. */
+ * The layout of voxels in LORaster's frame, and files of uncompressed voxels. Several image formats use these
+ * functions. */
 #define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
 
 #include "io/images/formats.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Largest angle in rad up to which an axis of the voxels counts as parallel to one of the frame. */
+/* An axis of the voxels counts as parallel to an axis of the frame up to this angle in rad. */
 static const double max_tilt = 1e-4;
 
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log)

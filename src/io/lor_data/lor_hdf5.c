@@ -299,7 +299,7 @@ lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, cons
     status = histo.views != NULL && values != NULL ? read_views(&in, histo.views, histo.num_views) : LR_FAILED;
     for (int view = 0; status == LR_OK && view < histo.num_views; view++) {
         const struct lr_hdf5_rows row = {view, 1, num_voxels};
-        status = lr_hdf5_get_float_rows(&in, "/histo/values", &row, values);
+        status = lr_hdf5_get_rows(&in, "/histo/values", &row, LR_HDF5_FLOAT, values);
         if (status == LR_OK) status = check_values(&in, values, view * num_voxels, num_voxels);
         if (status == LR_OK) status = sink->take(sink->user, &histo, view, values);
     }

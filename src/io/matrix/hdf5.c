@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows as a CSR matrix in HDF5, as scipy and anndata lay it out, with the same arrays under
- * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
- * docs/formats/matrix.md.
+ * Matrix rows as a CSR matrix in HDF5 (docs/formats/matrix.md). The layout is that of scipy and anndata. Links give the
+ * arrays a second name, after the GraphBLAS binsparse draft (graphblas.org/binsparse-specification).
  *
- * The elements of a large matrix stay in the places that the store gave them: HDF5 records the chunks of
- * two datasets there, and adds the rest before and after them. */
+ * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records these
+ * places as the chunks of two datasets. Everything else comes before or after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"
@@ -37,41 +36,6 @@ static bool put_int(const struct csr *csr, const char *name, int64_t number)
     return csr->out.h5->put_numbers(csr->group, name, LR_HDF5_INT64, 0, &number);
 }
 
-static bool put_number(const struct csr *csr, const char *name, double number)
-{
-    return csr->out.h5->put_numbers(csr->group, name, LR_HDF5_DOUBLE, 0, &number);
-}
-
-/* --- head --- */
-
-static bool put_rows(const struct csr *csr)
-{
-    const lr_matrix_writer_params *params = csr->content->params;
-    const struct lr_hdf5_fns *h5 = csr->out.h5;
-    const lr_hdf5_id group = csr->group;
-    if (params->grid == NULL) {
-        return put_text(csr, "rows", "points") && h5->put_array(group, "points_mm", LR_HDF5_DOUBLE,
-                                                                (int64_t[2]){params->num_points, 3}, params->points_mm);
-    }
-    /* The LORs that were asked for are listed, unless all were. */
-    static const lr_selection all;
-    const lr_selection *part = params->part != NULL ? params->part : &all;
-    const int64_t num_lors[2] = {part->num_lors, 0}, num_pairs[2] = {part->num_pairs, 0};
-    const lr_grid *grid = params->grid;
-    if (!h5->put_numbers(group, "grid_size", LR_HDF5_INT32, 3, grid->size) ||
-        !h5->put_numbers(group, "grid_voxel_mm", LR_HDF5_DOUBLE, 3, grid->voxel_mm) ||
-        !h5->put_numbers(group, "grid_origin_mm", LR_HDF5_DOUBLE, 3, grid->origin_mm) ||
-        (part->lors != NULL && !h5->put_array(group, "lors", LR_HDF5_INT64, num_lors, part->lors)) ||
-        (part->lors == NULL && part->pairs != NULL &&
-         !h5->put_array(group, "pairs", LR_HDF5_INT32, num_pairs, part->pairs)))
-        return false;
-    if (params->by_lor) return put_text(csr, "rows", "LORs");
-    return put_text(csr, "rows", "voxels") &&
-           (params->voxels == NULL
-                ? put_int(csr, "row_begin", params->begin)
-                : h5->put_array(group, "voxels", LR_HDF5_INT64, (int64_t[2]){params->num_voxels, 0}, params->voxels));
-}
-
 /* Writes everything except indptr and the elements. */
 static bool put_head(struct csr *csr)
 {
@@ -85,30 +49,55 @@ static bool put_head(struct csr *csr)
     if (lors < 0 || !h5->group_close(lors)) return false;
     csr->group = h5->group_create(csr->out.file, "matrix");
     const lr_hdf5_id group = csr->group;
-    return group >= 0 && put_text(csr, "encoding-type", "csr_matrix") && put_text(csr, "encoding-version", "0.1.0") &&
-           h5->put_numbers(group, "shape", LR_HDF5_INT64, 2, shape) &&
-           put_text(csr, "scanner", params->lors->scanner->name) &&
-           put_text(csr, "units",
-                    "data: probability that a pair of photons emitted uniformly in the voxel, or at "
-                    "the point, is detected by the LOR") &&
-           put_text(csr, "columns",
-                    params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") &&
-           put_text(csr, "description", params->description) &&
-           put_text(csr, "factors", params->factors != NULL ? params->factors : "none") && put_rows(csr) &&
-           (params->info == NULL ||
-            (put_text(csr, "backend", params->info->backend) &&
-             put_text(csr, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
-             put_int(csr, "rays", params->info->rays) && put_int(csr, "mu_steps", params->info->mu_steps) &&
-             h5->put_numbers(group, "samples", LR_HDF5_INT32, 3, params->info->samples))) &&
-           (content->share == NULL || put_text(csr, "part", content->share)) && put_number(csr, "sum", totals->sum) &&
-           put_number(csr, "threshold", params->threshold) &&
+    if (group < 0 || !put_text(csr, "encoding-type", "csr_matrix") || !put_text(csr, "encoding-version", "0.1.0") ||
+        !h5->put_numbers(group, "shape", LR_HDF5_INT64, 2, shape) ||
+        !put_text(csr, "scanner", params->lors->scanner->name) ||
+        !put_text(csr, "units",
+                  "data: probability that a pair of photons emitted uniformly in the voxel, or at "
+                  "the point, is detected by the LOR") ||
+        !put_text(csr, "columns", params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") ||
+        !put_text(csr, "description", params->description) ||
+        !put_text(csr, "factors", params->factors != NULL ? params->factors : "none"))
+        return false;
+
+    /* The rows: points, LORs or voxels. LORs and module pairs are listed if they are only some of all. */
+    if (params->grid == NULL) {
+        if (!put_text(csr, "rows", "points") ||
+            !h5->put_array(group, "points_mm", LR_HDF5_DOUBLE, (int64_t[2]){params->num_points, 3}, params->points_mm))
+            return false;
+    } else {
+        static const lr_selection all;
+        const lr_selection *part = params->part != NULL ? params->part : &all;
+        const int64_t num_lors[2] = {part->num_lors, 0}, num_pairs[2] = {part->num_pairs, 0};
+        const lr_grid *grid = params->grid;
+        if (!h5->put_numbers(group, "grid_size", LR_HDF5_INT32, 3, grid->size) ||
+            !h5->put_numbers(group, "grid_voxel_mm", LR_HDF5_DOUBLE, 3, grid->voxel_mm) ||
+            !h5->put_numbers(group, "grid_origin_mm", LR_HDF5_DOUBLE, 3, grid->origin_mm) ||
+            (part->lors != NULL && !h5->put_array(group, "lors", LR_HDF5_INT64, num_lors, part->lors)) ||
+            (part->lors == NULL && part->pairs != NULL &&
+             !h5->put_array(group, "pairs", LR_HDF5_INT32, num_pairs, part->pairs)) ||
+            !put_text(csr, "rows", params->by_lor ? "LORs" : "voxels"))
+            return false;
+        if (!params->by_lor &&
+            !(params->voxels == NULL
+                  ? put_int(csr, "row_begin", params->begin)
+                  : h5->put_array(group, "voxels", LR_HDF5_INT64, (int64_t[2]){params->num_voxels, 0}, params->voxels)))
+            return false;
+    }
+
+    const lr_operator_info *info = params->info;
+    return (info == NULL || (put_text(csr, "backend", info->backend) &&
+                             put_text(csr, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
+                             put_int(csr, "rays", info->rays) && put_int(csr, "mu_steps", info->mu_steps) &&
+                             h5->put_numbers(group, "samples", LR_HDF5_INT32, 3, info->samples))) &&
+           (content->share == NULL || put_text(csr, "part", content->share)) &&
+           h5->put_numbers(group, "sum", LR_HDF5_DOUBLE, 0, &totals->sum) &&
+           h5->put_numbers(group, "threshold", LR_HDF5_DOUBLE, 0, &params->threshold) &&
            put_int(csr, "dropped_elements", totals->dropped_elements) &&
-           put_number(csr, "dropped_sum", totals->dropped_sum);
+           h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* --- arrays --- */
-
-/* A read that failed has been logged already, so HDF5 is not blamed for it. */
+/* The store has logged a read that failed, so no message may blame HDF5 for the failure. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
@@ -144,7 +133,7 @@ static bool put_starts(struct csr *csr)
     return done && start == store->totals.elements;
 }
 
-/* A dataset whose chunks are in the file already, one in each block of the store. */
+/* Makes a dataset of chunks that the file already has, one in each block of the store. */
 static bool adopt(struct csr *csr, const char *name, enum lr_hdf5_number number, int64_t offset)
 {
     const struct lr_hdf5_placed placed = {number, csr->content->store->totals.elements, BLOCK};
@@ -154,7 +143,7 @@ static bool adopt(struct csr *csr, const char *name, enum lr_hdf5_number number,
     return csr->out.h5->put_placed(csr->group, name, &placed, layout) && layout->next == layout->end + (uint64_t)offset;
 }
 
-/* columns: which of the two arrays. */
+/* Writes the column numbers, or else the values, from the store. */
 static bool copy_array(struct csr *csr, bool columns, void *numbers)
 {
     struct lr_matrix_store *store = csr->content->store;
@@ -174,49 +163,11 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
     return h5->series_close(&series) && done;
 }
 
-static bool put_binsparse(const struct csr *csr)
-{
-    static const char *const links[3][2] = {{"indptr", "pointers_to_1"}, {"indices", "indices_1"}, {"data", "values"}};
-    const struct lr_matrix_content *content = csr->content;
-    const char *width = csr->wide ? "int64" : "int32";
-    char text[512];
-    snprintf(text, sizeof(text),
-             "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%lld, %lld], "
-             "\"number_of_stored_values\": %lld, \"data_types\": {\"pointers_to_1\": \"%s\", "
-             "\"indices_1\": \"%s\", \"values\": \"float32\"}}}",
-             (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements,
-             width, width);
-    const struct lr_hdf5_fns *h5 = csr->out.h5;
-    const lr_hdf5_id group = h5->group_create(csr->out.file, "binsparse");
-    bool done = group >= 0 && h5->put_string(group, "binsparse", text);
-    for (int k = 0; k < 3 && done; k++) done = h5->link(csr->group, group, links[k]);
-    return group >= 0 && h5->group_close(group) && done;
-}
-
-/* --- the whole --- */
-
-static lr_status open_output(struct csr *csr)
-{
-    struct lr_matrix_store *store = csr->content->store;
-    const lr_matrix_writer_params *params = csr->content->params;
-    if (!csr->adopts) {
-        LR_TRY(lr_hdf5_output_open(&csr->out, params->path, "system matrix", params->log));
-        csr->out.output.source_stays = true;
-        return LR_OK;
-    }
-    LR_TRY(lr_matrix_store_trim(store));
-    const int64_t blocks = (store->totals.elements + BLOCK - 1) / BLOCK;
-    csr->layout.begin = lr_store_head_bytes;
-    csr->layout.stride = BLOCK * ((store->params.wide ? 8 : 4) + sizeof(float));
-    csr->layout.end = csr->layout.begin + (uint64_t)blocks * csr->layout.stride;
-    csr->out.output = store->output;
-    store->output = (struct lr_output){.file = -1, .log = params->log};
-    return lr_hdf5_output_begin(&csr->out, "system matrix", &csr->layout);
-}
+/* --- the file --- */
 
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
 {
-    const struct lr_matrix_store *store = content->store;
+    struct lr_matrix_store *store = content->store;
     const int64_t elements = store->totals.elements;
     struct csr csr = {.content = content, .group = -1};
     csr.wide = lr_matrix_is_wide(content->num_columns, elements, content->index_limit);
@@ -224,7 +175,20 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     const bool is_little_endian = *(const unsigned char *)&one == 1;
     csr.adopts =
         content->params->compress == 0 && csr.wide == store->params.wide && elements > BLOCK && is_little_endian;
-    LR_TRY(open_output(&csr));
+    const lr_matrix_writer_params *params = content->params;
+    if (csr.adopts) {
+        LR_TRY(lr_matrix_store_trim(store));
+        const int64_t blocks = (elements + BLOCK - 1) / BLOCK;
+        csr.layout.begin = lr_store_head_bytes;
+        csr.layout.stride = BLOCK * ((store->params.wide ? 8 : 4) + sizeof(float));
+        csr.layout.end = csr.layout.begin + (uint64_t)blocks * csr.layout.stride;
+        csr.out.output = store->output;
+        store->output = (struct lr_output){.file = -1, .log = params->log};
+        LR_TRY(lr_hdf5_output_begin(&csr.out, "system matrix", &csr.layout));
+    } else {
+        LR_TRY(lr_hdf5_output_open(&csr.out, params->path, "system matrix", params->log));
+        csr.out.output.source_stays = true;
+    }
     bool done = put_head(&csr);
     if (done && csr.adopts) {
         const enum lr_hdf5_number index_type = csr.wide ? LR_HDF5_INT64 : LR_HDF5_INT32;
@@ -235,7 +199,24 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
         done = numbers != NULL && copy_array(&csr, true, numbers) && copy_array(&csr, false, numbers);
         free(numbers);
     }
-    done = done && put_starts(&csr) && put_binsparse(&csr);
+    done = done && put_starts(&csr);
+    if (done) {
+        /* The same arrays under the names of binsparse. */
+        static const char *const links[3][2] = {
+            {"indptr", "pointers_to_1"}, {"indices", "indices_1"}, {"data", "values"}};
+        const char *width = csr.wide ? "int64" : "int32";
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%lld, %lld], "
+                 "\"number_of_stored_values\": %lld, \"data_types\": {\"pointers_to_1\": \"%s\", "
+                 "\"indices_1\": \"%s\", \"values\": \"float32\"}}}",
+                 (long long)content->num_rows, (long long)content->num_columns, (long long)elements, width, width);
+        const struct lr_hdf5_fns *h5 = csr.out.h5;
+        const lr_hdf5_id group = h5->group_create(csr.out.file, "binsparse");
+        done = group >= 0 && h5->put_string(group, "binsparse", text);
+        for (int k = 0; k < 3 && done; k++) done = h5->link(csr.group, group, links[k]);
+        done = group >= 0 && h5->group_close(group) && done;
+    }
     if (csr.group >= 0) csr.out.h5->group_close(csr.group);
     if (!done) {
         (void)lr_hdf5_output_fail(&csr.out, "the matrix");
@@ -244,6 +225,8 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     }
     return lr_hdf5_output_finish(&csr.out);
 }
+
+/* --- reading --- */
 
 static const char *const names[] = {"/matrix/indptr", "/matrix/indices", "/matrix/data"};
 
@@ -286,22 +269,8 @@ static void close_file(void *self)
     free(csr);
 }
 
-/* --- attributes --- */
-
-static int get_int(const struct csr_source *csr, const char *name)
-{
-    int number = 0;
-    return lr_hdf5_get_int(&csr->in, "/matrix", name, 1, &number) && number > 0 ? number : 0;
-}
-
-static double get_number(const struct csr_source *csr, const char *name)
-{
-    double number = 0.0;
-    return lr_hdf5_get_double(&csr->in, "/matrix", name, 1, &number) ? number : 0.0;
-}
-
-/* Reads one of the lists of rows, or NULL. width: numbers per entry. Compressed lists are refused, so that no more
- * memory is taken than the file has bytes. */
+/* Reads a list of rows, LORs or pairs; *list is NULL if the file lacks it. width: numbers per entry. A list that would
+ * take more memory than the file has bytes is refused: this program does not compress lists. */
 static lr_status get_list(struct csr_source *csr, const char *name, enum lr_hdf5_number number, int width, void **list,
                           int64_t *count)
 {
@@ -333,7 +302,7 @@ static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
         return list != NULL && count == info->num_rows ? LR_OK : refuse(csr, "it must list one point for each row");
     }
     if (!info->by_lor && strcmp(rows, "voxels") != 0) {
-        info->is_described = false; /* written by another program */
+        info->is_described = false; /* another program has written the file */
         return LR_OK;
     }
     if (!lr_hdf5_get_int(&csr->in, "/matrix", "grid_size", 3, info->grid.size) ||
@@ -352,8 +321,6 @@ static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
     info->part.pairs = csr->pairs = list;
     return status;
 }
-
-/* --- arrays --- */
 
 static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
 {
@@ -391,13 +358,15 @@ static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
     info->mode = strcmp(mode, "exact") == 0     ? LR_MODE_EXACT
                  : strcmp(mode, "sampled") == 0 ? LR_MODE_SAMPLED
                                                 : LR_MODE_AUTO;
-    info->rays = get_int(csr, "rays");
-    info->mu_steps = get_int(csr, "mu_steps");
+    (void)lr_hdf5_get_int(&csr->in, "/matrix", "rays", 1, &info->rays);
+    info->rays = info->rays > 0 ? info->rays : 0;
+    (void)lr_hdf5_get_int(&csr->in, "/matrix", "mu_steps", 1, &info->mu_steps);
+    info->mu_steps = info->mu_steps > 0 ? info->mu_steps : 0;
     if (!lr_hdf5_get_int(&csr->in, "/matrix", "samples", 3, info->samples))
         memset(info->samples, 0, sizeof(info->samples));
-    info->threshold = get_number(csr, "threshold");
-    info->dropped_sum = get_number(csr, "dropped_sum");
-    info->sum = get_number(csr, "sum");
+    (void)lr_hdf5_get_double(&csr->in, "/matrix", "threshold", 1, &info->threshold);
+    (void)lr_hdf5_get_double(&csr->in, "/matrix", "dropped_sum", 1, &info->dropped_sum);
+    (void)lr_hdf5_get_double(&csr->in, "/matrix", "sum", 1, &info->sum);
     (void)lr_hdf5_get_int64(&csr->in, "/matrix", "dropped_elements", 1, &info->dropped_elements);
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "part", csr->share, sizeof(csr->share));
     info->share = csr->share;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parts of a matrix, each a file of its own, joined: their rows are appended to one store in order, and the output
- * format is made from the store. */
+ * Joins the parts of a matrix, each of which is a file. Their rows are appended to one store in order, and the target
+ * is made from the store. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -25,39 +25,24 @@ struct join {
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
     lr_matrix_file *first; /* one of the parts, open to the end; it describes what all parts have in common */
     const char *first_path;
-    struct lr_matrix_share first_share; /* its key is in that file's texts */
-    int64_t num_rows, num_columns, elements;
+    struct lr_matrix_share first_share; /* of the first file, which holds the key */
+    int64_t num_rows, elements;
     lr_scanner *scanner; /* NULL = the parts do not describe their scanner */
     lr_lors *lors;
     lr_operator_info info;
     lr_matrix_writer_params out; /* describes the whole */
     lr_selection part;           /* for rows of LORs */
-    int64_t *numbers;            /* owned: voxels or LORs of the rows, */
-    int32_t *pairs;              /* or module pairs, */
-    double (*points_mm)[3];      /* or points, one part after the other */
+    /* Lists of the rows of all parts, owned. At most one is not NULL. */
+    int64_t *numbers; /* voxels or LORs */
+    int32_t *pairs;   /* module pairs */
+    double (*points_mm)[3];
     int64_t num_pairs;
     struct lr_matrix_store store;
-    struct lr_matrix_totals totals; /* sums of the parts' own totals */
-    int64_t done;                   /* elements */
+    struct lr_matrix_totals totals; /* sums over the parts */
+    int64_t done;                   /* elements joined so far */
 };
 
-/* --- which parts --- */
-
-static lr_status refuse_key(const struct join *join, const char *path, const char *key)
-{
-    const char *const keys[2] = {join->first_share.key, key};
-    const lr_log *log = join->params->log;
-    struct lr_key_difference differs;
-    lr_key_compare(keys, &differs);
-    if (differs.contents) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s and %s are parts of different matrices: they have other contents of: "
-                        "%.*s",
-                        join->first_path, path, differs.length[0], differs.part[0]);
-    }
-    return lr_error(log, LR_BAD_INPUT, "%s and %s are parts of different matrices: one has %.*s, the other %.*s",
-                    join->first_path, path, differs.length[0], differs.part[0], differs.length[1], differs.part[1]);
-}
+/* --- the parts --- */
 
 static lr_status check_piece(const struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
 {
@@ -67,7 +52,20 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
         return lr_error(log, LR_BAD_INPUT, "%s is one of %lld parts, and %s one of %lld", join->first_path,
                         (long long)first->parts, piece->path, (long long)share->parts);
     }
-    if (strcmp(share->key, first->key) != 0) return refuse_key(join, piece->path, share->key);
+    if (strcmp(share->key, first->key) != 0) {
+        const char *const keys[2] = {first->key, share->key};
+        struct lr_key_difference differs;
+        lr_key_compare(keys, &differs);
+        if (differs.contents) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s and %s are parts of different matrices: they have other contents of: "
+                            "%.*s",
+                            join->first_path, piece->path, differs.length[0], differs.part[0]);
+        }
+        return lr_error(log, LR_BAD_INPUT, "%s and %s are parts of different matrices: one has %.*s, the other %.*s",
+                        join->first_path, piece->path, differs.length[0], differs.part[0], differs.length[1],
+                        differs.part[1]);
+    }
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
     if (info->num_columns != model->num_columns || info->is_described != model->is_described) {
         return lr_error(log, LR_BAD_INPUT,
@@ -78,31 +76,6 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
     return LR_OK;
 }
 
-/* Reads the description of a part. The first file stays open. */
-static lr_status look_at(struct join *join, int64_t k)
-{
-    const char *path = join->params->parts[k];
-    struct piece *piece = &join->pieces[k];
-    lr_matrix_file *file = lr_matrix_file_open(path, join->params->log);
-    if (file == NULL) return LR_BAD_INPUT;
-    const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
-    *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-    lr_status status =
-        info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
-            ? LR_OK
-            : lr_error(join->params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
-    if (status == LR_OK && k == 0) {
-        join->first = file;
-        join->first_path = path;
-        join->first_share = piece->share;
-        return LR_OK;
-    }
-    status = status == LR_OK ? check_piece(join, piece, info) : status;
-    piece->share.key = NULL; /* lies in the file, which is closed here */
-    lr_matrix_file_close(file);
-    return status;
-}
-
 static int compare_pieces(const void *a, const void *b)
 {
     const int64_t x = ((const struct piece *)a)->share.number;
@@ -110,41 +83,9 @@ static int compare_pieces(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Checks that every part is there once and that rows are consecutive from the first to the last. */
-static lr_status check_complete(const struct join *join)
-{
-    const lr_log *log = join->params->log;
-    const struct lr_matrix_share *first = &join->first_share;
-    int64_t rows = 0;
-    for (int64_t k = 0; k < join->params->num_parts; k++) {
-        const struct piece *piece = &join->pieces[k];
-        if (k > 0 && piece->share.number == piece[-1].share.number) {
-            return lr_error(log, LR_BAD_INPUT, "%s and %s are both part %lld of %lld: give it once", piece[-1].path,
-                            piece->path, (long long)piece->share.number, (long long)first->parts);
-        }
-        if (piece->share.number != k + 1) {
-            return lr_error(log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)k + 1,
-                            (long long)first->parts);
-        }
-        if (piece->share.rows_before != rows) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s begins with row %lld, and the parts before it end with row %lld: "
-                            "its run did not cut the rows as theirs did",
-                            piece->path, (long long)piece->share.rows_before, (long long)rows - 1);
-        }
-        rows += piece->num_rows;
-    }
-    if (join->params->num_parts != first->parts) {
-        return lr_error(log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)join->params->num_parts + 1,
-                        (long long)first->parts);
-    }
-    return rows == first->whole_rows ? LR_OK
-                                     : lr_error(log, LR_BAD_INPUT, "the parts have %lld rows, and the matrix has %lld",
-                                                (long long)rows, (long long)first->whole_rows);
-}
+/* --- the joined matrix --- */
 
-/* --- what the whole is --- */
-
+/* Describes the joined matrix by the first part, and makes memory for the list of rows. */
 static lr_status describe(struct join *join)
 {
     const lr_matrix_join_params *params = join->params;
@@ -178,7 +119,6 @@ static lr_status describe(struct join *join)
         join->out.part = &model->part;
     }
 
-    /* The lists of rows that the parts' lists are joined to. */
     const lr_log *log = params->log;
     if (model->points_mm != NULL) {
         join->points_mm = lr_alloc(join->num_rows, sizeof(*join->points_mm), "points", log);
@@ -195,7 +135,7 @@ static lr_status describe(struct join *join)
     return LR_OK;
 }
 
-/* --- which rows --- */
+/* --- rows --- */
 
 static lr_status refuse_lists(const struct join *join, const struct piece *piece)
 {
@@ -203,30 +143,6 @@ static lr_status refuse_lists(const struct join *join, const struct piece *piece
                     "%s lists its rows in another way than %s, or lists too many: is it damaged?", piece->path,
                     join->first_path);
 }
-
-/* Describes the rows of the whole, once all lists are joined. */
-static void describe_rows(struct join *join)
-{
-    const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
-    lr_matrix_writer_params *out = &join->out;
-    if (!model->is_described) return;
-    if (join->points_mm != NULL) {
-        out->points_mm = (const double(*)[3])join->points_mm;
-        out->num_points = join->num_rows;
-    } else if (!model->by_lor) {
-        out->voxels = join->numbers;
-        out->num_voxels = join->numbers != NULL ? join->num_rows : 0;
-        out->begin = model->row_begin - join->first_share.rows_before;
-        out->end = out->begin + join->num_rows;
-    } else if (join->numbers != NULL) {
-        join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
-    } else if (join->num_pairs < join->lors->num_pairs) { /* all pairs, so there is no list */
-        join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs};
-    }
-    out->part = model->by_lor ? &join->part : out->part;
-}
-
-/* --- rows --- */
 
 static lr_status take(void *user, const lr_row *row)
 {
@@ -245,7 +161,7 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     if (info->num_rows != piece->num_rows || info->num_elements != piece->elements)
         return lr_error(join->params->log, LR_BAD_INPUT, "%s has changed while it was read", piece->path);
     if (join->lors != NULL) LR_TRY(lr_matrix_file_check_scanner(file, join->lors));
-    /* Appends the list of a part's rows to those of the parts before it. */
+    /* Appends the part's list of rows to the lists of the parts before it. */
     const int64_t before = piece->share.rows_before;
     const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
     if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
@@ -270,21 +186,10 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     return lr_matrix_file_rows(file, &sink, NULL);
 }
 
-static lr_status take_all(struct join *join)
-{
-    for (int64_t k = 0; k < join->params->num_parts; k++) {
-        const struct piece *piece = &join->pieces[k];
-        lr_matrix_file *file = lr_matrix_file_open(piece->path, join->params->log);
-        const lr_status status = file != NULL ? take_file(join, piece, file) : LR_BAD_INPUT;
-        lr_matrix_file_close(file);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
+/* --- joining --- */
 
-/* --- the whole --- */
-
-static lr_status run(struct join *join)
+/* Reads the descriptions of all parts, and puts the parts in the order of their rows. */
+static lr_status find_parts(struct join *join)
 {
     const lr_matrix_join_params *params = join->params;
     if (params->parts == NULL || params->num_parts < 1)
@@ -292,35 +197,109 @@ static lr_status run(struct join *join)
     join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
     if (join->pieces == NULL) return LR_FAILED;
     for (int64_t k = 0; k < params->num_parts; k++) {
-        LR_TRY(look_at(join, k));
+        const char *path = params->parts[k];
+        struct piece *piece = &join->pieces[k];
+        lr_matrix_file *file = lr_matrix_file_open(path, params->log);
+        if (file == NULL) return LR_BAD_INPUT;
+        const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
+        *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
+        lr_status status =
+            info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
+                ? LR_OK
+                : lr_error(params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
+        if (status == LR_OK && k == 0) { /* the first file stays open */
+            join->first = file;
+            join->first_path = path;
+            join->first_share = piece->share;
+        } else {
+            status = status == LR_OK ? check_piece(join, piece, info) : status;
+            piece->share.key = NULL; /* the key lies in the file, which is closed here */
+            lr_matrix_file_close(file);
+        }
+        LR_TRY(status);
         join->num_rows += join->pieces[k].num_rows;
         join->elements += join->pieces[k].elements;
     }
     qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
-    join->num_columns = lr_matrix_file_get_info(join->first)->num_columns;
-    LR_TRY(check_complete(join));
 
+    /* Every part must be there once, and each must begin with the row after the last row of the part before. */
+    const struct lr_matrix_share *first = &join->first_share;
+    int64_t rows = 0;
+    for (int64_t k = 0; k < params->num_parts; k++) {
+        const struct piece *piece = &join->pieces[k];
+        if (k > 0 && piece->share.number == piece[-1].share.number) {
+            return lr_error(params->log, LR_BAD_INPUT, "%s and %s are both part %lld of %lld: give it once",
+                            piece[-1].path, piece->path, (long long)piece->share.number, (long long)first->parts);
+        }
+        if (piece->share.number != k + 1) {
+            return lr_error(params->log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)k + 1,
+                            (long long)first->parts);
+        }
+        if (piece->share.rows_before != rows) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "%s begins with row %lld, and the parts before it end with row %lld: "
+                            "its run did not cut the rows as theirs did",
+                            piece->path, (long long)piece->share.rows_before, (long long)rows - 1);
+        }
+        rows += piece->num_rows;
+    }
+    if (params->num_parts != first->parts) {
+        return lr_error(params->log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)params->num_parts + 1,
+                        (long long)first->parts);
+    }
+    if (rows != first->whole_rows) {
+        return lr_error(params->log, LR_BAD_INPUT, "the parts have %lld rows, and the matrix has %lld", (long long)rows,
+                        (long long)first->whole_rows);
+    }
+    return LR_OK;
+}
+
+static lr_status run(struct join *join)
+{
+    LR_TRY(find_parts(join));
     LR_TRY(describe(join));
-
+    const lr_matrix_join_params *params = join->params;
+    const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
     const struct lr_matrix_content content = {.params = &join->out,
                                               .store = &join->store,
                                               .num_rows = join->num_rows,
-                                              .num_columns = join->num_columns,
+                                              .num_columns = model->num_columns,
                                               .index_limit = INT32_MAX};
-    if (join->params->format == LR_MATRIX_NPZ) LR_TRY(lr_matrix_npz_check(&content, join->elements));
+    if (params->format == LR_MATRIX_NPZ) LR_TRY(lr_matrix_npz_check(&content, join->elements));
     const struct lr_matrix_store_params store = {
-        .path = join->params->path,
+        .path = params->path,
         .key = join->first_share.key,
         .num_rows = join->num_rows,
-        .wide = lr_matrix_is_wide(join->num_columns, join->params->format == LR_MATRIX_HDF5 ? join->elements : 0,
-                                  INT32_MAX),
-        .log = join->params->log,
+        .wide = lr_matrix_is_wide(model->num_columns, params->format == LR_MATRIX_HDF5 ? join->elements : 0, INT32_MAX),
+        .log = params->log,
     };
     LR_TRY(lr_matrix_store_open(&join->store, &store));
-    lr_status status = take_all(join);
+    lr_status status = LR_OK;
+    for (int64_t k = 0; k < params->num_parts && status == LR_OK; k++) {
+        const struct piece *piece = &join->pieces[k];
+        lr_matrix_file *file = lr_matrix_file_open(piece->path, params->log);
+        status = file != NULL ? take_file(join, piece, file) : LR_BAD_INPUT;
+        lr_matrix_file_close(file);
+    }
     if (status == LR_OK) status = lr_matrix_store_checkpoint(&join->store);
     if (status == LR_OK) {
-        describe_rows(join);
+        /* The list of rows is complete, and describes the rows of the joined matrix. */
+        lr_matrix_writer_params *out = &join->out;
+        if (join->points_mm != NULL) {
+            out->points_mm = (const double(*)[3])join->points_mm;
+            out->num_points = join->num_rows;
+        } else if (model->is_described && !model->by_lor) {
+            out->voxels = join->numbers;
+            out->num_voxels = join->numbers != NULL ? join->num_rows : 0;
+            out->begin = model->row_begin - join->first_share.rows_before;
+            out->end = out->begin + join->num_rows;
+        } else if (join->numbers != NULL) {
+            join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
+        } else if (model->is_described && join->num_pairs < join->lors->num_pairs) {
+            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* not all pairs */
+        }
+        if (model->is_described && model->by_lor) out->part = &join->part;
+
         join->totals.sum = join->lors != NULL ? join->totals.sum : join->store.totals.sum;
         join->store.totals.sum = join->totals.sum;
         join->store.totals.dropped_sum = join->totals.dropped_sum;

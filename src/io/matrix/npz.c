@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows as scipy.sparse.save_npz lays them out: a zip archive of .npy arrays, not compressed.
- * Zip: PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16, without its 64-bit extension. */
+ * Matrix rows as scipy.sparse.save_npz(..., compressed=False) lays them out: a zip archive of .npy arrays. Sizes and
+ * offsets in the archive have 32 bits (PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/npy.h"
@@ -18,20 +18,30 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Capacity of a plain zip archive, less its heads. */
+/* Bytes of arrays that a plain zip archive can hold. 64 KiB are left for the heads. */
 #define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
 
-enum { BLOCK = lr_store_block_elements, NUM_MEMBERS = 5, MOST_MEMBERS = 6, MAX_NAME = 16 };
-enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22 };
+enum { BLOCK = lr_store_block_elements, LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22 };
 
-struct npz;
+/* The arrays of an archive. All but SHARE are in every archive. */
+enum {
+    STARTS = LR_ARRAY_STARTS,
+    COLUMNS = LR_ARRAY_COLUMNS,
+    VALUES = LR_ARRAY_VALUES,
+    SHAPE,
+    FORMAT,
+    SHARE,
+    NUM_ARRAYS
+};
+static const char *const names[NUM_ARRAYS] = {"indptr.npy", "indices.npy", "data.npy",
+                                              "shape.npy",  "format.npy",  "part.npy"};
 
-/* One array of the archive. `put` hands its bytes after the head to emit, piece by piece. */
+/* An array on its way into an archive. */
 struct member {
-    const char *name, *type;
-    int64_t shape; /* -1: no dimensions */
-    size_t bytes;  /* length of the data */
-    lr_status (*put)(struct npz *npz);
+    int array;
+    const char *type;
+    int64_t shape;         /* -1: no dimensions */
+    size_t bytes;          /* length of the data */
     uint32_t check, place; /* CRC-32; offset of its local head */
     size_t total;          /* bytes, the array's head included */
 };
@@ -45,18 +55,13 @@ struct npz {
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
 };
 
-static void put16(unsigned char *bytes, unsigned number)
+/* Puts a number in little-endian byte order. */
+static void put_number(unsigned char *bytes, size_t number, int size)
 {
-    bytes[0] = (unsigned char)(number & 0xff);
-    bytes[1] = (unsigned char)(number >> 8 & 0xff);
+    for (int k = 0; k < size; k++) bytes[k] = (unsigned char)(number >> 8 * k & 0xff);
 }
 
-static void put32(unsigned char *bytes, uint32_t number)
-{
-    put16(bytes, number & 0xffff);
-    put16(bytes + 2, number >> 16);
-}
-
+/* Writes bytes to the file, or adds them to the checksum. */
 static lr_status emit(struct npz *npz, const void *bytes, size_t count)
 {
     if (npz->writes) return lr_output_write(&npz->output, bytes, count);
@@ -81,84 +86,59 @@ static lr_status emit_numbers(struct npz *npz, void *numbers, int64_t count, int
     return emit(npz, bytes, (size_t)count * (size_t)size);
 }
 
-/* --- the arrays --- */
-
-static lr_status put_format(struct npz *npz)
+/* Puts the data of an array, which follows its head. */
+static lr_status put_array(struct npz *npz, int array)
 {
-    return emit(npz, "csr", 3);
-}
+    const struct lr_matrix_content *content = npz->content;
+    struct lr_matrix_store *store = content->store;
+    const int width = npz->wide ? 8 : 4;
+    if (array == FORMAT) return emit(npz, "csr", 3);
+    if (array == SHARE) return emit(npz, content->share, strlen(content->share));
+    if (array == SHAPE) return emit_numbers(npz, (int64_t[2]){content->num_rows, content->num_columns}, 2, 8);
+    if (array == STARTS) {
+        struct lr_matrix_counts counts = {.store = store};
+        int64_t *numbers = npz->buffer;
+        int32_t *narrow = npz->buffer;
+        int64_t start = 0, num = 1;
+        LR_TRY(emit(npz, "\0\0\0\0\0\0\0\0", (size_t)width));
+        while (num > 0) {
+            LR_TRY(lr_matrix_counts_read(&counts, BLOCK, numbers, &num));
+            for (int64_t k = 0; k < num; k++) {
+                start += numbers[k];
+                if (npz->wide) {
+                    numbers[k] = start;
+                } else {
+                    const int32_t short_start = (int32_t)start;
+                    memcpy(narrow + k, &short_start, sizeof(short_start));
+                }
+            }
+            LR_TRY(emit_numbers(npz, npz->buffer, num, width));
+        }
+        return LR_OK;
+    }
 
-static lr_status put_share(struct npz *npz)
-{
-    return emit(npz, npz->content->share, strlen(npz->content->share));
-}
-
-static lr_status put_shape(struct npz *npz)
-{
-    int64_t shape[2] = {npz->content->num_rows, npz->content->num_columns};
-    return emit_numbers(npz, shape, 2, 8);
-}
-
-static lr_status put_elements(struct npz *npz, bool columns)
-{
-    struct lr_matrix_store *store = npz->content->store;
     const int64_t total = store->totals.elements;
     for (int64_t at = 0; at < total; at += BLOCK) {
         const struct lr_matrix_piece piece = {.begin = at,
                                               .count = total - at < BLOCK ? total - at : BLOCK,
                                               .is_wide = npz->wide,
-                                              .columns = columns ? npz->buffer : NULL,
-                                              .values = columns ? NULL : npz->buffer};
+                                              .columns = array == COLUMNS ? npz->buffer : NULL,
+                                              .values = array == COLUMNS ? NULL : npz->buffer};
         LR_TRY(lr_matrix_store_read(store, &piece));
-        LR_TRY(emit_numbers(npz, npz->buffer, piece.count, columns && npz->wide ? 8 : 4));
+        LR_TRY(emit_numbers(npz, npz->buffer, piece.count, array == COLUMNS ? width : 4));
     }
     return LR_OK;
 }
 
-static lr_status put_data(struct npz *npz)
-{
-    return put_elements(npz, false);
-}
-
-static lr_status put_indices(struct npz *npz)
-{
-    return put_elements(npz, true);
-}
-
-static lr_status put_starts(struct npz *npz)
-{
-    struct lr_matrix_counts counts = {.store = npz->content->store};
-    int64_t *numbers = npz->buffer;
-    int32_t *narrow = npz->buffer;
-    int64_t start = 0, num = 1;
-    LR_TRY(emit(npz, "\0\0\0\0\0\0\0\0", npz->wide ? 8 : 4));
-    while (num > 0) {
-        LR_TRY(lr_matrix_counts_read(&counts, BLOCK, numbers, &num));
-        for (int64_t k = 0; k < num; k++) {
-            start += numbers[k];
-            if (npz->wide) {
-                numbers[k] = start;
-            } else {
-                const int32_t short_start = (int32_t)start;
-                memcpy(narrow + k, &short_start, sizeof(short_start));
-            }
-        }
-        LR_TRY(emit_numbers(npz, npz->buffer, num, npz->wide ? 8 : 4));
-    }
-    return LR_OK;
-}
-
-/* --- the archive --- */
-
-/* Fills the fields that local and central heads share, beginning with the version needed. */
+/* Fills the fields that local and central heads have in common, beginning with the version needed to read them. */
 static void format_common(const struct member *member, unsigned char *bytes)
 {
-    put16(bytes, 20);
-    put16(bytes + 8, 0x21); /* 1980-01-01: the same rows give the same bytes */
-    put32(bytes + 10, member->check);
-    put32(bytes + 14, (uint32_t)member->total);
-    put32(bytes + 18, (uint32_t)member->total);
-    put16(bytes + 22, (unsigned)strlen(member->name));
+    put_number(bytes, 20, 2);
+    put_number(bytes + 8, 0x21, 2); /* 1980-01-01 always, so that equal rows give equal files */
+    put_number(bytes + 10, member->check, 4);
+    put_number(bytes + 14, member->total, 4);
+    put_number(bytes + 18, member->total, 4);
+    put_number(bytes + 22, strlen(names[member->array]), 2);
 }
 
 static lr_status write_archive(struct npz *npz)
@@ -168,14 +148,14 @@ static lr_status write_archive(struct npz *npz)
     const char *type = npz->wide ? "<i8" : "<i4";
     const size_t width = npz->wide ? 8 : 4;
     const size_t share_bytes = content->share != NULL ? strlen(content->share) : 0;
-    const int num = content->share != NULL ? MOST_MEMBERS : NUM_MEMBERS;
-    struct member members[MOST_MEMBERS] = {
-        {.name = "indices.npy", .type = type, .shape = elements, .put = put_indices, .bytes = (size_t)elements * width},
-        {.name = "indptr.npy", .type = type, .shape = starts, .put = put_starts, .bytes = (size_t)starts * width},
-        {.name = "format.npy", .type = "|S3", .shape = -1, .put = put_format, .bytes = 3},
-        {.name = "shape.npy", .type = "<i8", .shape = 2, .put = put_shape, .bytes = 16},
-        {.name = "data.npy", .type = "<f4", .shape = elements, .put = put_data, .bytes = (size_t)elements * 4},
-        {.name = "part.npy", .type = "|u1", .shape = (int64_t)share_bytes, .put = put_share, .bytes = share_bytes},
+    const int num = content->share != NULL ? NUM_ARRAYS : NUM_ARRAYS - 1;
+    struct member members[NUM_ARRAYS] = {
+        {.array = COLUMNS, .type = type, .shape = elements, .bytes = (size_t)elements * width},
+        {.array = STARTS, .type = type, .shape = starts, .bytes = (size_t)starts * width},
+        {.array = FORMAT, .type = "|S3", .shape = -1, .bytes = 3},
+        {.array = SHAPE, .type = "<i8", .shape = 2, .bytes = 16},
+        {.array = VALUES, .type = "<f4", .shape = elements, .bytes = (size_t)elements * 4},
+        {.array = SHARE, .type = "|u1", .shape = (int64_t)share_bytes, .bytes = share_bytes},
     };
 
     size_t place = 0; /* in the archive */
@@ -183,39 +163,40 @@ static lr_status write_archive(struct npz *npz)
         struct member *member = &members[k];
         unsigned char head[lr_npy_header_bytes], local[LOCAL_BYTES] = {'P', 'K', 3, 4};
         const size_t head_bytes = lr_npy_header(head, member->type, &member->shape, member->shape < 0 ? 0 : 1);
-        const size_t name_bytes = strlen(member->name);
+        const size_t name_bytes = strlen(names[member->array]);
         member->total = head_bytes + member->bytes;
         member->place = (uint32_t)place;
-        /* The checksum precedes the data in the archive, so all data is read twice. */
+        /* The checksum precedes the data in the archive, so put_array runs twice: once to add it up, once to write. */
         npz->writes = false;
         npz->check = 0;
         LR_TRY(emit(npz, head, head_bytes));
-        LR_TRY(member->put(npz));
+        LR_TRY(put_array(npz, member->array));
         member->check = npz->check;
         npz->writes = true;
         format_common(member, local + 4);
         LR_TRY(emit(npz, local, sizeof(local)));
-        LR_TRY(emit(npz, member->name, name_bytes));
+        LR_TRY(emit(npz, names[member->array], name_bytes));
         LR_TRY(emit(npz, head, head_bytes));
-        LR_TRY(member->put(npz));
+        LR_TRY(put_array(npz, member->array));
         place += sizeof(local) + name_bytes + member->total;
     }
 
     unsigned char end[END_BYTES] = {'P', 'K', 5, 6};
     size_t bytes = 0;
     for (int k = 0; k < num; k++) {
+        const char *name = names[members[k].array];
         unsigned char central[CENTRAL_BYTES] = {'P', 'K', 1, 2};
-        put16(central + 4, 20);
+        put_number(central + 4, 20, 2);
         format_common(&members[k], central + 6);
-        put32(central + 42, members[k].place);
+        put_number(central + 42, members[k].place, 4);
         LR_TRY(emit(npz, central, sizeof(central)));
-        LR_TRY(emit(npz, members[k].name, strlen(members[k].name)));
-        bytes += sizeof(central) + strlen(members[k].name);
+        LR_TRY(emit(npz, name, strlen(name)));
+        bytes += sizeof(central) + strlen(name);
     }
-    put16(end + 8, (unsigned)num);
-    put16(end + 10, (unsigned)num);
-    put32(end + 12, (uint32_t)bytes);
-    put32(end + 16, (uint32_t)place);
+    put_number(end + 8, (size_t)num, 2);
+    put_number(end + 10, (size_t)num, 2);
+    put_number(end + 12, bytes, 4);
+    put_number(end + 16, place, 4);
     return emit(npz, end, sizeof(end));
 }
 
@@ -250,18 +231,13 @@ lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
     return status;
 }
 
-/* .npz of scipy.sparse.save_npz(..., compressed=False): the archive's directory at its end (PKWARE's
- * APPNOTE 6.3, sections 4.3.12 and 4.3.16), stored members, .npy heads. */
+/* --- reading --- */
 
-enum { MOST_COMMENT = 65535, MOST_DIRECTORY = 1 << 16, MOST_HEAD = 4096, PIECE = 4096 };
+enum { MOST_COMMENT = 65535, MOST_DIRECTORY = 1 << 16, MOST_HEAD = 4096, PIECE = 4096, MOST_SHARE = 1 << 15 };
 
-enum { NUM_NEEDED = 5, SHARE = NUM_NEEDED, NUM_READ, MOST_SHARE = 1 << 15 };
-static const char *const names[NUM_READ] = {"indptr.npy", "indices.npy", "data.npy",
-                                            "shape.npy",  "format.npy",  "part.npy"};
-
-/* The array of a member: the place of its numbers, and their type. */
+/* An array in a file: the place of its numbers, and their type. */
 struct array {
-    int64_t begin, bytes; /* range of the member's data in the file; begin 0 = not found */
+    int64_t begin, bytes; /* range of the array in the file; begin 0 = not found */
     int64_t count;
     char kind; /* 'i', 'u', 'f' or 'S' */
     int size;
@@ -272,7 +248,7 @@ struct npz_source {
     const lr_log *log;
     int file;
     int64_t file_bytes;
-    struct array arrays[NUM_READ];
+    struct array arrays[NUM_ARRAYS];
     char share[MOST_SHARE + 1];
 };
 
@@ -300,14 +276,13 @@ static lr_status read_bytes(const struct npz_source *npz, int64_t place, void *t
     return LR_OK;
 }
 
+/* Returns the number that lies in the bytes in little-endian order. */
 static uint64_t number_at(const unsigned char *bytes, int size)
 {
     uint64_t number = 0;
     for (int k = size - 1; k >= 0; k--) number = number << 8 | bytes[k];
     return number;
 }
-
-/* --- numbers --- */
 
 static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2], void *numbers)
 {
@@ -342,27 +317,10 @@ static void close_file(void *self)
     free(npz);
 }
 
-/* --- .npy heads --- */
-
-/* Returns the text that follows "'key': " in the head, or NULL. */
-static const char *find_value(const char *head, const char *key)
+/* Reads the .npy head at array->begin, and moves array->begin to the numbers behind the head. */
+static lr_status read_head(struct npz_source *npz, int which)
 {
-    const char *at = strstr(head, key);
-    return at != NULL ? at + strlen(key) : NULL;
-}
-
-/* Returns the count of a shape "(3,)", or 1 for "()"; -1 for anything else. */
-static int64_t parse_shape(const char *text)
-{
-    char *end = NULL;
-    if (strncmp(text, "()", 2) == 0) return 1;
-    const long long count = *text == '(' ? strtoll(text + 1, &end, 10) : -1;
-    return end != NULL && end != text + 1 && strncmp(end, ",)", 2) == 0 && count >= 0 ? count : -1;
-}
-
-/* Reads the head at array->begin and moves begin to the numbers. */
-static lr_status read_head(const struct npz_source *npz, const char *name, struct array *array)
-{
+    struct array *array = &npz->arrays[which];
     unsigned char start[12];
     char head[MOST_HEAD + 1];
     if (array->bytes < 12) return refuse(npz, "an array in it is too short");
@@ -375,107 +333,111 @@ static lr_status read_head(const struct npz_source *npz, const char *name, struc
         return refuse(npz, "an array in it has no head as NumPy writes it");
     LR_TRY(read_bytes(npz, array->begin + prefix, head, (size_t)length));
     head[length] = '\0';
-    const char *type = find_value(head, "'descr': '"), *shape = find_value(head, "'shape': ");
-    if (type == NULL || shape == NULL || strlen(type) < 3)
+    static const char type_key[] = "'descr': '", shape_key[] = "'shape': ";
+    const char *type = strstr(head, type_key), *shape = strstr(head, shape_key);
+    if (type == NULL || shape == NULL || strlen(type + strlen(type_key)) < 3)
         return refuse(npz, "an array in it has no head as NumPy writes it");
+    type += strlen(type_key);
+    shape += strlen(shape_key);
     array->kind = type[1];
     array->size = type[2] - '0';
-    array->count = parse_shape(shape);
-    const bool is_text = strcmp(name, "format.npy") == 0;
-    const bool is_real = strcmp(name, "data.npy") == 0;
-    const bool is_share = strcmp(name, names[SHARE]) == 0;
+    /* A shape is "(3,)" for a row of three numbers, or "()" for one number; any other counts as -1. */
+    char *end = NULL;
+    const long long count = *shape == '(' ? strtoll(shape + 1, &end, 10) : -1;
+    const bool is_row = end != NULL && end != shape + 1 && strncmp(end, ",)", 2) == 0 && count >= 0;
+    array->count = strncmp(shape, "()", 2) == 0 ? 1 : is_row ? count : -1;
+    const bool is_text = which == FORMAT, is_real = which == VALUES, is_share = which == SHARE;
     const bool good = is_share  ? array->kind == 'u' && array->size == 1
                       : is_text ? array->kind == 'S' && array->size == 3
                       : is_real ? array->kind == 'f' && (array->size == 4 || array->size == 8)
                                 : array->kind == 'i' && (array->size == 4 || array->size == 8);
     if (!good || type[3] != '\'' || (type[0] != '<' && !is_text && !is_share) || array->count < 0) {
         return lr_error(npz->log, LR_BAD_INPUT, "%s: %s must be one row of little-endian %s: it is of type %.4s",
-                        npz->path, name, is_real ? "float32 or float64" : "int32 or int64", type);
+                        npz->path, names[which], is_real ? "float32 or float64" : "int32 or int64", type);
     }
     const int64_t room = array->bytes - prefix - length;
     if (array->count > room / array->size || array->count * array->size != room) {
         return lr_error(npz->log, LR_BAD_INPUT, "%s: %s is to have %lld numbers of %d bytes, and there are %lld bytes",
-                        npz->path, name, (long long)array->count, array->size, (long long)room);
+                        npz->path, names[which], (long long)array->count, array->size, (long long)room);
     }
     array->begin += prefix + length;
     return LR_OK;
 }
 
-/* --- the archive --- */
-
-static lr_status read_entry(struct npz_source *npz, const unsigned char *entry, const char *name, size_t name_bytes)
+/* Reads the archive's directory, and the head of each array in it. The end of the file gives the place of the
+ * directory. */
+static lr_status read_directory(struct npz_source *npz)
 {
-    for (int k = 0; k < NUM_READ; k++)
-        if (strlen(names[k]) == name_bytes && memcmp(name, names[k], name_bytes) == 0) {
-            struct array *array = &npz->arrays[k];
-            unsigned char local[LOCAL_BYTES];
-            const int64_t packed = (int64_t)number_at(entry + 20, 4);
-            const int64_t plain = (int64_t)number_at(entry + 24, 4);
-            const int64_t place = (int64_t)number_at(entry + 42, 4);
-            if (number_at(entry + 10, 2) != 0 || packed != plain) {
-                return lr_error(npz->log, LR_BAD_INPUT,
-                                "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
-                                "compressed=False)",
-                                npz->path, names[k]);
-            }
-            LR_TRY(read_bytes(npz, place, local, sizeof(local)));
-            if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
-            array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
-            array->bytes = plain;
-            if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
-                return refuse(npz, "it is truncated: get the file again");
-            return read_head(npz, names[k], array);
-        }
-
-    return LR_OK;
-}
-
-static lr_status read_directory(struct npz_source *npz, const unsigned char *end)
-{
-    const int64_t bytes = (int64_t)number_at(end + 12, 4);
-    const int64_t place = (int64_t)number_at(end + 16, 4);
-    if (bytes > MOST_DIRECTORY || place > npz->file_bytes || bytes > npz->file_bytes - place)
+    const int64_t most = END_BYTES + MOST_COMMENT;
+    const int64_t tail_bytes = npz->file_bytes < most ? npz->file_bytes : most;
+    unsigned char tail[END_BYTES + MOST_COMMENT], directory[MOST_DIRECTORY];
+    LR_TRY(read_bytes(npz, npz->file_bytes - tail_bytes, tail, (size_t)tail_bytes));
+    int64_t end = tail_bytes - END_BYTES;
+    while (end >= 0 && memcmp(tail + end, "PK\5\6", 4) != 0) end--;
+    if (end < 0) return refuse(npz, "the end of the archive is missing: get the file again");
+    const int64_t bytes = (int64_t)number_at(tail + end + 12, 4);
+    const int64_t begin = (int64_t)number_at(tail + end + 16, 4);
+    if (bytes > MOST_DIRECTORY || begin > npz->file_bytes || bytes > npz->file_bytes - begin)
         return refuse(npz, "the directory of the archive is damaged, or it is larger than 4 GiB");
-    unsigned char *directory = lr_alloc(bytes, 1, "an archive's directory", npz->log);
-    lr_status status = directory != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = read_bytes(npz, place, directory, (size_t)bytes);
-    for (int64_t at = 0; status == LR_OK && at + CENTRAL_BYTES <= bytes;) {
-        const unsigned char *entry = directory + at;
+    LR_TRY(read_bytes(npz, begin, directory, (size_t)bytes));
+
+    for (int64_t at = 0; at + CENTRAL_BYTES <= bytes;) {
+        const unsigned char *entry = directory + at, *name = entry + CENTRAL_BYTES;
         const int64_t name_bytes = (int64_t)number_at(entry + 28, 2);
-        if (memcmp(entry, "PK\1\2", 4) != 0 || at + CENTRAL_BYTES + name_bytes > bytes) {
-            status = refuse(npz, "the directory of the archive is damaged");
-            break;
-        }
-        status = read_entry(npz, entry, (const char *)entry + CENTRAL_BYTES, (size_t)name_bytes);
+        if (memcmp(entry, "PK\1\2", 4) != 0 || at + CENTRAL_BYTES + name_bytes > bytes)
+            return refuse(npz, "the directory of the archive is damaged");
         at += CENTRAL_BYTES + name_bytes + (int64_t)number_at(entry + 30, 2) + (int64_t)number_at(entry + 32, 2);
+        int k = 0;
+        while (k < NUM_ARRAYS &&
+               ((int64_t)strlen(names[k]) != name_bytes || memcmp(name, names[k], (size_t)name_bytes) != 0))
+            k++;
+        if (k == NUM_ARRAYS) continue;
+
+        struct array *array = &npz->arrays[k];
+        unsigned char local[LOCAL_BYTES];
+        const int64_t packed = (int64_t)number_at(entry + 20, 4);
+        const int64_t plain = (int64_t)number_at(entry + 24, 4);
+        const int64_t place = (int64_t)number_at(entry + 42, 4);
+        if (number_at(entry + 10, 2) != 0 || packed != plain) {
+            return lr_error(npz->log, LR_BAD_INPUT,
+                            "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
+                            "compressed=False)",
+                            npz->path, names[k]);
+        }
+        LR_TRY(read_bytes(npz, place, local, sizeof(local)));
+        if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
+        array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
+        array->bytes = plain;
+        if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
+            return refuse(npz, "it is truncated: get the file again");
+        LR_TRY(read_head(npz, k));
     }
-    free(directory);
-    return status;
+    return LR_OK;
 }
 
 static lr_status read_info(struct npz_source *npz, lr_matrix_file_info *info)
 {
     char format[3];
     int64_t shape[2];
-    for (int k = 0; k < NUM_NEEDED; k++) {
+    for (int k = 0; k < SHARE; k++) {
         if (npz->arrays[k].begin == 0) {
             return lr_error(npz->log, LR_BAD_INPUT, "%s is no sparse matrix of scipy: it lacks %s", npz->path,
                             names[k]);
         }
     }
-    LR_TRY(read_bytes(npz, npz->arrays[4].begin, format, sizeof(format)));
-    if (memcmp(format, "csr", 3) != 0 || npz->arrays[3].count != 2)
+    LR_TRY(read_bytes(npz, npz->arrays[FORMAT].begin, format, sizeof(format)));
+    if (memcmp(format, "csr", 3) != 0 || npz->arrays[SHAPE].count != 2)
         return refuse(npz, "its matrix is not in CSR format");
-    LR_TRY(read_numbers(npz, (enum lr_matrix_array)3, (int64_t[2]){0, 2}, shape));
+    LR_TRY(read_numbers(npz, (enum lr_matrix_array)SHAPE, (int64_t[2]){0, 2}, shape));
     *info = (lr_matrix_file_info){.num_rows = shape[0],
                                   .num_columns = shape[1],
-                                  .num_elements = npz->arrays[LR_ARRAY_VALUES].count,
+                                  .num_elements = npz->arrays[VALUES].count,
                                   .backend = "",
                                   .description = "",
                                   .factors = "none",
                                   .share = npz->share};
-    if (shape[0] < 0 || shape[1] < 0 || npz->arrays[LR_ARRAY_STARTS].count - 1 != shape[0] ||
-        npz->arrays[LR_ARRAY_COLUMNS].count != info->num_elements)
+    if (shape[0] < 0 || shape[1] < 0 || npz->arrays[STARTS].count - 1 != shape[0] ||
+        npz->arrays[COLUMNS].count != info->num_elements)
         return refuse(npz, "the sizes of its arrays do not go together");
     const struct array *share = &npz->arrays[SHARE];
     if (share->count > MOST_SHARE)
@@ -499,19 +461,7 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
 
-    /* The end of the archive, which names the place of its directory. */
-    const int64_t most = END_BYTES + MOST_COMMENT;
-    const int64_t bytes = npz->file_bytes < most ? npz->file_bytes : most;
-    unsigned char *tail = lr_alloc(bytes + 1, 1, "an archive's end", npz->log);
-    lr_status status = tail != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = read_bytes(npz, npz->file_bytes - bytes, tail, (size_t)bytes);
-    int64_t at = bytes - END_BYTES;
-    while (status == LR_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) at--;
-    if (status == LR_OK) {
-        status = at >= 0 ? read_directory(npz, tail + at)
-                         : refuse(npz, "the end of the archive is missing: get the file again");
-    }
-    free(tail);
+    lr_status status = read_directory(npz);
     if (status == LR_OK) status = read_info(npz, &source->info);
     if (status != LR_OK) {
         close_file(npz);

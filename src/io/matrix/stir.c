@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which holds the elements
- * bin by bin, and templates of the projection data and of the image (docs/formats/matrix.md). STIR resolves these names
- * relative to its working folder. */
+ * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them. NAME.hpm names NAME.pm, which holds the elements
+ * bin by bin, and templates of projection data and image (docs/formats/matrix.md). STIR takes these names relative to
+ * its working folder. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -40,29 +40,6 @@ static lr_status write_text(struct lr_output *output, const char *text)
     return lr_output_write(output, text, strlen(text));
 }
 
-/* Writes an image of ones, from which a reconstruction can also start. */
-static lr_status write_image(struct stir *stir)
-{
-    const lr_log *log = stir->params->log;
-    const size_t room = 8192 + strlen(stir->names[IMAGE_DATA]);
-    char *text = lr_alloc((int64_t)room, 1, "a header", log);
-    lr_image *ones = lr_image_create(stir->params->grid, log);
-    lr_status status = LR_FAILED;
-    if (text != NULL && ones != NULL) {
-        const int64_t count = lr_grid_num_voxels(&ones->grid);
-        for (int64_t k = 0; k < count; k++) ones->values[k] = 1.0f;
-        lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
-        status = write_text(&stir->outputs[IMAGE], text);
-        if (status == LR_OK) {
-            status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones,
-                                     (bool[3]){false, false, false}); /* all values are equal */
-        }
-    }
-    free(text);
-    lr_image_destroy(ones);
-    return status;
-}
-
 static void release(struct stir *stir)
 {
     for (int k = 0; k < NUM_FILES; k++) free(stir->names[k]);
@@ -96,9 +73,9 @@ static lr_status prepare(struct stir *stir)
         }
     }
 
-    LR_TRY(lr_projdata_create(&stir->projdata, params->lors, params->log));
-    stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, params->log);
-    stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", params->log);
+    LR_TRY(lr_projdata_create(&stir->projdata, params->lors, log));
+    stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, log);
+    stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", log);
     if (stir->places == NULL || stir->record == NULL) return LR_FAILED;
     for (int k = 0; k < NUM_FILES; k++) {
         stir->names[k] = lr_path_with_ending(params->path, endings[k], log);
@@ -106,14 +83,28 @@ static lr_status prepare(struct stir *stir)
         LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], log));
         stir->num_open++;
     }
-    /* Bins without data: STIR needs the file, and reads nothing from it. */
-    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner, lr_path_name(stir->names[BINS_DATA]),
-                                   stir->params->log);
-    const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
+    /* Projection data without bins: STIR needs the header, and reads nothing from the data file. */
+    char *text = lr_projdata_print(&stir->projdata, params->lors->scanner, lr_path_name(stir->names[BINS_DATA]), log);
+    lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
     free(text);
     LR_TRY(status);
 
-    LR_TRY(write_image(stir));
+    /* An image of ones, from which a reconstruction can also start. */
+    const size_t room = 8192 + strlen(stir->names[IMAGE_DATA]);
+    text = lr_alloc((int64_t)room, 1, "a header", log);
+    lr_image *ones = lr_image_create(params->grid, log);
+    status = LR_FAILED;
+    if (text != NULL && ones != NULL) {
+        const int64_t count = lr_grid_num_voxels(&ones->grid);
+        for (int64_t k = 0; k < count; k++) ones->values[k] = 1.0f;
+        lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
+        status = write_text(&stir->outputs[IMAGE], text);
+        if (status == LR_OK) status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones, (bool[3]){false, false, false});
+    }
+    free(text);
+    lr_image_destroy(ones);
+    LR_TRY(status);
+
     const char *const parts[] = {"Projection Matrix By Bin From File Parameters :=\n"
                                  "Version := 1.0\n"
                                  "symmetries type := none\n"
@@ -147,7 +138,7 @@ static void put_bytes(unsigned char **at, uint32_t bits, int bytes)
     for (int b = 0; b < bytes; b++) *(*at)++ = (unsigned char)(bits >> (8 * b));
 }
 
-/* A bin that is not in the file has no elements to STIR. */
+/* Empty rows are left out: a bin that is not in the file has no elements to STIR. */
 static lr_status take(void *self, const lr_row *row)
 {
     struct stir *stir = self;
@@ -179,7 +170,7 @@ static lr_status take(void *self, const lr_row *row)
     put_bytes(&at, (uint32_t)row->count, 4);
     const int *size = stir->params->grid->size;
     for (int64_t n = 0; n < row->count; n++) {
-        /* STIR's x and y begin at -(n/2), z at 0, and all run against ours. */
+        /* STIR counts x and y from -(n/2) and z from 0, each in the direction opposite to this program's. */
         const int64_t voxel = row->lor[n], x = voxel % size[0], y = voxel / size[0] % size[1];
         const int64_t z = voxel / size[0] / size[1];
         put_bytes(&at, (uint32_t)(size[2] - 1 - z), 2);

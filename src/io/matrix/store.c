@@ -29,8 +29,8 @@ enum {
     GRAIN = 4              /* pieces that a thread takes together */
 };
 
-/* Identification at the start of TARGET.part-rows, the first six bytes of which all versions share, and at the end of
- * TARGET.part's head, where HDF5 puts nothing. */
+/* `magic` begins TARGET.part-rows, and `part_magic` ends the head of TARGET.part, where HDF5 puts nothing. The first
+ * COMMON_MAGIC and COMMON_PART_MAGIC bytes are the same in all versions of this program. */
 static const char magic[8] = "LRrows2";
 static const char part_magic[MAGIC_BYTES] = "LORaster rows 2";
 enum { COMMON_MAGIC = 6, PART_MAGIC = HEAD - MAGIC_BYTES, COMMON_PART_MAGIC = 14 };
@@ -41,8 +41,8 @@ struct head {
     int64_t key_bytes; /* length of the key, which follows without a zero */
 };
 
-/* TARGET.part-rows: a head, the key, then segments. A segment is what a checkpoint adds: totals, the
- * counts of its rows, and a checksum without which it does not count. */
+/* TARGET.part-rows holds a head, the key, then segments. Each checkpoint adds a segment: totals, the number of elements
+ * of each row since the checkpoint before, and a checksum. A segment with a wrong checksum is ignored. */
 struct segment {
     int64_t num_counts; /* numbers that follow */
     struct lr_matrix_totals totals;
@@ -77,7 +77,7 @@ static lr_status write_at(struct lr_matrix_store *store, int file, const void *f
     return LR_OK;
 }
 
-/* Returns the bytes read: fewer at the end of the file (errno 0) or after an error (errno). */
+/* Returns how many bytes were read: fewer than asked at the end of the file (errno is 0) or after an error. */
 static size_t read_at(int file, void *to, size_t bytes, int64_t place)
 {
     unsigned char *at = to;
@@ -100,13 +100,13 @@ static size_t column_bytes(const struct lr_matrix_store *store)
     return store->params.wide ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-/* Place of a block's columns; its values follow. */
+/* Returns the place of a block's columns in TARGET.part. The values of the block follow its columns. */
 static int64_t block_place(const struct lr_matrix_store *store, int64_t block)
 {
     return HEAD + block * BLOCK * (int64_t)(column_bytes(store) + sizeof(float));
 }
 
-/* Writes the first `count` elements of the block being filled, which is the `block`-th. */
+/* Writes the first `count` elements in memory to the block with the number `block`. */
 static lr_status write_block(struct lr_matrix_store *store, int64_t block, int64_t count)
 {
     const int64_t place = block_place(store, block);
@@ -165,7 +165,7 @@ static lr_status end_row(struct lr_matrix_store *store, int64_t count)
     return is_due ? lr_matrix_store_checkpoint(store) : LR_OK;
 }
 
-/* Counts elements that are in the block being filled, and writes it when it is full. */
+/* Counts elements that were put into the block in memory, and writes the block when it is full. */
 static lr_status end_elements(struct lr_matrix_store *store, int64_t count, double sum)
 {
     store->totals.sum += sum;
@@ -173,7 +173,7 @@ static lr_status end_elements(struct lr_matrix_store *store, int64_t count, doub
     return store->totals.elements % BLOCK == 0 ? write_block(store, store->totals.elements / BLOCK - 1, BLOCK) : LR_OK;
 }
 
-/* Adds up in several sums, since the processor would wait for one sum after each element. */
+/* Adds up in several sums at once: with a single sum, each addition would wait for the one before. */
 static double add_up(const double *values, int64_t count)
 {
     double sums[SUMS] = {0.0}, sum = 0.0;
@@ -201,7 +201,7 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
             continue;
         }
 
-        /* The block takes as many of them as it has room for. */
+        /* The block takes as many of these elements as it has room for. */
         const int64_t at = store->totals.elements % BLOCK;
         count = count < BLOCK - at ? count : BLOCK - at;
         for (int64_t n = 0; n < count; n++) store->values[at + n] = (float)from[n];
@@ -224,7 +224,7 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 
 /* --- appending rows that come together --- */
 
-/* Elements of a row that lie in one block of the file. */
+/* Elements of a row that lie in one block of the file. A row that goes beyond the end of a block has several pieces. */
 struct row_piece {
     int64_t row;  /* index among the rows appended together */
     int64_t from; /* its first element among the elements of these rows */
@@ -233,17 +233,17 @@ struct row_piece {
     bool is_wrong;
 };
 
-/* Rows that threads append together. */
+/* Rows that several threads append. */
 struct appending {
     struct lr_matrix_store *store;
     const struct lr_row_block *block;
     int64_t num_columns;
-    int64_t before; /* elements in the store before these */
+    int64_t before; /* elements in the store before these rows */
     struct row_piece *pieces;
 };
 
-/* Checks that columns ascend, also from the piece before, and that values are finite; adds the values up in the order
- * of add_up. */
+/* Checks that the columns of a row ascend, also from one piece to the next, and that values are finite. Adds up values
+ * in the order in which add_up does. */
 static void check_pieces(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct appending *appending = user;
@@ -286,28 +286,6 @@ static void copy_pieces(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Copies and counts checked pieces, block by block of the file. */
-static lr_status append_pieces(struct appending *appending, int64_t num)
-{
-    const struct lr_row_block *block = appending->block;
-    struct lr_matrix_store *store = appending->store;
-    struct row_piece *const pieces = appending->pieces;
-    int64_t next = 0, copied = 0;
-    for (int64_t row = 0; row < block->num_rows; row++) {
-        for (; next < num && pieces[next].row == row; next++) {
-            if (next == copied) {
-                const int64_t file_block = store->totals.elements / BLOCK;
-                while (copied < num && (appending->before + pieces[copied].from) / BLOCK == file_block) copied++;
-                appending->pieces = pieces + next;
-                lr_parallel_for(block->threads, copied - next, GRAIN, copy_pieces, appending);
-            }
-            LR_TRY(end_elements(store, pieces[next].count, pieces[next].sum));
-        }
-        LR_TRY(end_row(store, block->rows[row].count));
-    }
-    return LR_OK;
-}
-
 lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const struct lr_row_block *block,
                                        int64_t num_columns, bool *is_wrong)
 {
@@ -315,7 +293,7 @@ lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const stru
     struct row_piece *pieces = lr_alloc(most, sizeof(*pieces), "matrix rows", store->params.log);
     if (pieces == NULL) return LR_FAILED;
     struct appending appending = {store, block, num_columns, store->totals.elements, pieces};
-    /* Cuts the rows where blocks of the file end. */
+    /* Cuts each row into pieces where blocks of the file end. */
     int64_t from = 0, num = 0;
     for (int64_t row = 0; row < block->num_rows; row++) {
         for (int64_t left = block->rows[row].count, count; left > 0; left -= count) {
@@ -329,7 +307,26 @@ lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const stru
     lr_parallel_for(block->threads, num, GRAIN, check_pieces, &appending);
     *is_wrong = false;
     for (int64_t k = 0; k < num; k++) *is_wrong = *is_wrong || pieces[k].is_wrong;
-    const lr_status status = *is_wrong ? LR_OK : append_pieces(&appending, num);
+    if (*is_wrong) {
+        free(pieces);
+        return LR_OK;
+    }
+
+    /* Copies pieces block by block of the file, and counts the elements row by row. */
+    lr_status status = LR_OK;
+    int64_t next = 0, copied = 0;
+    for (int64_t row = 0; row < block->num_rows && status == LR_OK; row++) {
+        for (; next < num && pieces[next].row == row && status == LR_OK; next++) {
+            if (next == copied) {
+                const int64_t file_block = store->totals.elements / BLOCK;
+                while (copied < num && (appending.before + pieces[copied].from) / BLOCK == file_block) copied++;
+                appending.pieces = pieces + next;
+                lr_parallel_for(block->threads, copied - next, GRAIN, copy_pieces, &appending);
+            }
+            status = end_elements(store, pieces[next].count, pieces[next].sum);
+        }
+        if (status == LR_OK) status = end_row(store, block->rows[row].count);
+    }
     free(pieces);
     return status;
 }
@@ -352,7 +349,6 @@ void lr_matrix_store_leave(struct lr_matrix_store *store)
     store->counts = NULL;
 }
 
-/* The files are removed while the locks are held. */
 void lr_matrix_store_remove(struct lr_matrix_store *store)
 {
     if (store->rows_file >= 0) unlink(store->rows_path);
@@ -375,7 +371,7 @@ void lr_matrix_store_abandon(struct lr_matrix_store *store)
 
 /* --- reading --- */
 
-/* Reports a read that failed, or found less than there was (errno 0). */
+/* Reports that reading failed, or, if errno is 0, that the file has become shorter. */
 static lr_status complain_read(struct lr_matrix_store *store, const char *path)
 {
     char text[128];
@@ -390,27 +386,6 @@ static lr_status complain_read(struct lr_matrix_store *store, const char *path)
                     path);
 }
 
-/* Makes int64 of int32 in place, or the reverse. */
-static void change_width(void *columns, int64_t count, bool to_wide)
-{
-    char *bytes = columns;
-    for (int64_t n = 0; n < count; n++) {
-        const int64_t k = to_wide ? count - 1 - n : n;
-        char *narrow_at = bytes + k * (int64_t)sizeof(int32_t), *wide_at = bytes + k * (int64_t)sizeof(int64_t);
-        int32_t narrow;
-        int64_t wide;
-        if (to_wide) {
-            memcpy(&narrow, narrow_at, sizeof(narrow));
-            wide = narrow;
-            memcpy(wide_at, &wide, sizeof(wide));
-        } else {
-            memcpy(&wide, wide_at, sizeof(wide));
-            narrow = (int32_t)wide;
-            memcpy(narrow_at, &narrow, sizeof(narrow));
-        }
-    }
-}
-
 lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_matrix_piece *piece)
 {
     const int64_t block = piece->begin / BLOCK, inside = piece->begin % BLOCK;
@@ -420,7 +395,22 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
     if (piece->columns != NULL) {
         if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) != count * bytes)
             return complain_read(store, store->part_path);
-        if (piece->is_wide != store->params.wide) change_width(piece->columns, piece->count, piece->is_wide);
+        /* Changes int32 to int64 or back within the caller's array, from the end where numbers become wider. */
+        char *at = piece->columns;
+        for (int64_t n = 0; n < piece->count && piece->is_wide != store->params.wide; n++) {
+            const int64_t k = piece->is_wide ? piece->count - 1 - n : n;
+            int32_t narrow;
+            int64_t wide;
+            if (piece->is_wide) {
+                memcpy(&narrow, at + k * (int64_t)sizeof(narrow), sizeof(narrow));
+                wide = narrow;
+                memcpy(at + k * (int64_t)sizeof(wide), &wide, sizeof(wide));
+            } else {
+                memcpy(&wide, at + k * (int64_t)sizeof(wide), sizeof(wide));
+                narrow = (int32_t)wide;
+                memcpy(at + k * (int64_t)sizeof(narrow), &narrow, sizeof(narrow));
+            }
+        }
     }
     const int64_t values = place + BLOCK * (int64_t)bytes + inside * (int64_t)sizeof(float);
     if (piece->values != NULL && read_at(file, piece->values, count * sizeof(float), values) != count * sizeof(float))
@@ -455,7 +445,7 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- continuing --- */
 
-/* Reports a read that failed, or found something else than expected (errno 0). */
+/* Reports that reading failed, or, if errno is 0, that the files hold something unexpected. */
 static lr_status refuse_rows(const struct lr_matrix_store *store)
 {
     char text[128];
@@ -476,26 +466,6 @@ static bool has_bytes(int file, const char *bytes, size_t count, int64_t place)
     return read_at(file, found, count, place) == count && memcmp(found, bytes, count) == 0;
 }
 
-/* Reads totals of the last whole segment; what follows it is overwritten. */
-static void find_end(struct lr_matrix_store *store)
-{
-    struct segment segment;
-    for (;;) {
-        const int64_t place = store->next_segment, behind = place + (int64_t)sizeof(segment);
-        if (read_at(store->rows_file, &segment, sizeof(segment), place) != sizeof(segment)) return;
-        if (segment.num_counts <= 0 || segment.num_counts > MOST_COUNTS ||
-            segment.totals.rows != store->totals.rows + segment.num_counts ||
-            segment.totals.rows > store->params.num_rows || segment.totals.elements < store->totals.elements)
-            return;
-        const size_t bytes = (size_t)segment.num_counts * sizeof(*store->counts);
-        if (read_at(store->rows_file, store->counts, bytes, behind) != bytes ||
-            check_of(&segment, store->counts) != segment.check)
-            return;
-        store->totals = segment.totals;
-        store->next_segment = behind + (int64_t)bytes;
-    }
-}
-
 static lr_status make_memory(struct lr_matrix_store *store)
 {
     store->columns = lr_alloc(BLOCK, column_bytes(store), "matrix elements", store->params.log);
@@ -511,9 +481,8 @@ static lr_status resume(struct lr_matrix_store *store)
         memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0)
         return refuse_rows(store);
 
-    /* The whole keys must be equal. */
     const size_t ours = strlen(store->params.key);
-    const size_t most = ours + (1 << 16); /* enough to recognise a longer one, whatever the head says */
+    const size_t most = ours + (1 << 16); /* a limit on memory, for heads that are damaged */
     const size_t wanted = head.key_bytes < (int64_t)most ? (size_t)head.key_bytes : most;
     char *found = lr_alloc((int64_t)wanted + 1, 1, "a file's head", store->params.log);
     if (found == NULL) return LR_FAILED;
@@ -523,13 +492,28 @@ static lr_status resume(struct lr_matrix_store *store)
     } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
         status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key}, store->params.log);
         errno = 0;
-        status = status == LR_OK ? refuse_rows(store) : status; /* zeros among the characters */
+        status = status == LR_OK ? refuse_rows(store) : status; /* lr_key_check stops at a zero among the characters */
     }
     free(found);
     LR_TRY(status);
 
     store->params.wide = head.wide != 0;
-    find_end(store);
+    /* The totals of the last whole segment. Bytes that follow that segment will be overwritten. */
+    for (;;) {
+        struct segment segment;
+        const int64_t place = store->next_segment, behind = place + (int64_t)sizeof(segment);
+        if (read_at(store->rows_file, &segment, sizeof(segment), place) != sizeof(segment)) break;
+        if (segment.num_counts <= 0 || segment.num_counts > MOST_COUNTS ||
+            segment.totals.rows != store->totals.rows + segment.num_counts ||
+            segment.totals.rows > store->params.num_rows || segment.totals.elements < store->totals.elements)
+            break;
+        const size_t bytes = (size_t)segment.num_counts * sizeof(*store->counts);
+        if (read_at(store->rows_file, store->counts, bytes, behind) != bytes ||
+            check_of(&segment, store->counts) != segment.check)
+            break;
+        store->totals = segment.totals;
+        store->next_segment = behind + (int64_t)bytes;
+    }
     store->saved_rows = store->totals.rows;
     LR_TRY(make_memory(store));
     const int64_t rest = store->totals.elements % BLOCK;
@@ -540,10 +524,29 @@ static lr_status resume(struct lr_matrix_store *store)
 
 /* --- opening --- */
 
-/* Empties both files if they are empty or come from an earlier run of any version. */
-static lr_status begin_anew(struct lr_matrix_store *store)
+/* Locks TARGET.part-rows, too: the lock on TARGET.part ends when that file becomes the target. */
+static lr_status open_files(struct lr_matrix_store *store)
 {
     const lr_log *log = store->params.log;
+    const bool resumes = store->params.resumes;
+    const size_t bytes = strlen(store->output.temporary) + sizeof("-rows");
+    store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", log);
+    store->part_path = lr_copy_string(store->output.temporary, log);
+    store->rows_path = lr_alloc((int64_t)bytes, 1, "a file name", log);
+    if (store->counts == NULL || store->part_path == NULL || store->rows_path == NULL) return LR_FAILED;
+    snprintf(store->rows_path, bytes, "%s-rows", store->part_path);
+    const mode_t mode = resumes ? 0 : lr_place_mode(store->output.target);
+    const enum lr_hold hold = lr_hold_open(store->rows_path, mode, &store->rows_file);
+    if (hold == LR_HOLD_REFUSED && errno == ENOENT && resumes) {
+        errno = 0;
+        return refuse_rows(store);
+    }
+    if (hold != LR_HELD) return lr_hold_complain(hold, store->rows_path, store->params.path, log);
+    store->segments_begin = (int64_t)(sizeof(struct head) + strlen(store->params.key));
+    store->next_segment = store->segments_begin;
+    if (resumes) return resume(store);
+
+    /* Begins anew. Both files must be empty or come from an earlier run, of any version. */
     const int part = store->output.file, rows = store->rows_file;
     const int64_t part_bytes = lseek(part, 0, SEEK_END), rows_bytes = lseek(rows, 0, SEEK_END);
     errno = 0;
@@ -570,29 +573,6 @@ static lr_status begin_anew(struct lr_matrix_store *store)
     LR_TRY(write_at(store, rows, &head, sizeof(head), 0));
     LR_TRY(write_at(store, rows, store->params.key, key_bytes, sizeof(head)));
     return make_memory(store);
-}
-
-/* The lock on TARGET.part ends when that file becomes the target. The lock on TARGET.part-rows lasts longer. */
-static lr_status open_files(struct lr_matrix_store *store)
-{
-    const lr_log *log = store->params.log;
-    const bool resumes = store->params.resumes;
-    const size_t bytes = strlen(store->output.temporary) + sizeof("-rows");
-    store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", log);
-    store->part_path = lr_copy_string(store->output.temporary, log);
-    store->rows_path = lr_alloc((int64_t)bytes, 1, "a file name", log);
-    if (store->counts == NULL || store->part_path == NULL || store->rows_path == NULL) return LR_FAILED;
-    snprintf(store->rows_path, bytes, "%s-rows", store->part_path);
-    const mode_t mode = resumes ? 0 : lr_place_mode(store->output.target);
-    const enum lr_hold hold = lr_hold_open(store->rows_path, mode, &store->rows_file);
-    if (hold == LR_HOLD_REFUSED && errno == ENOENT && resumes) {
-        errno = 0;
-        return refuse_rows(store);
-    }
-    if (hold != LR_HELD) return lr_hold_complain(hold, store->rows_path, store->params.path, log);
-    store->segments_begin = (int64_t)(sizeof(struct head) + strlen(store->params.key));
-    store->next_segment = store->segments_begin;
-    return resumes ? resume(store) : begin_anew(store);
 }
 
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params)

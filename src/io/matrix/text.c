@@ -14,14 +14,14 @@
 
 enum { BLOCK = lr_store_block_elements, PIECE = 1 << 16 };
 
-/* Elements beyond which text is a poor choice. */
+/* A file of text with more elements than this is slow to read, and a warning says so. */
 #define MANY_ELEMENTS 10000000
 
 struct mtx {
     const struct lr_matrix_content *content;
     struct lr_output output;
     struct lr_matrix_counts counts;
-    int64_t *numbers; /* [PIECE] counts of rows to come */
+    int64_t *numbers; /* [PIECE], how many elements each of the next rows has */
     int64_t num_numbers, next_number;
     int64_t row;      /* row of the current element, from 0 */
     int64_t left;     /* elements of that row not yet written */
@@ -29,38 +29,12 @@ struct mtx {
     float *values;
 };
 
-static lr_status write_piece(struct mtx *mtx, int64_t count)
-{
-    char line[96];
-    for (int64_t k = 0; k < count; k++) {
-        /* Finds the row of the next element. */
-        while (mtx->left == 0) {
-            if (mtx->next_number == mtx->num_numbers) {
-                mtx->next_number = 0;
-                LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
-                if (mtx->num_numbers == 0) {
-                    return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows",
-                                    mtx->content->params->path);
-                }
-            }
-            mtx->left = mtx->numbers[mtx->next_number++];
-            mtx->row++;
-        }
-
-        mtx->left--;
-        const int length = snprintf(line, sizeof(line), "%lld %lld %.9g\n", (long long)mtx->row + 1,
-                                    (long long)mtx->columns[k] + 1, (double)mtx->values[k]);
-        LR_TRY(lr_output_write(&mtx->output, line, (size_t)length));
-    }
-    return LR_OK;
-}
-
 static lr_status write_all(struct mtx *mtx)
 {
-    struct lr_matrix_store *store = mtx->content->store;
-    const int64_t total = store->totals.elements;
-    /* The description becomes a comment of one line: line breaks turn into blanks. */
     const struct lr_matrix_content *content = mtx->content;
+    struct lr_matrix_store *store = content->store;
+    const int64_t total = store->totals.elements;
+    /* The description becomes a comment of one line. Blanks replace line breaks. */
     const lr_matrix_writer_params *params = content->params;
     char text[1024];
     snprintf(text, sizeof(text), "%s, %s: %s; rows are %s, columns %s",
@@ -71,10 +45,10 @@ static lr_status write_all(struct mtx *mtx)
                                     : "points",
              params->by_lor ? "voxels" : "LORs");
     for (char *c = text; *c != '\0'; c++) *c = *c == '\n' || *c == '\r' ? ' ' : *c;
-    char head[1400];
-    const int length = snprintf(
-        head, sizeof(head), "%%%%MatrixMarket matrix coordinate real general\n%% %s\n%lld %lld %lld\n", text,
-        (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements);
+    char head[1400], line[96];
+    const int length =
+        snprintf(head, sizeof(head), "%%%%MatrixMarket matrix coordinate real general\n%% %s\n%lld %lld %lld\n", text,
+                 (long long)content->num_rows, (long long)content->num_columns, (long long)total);
     LR_TRY(lr_output_write(&mtx->output, head, (size_t)length));
 
     for (int64_t at = 0; at < total; at += BLOCK) {
@@ -84,7 +58,26 @@ static lr_status write_all(struct mtx *mtx)
                                               .columns = mtx->columns,
                                               .values = mtx->values};
         LR_TRY(lr_matrix_store_read(store, &piece));
-        LR_TRY(write_piece(mtx, piece.count));
+        for (int64_t k = 0; k < piece.count; k++) {
+            /* Rows without elements are passed over. */
+            while (mtx->left == 0) {
+                if (mtx->next_number == mtx->num_numbers) {
+                    mtx->next_number = 0;
+                    LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
+                    if (mtx->num_numbers == 0) {
+                        return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows",
+                                        mtx->content->params->path);
+                    }
+                }
+                mtx->left = mtx->numbers[mtx->next_number++];
+                mtx->row++;
+            }
+
+            mtx->left--;
+            const int line_bytes = snprintf(line, sizeof(line), "%lld %lld %.9g\n", (long long)mtx->row + 1,
+                                            (long long)mtx->columns[k] + 1, (double)mtx->values[k]);
+            LR_TRY(lr_output_write(&mtx->output, line, (size_t)line_bytes));
+        }
     }
     return LR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Writing of matrix files: the key of a matrix, which names all that its rows depend on in words and digests; the size
- * that a file will have; and the writer, which checks rows and passes them to their format or to the store. */
+ * Writing of matrix files: the key of a matrix, which names in words and digests everything that the rows depend on;
+ * the size that a file will have; and the writer, which checks rows and passes them to a format or to the store. */
 #include "io/matrix/writer.h"
 
 #include "base/grow.h"
@@ -23,7 +23,7 @@
 
 /* --- the key --- */
 
-/* Adds a list and its length, so that two consecutive lists differ from one joined list. */
+/* Adds a list and its length. Without the length, two lists would have the digest of one longer list. */
 static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
 {
     const int64_t num = items != NULL ? count : -1;
@@ -31,11 +31,11 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
- * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
+/* Returns a line, owned by the caller, that names everything the rows depend on. "; " separates its parts, some of
+ * which end in LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
 static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
-    /* The scanner, with its LORs. */
+    /* The scanner and its LORs. */
     const lr_scanner *scanner = params->lors->scanner;
     const lr_coincidence *rules = &scanner->coincidence;
     const int whole[5] = {scanner->num_modules, scanner->num_positions, rules->min_module_difference,
@@ -59,7 +59,7 @@ static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
         lr_sha256_add(&sha, module->face_mm, sizeof(module->face_mm));
         lr_sha256_add(&sha, &module->depth_mm, sizeof(module->depth_mm));
         lr_sha256_add(&sha, places, sizeof(places));
-        if (module->layer > 0) /* scanners without layers keep their keys */
+        if (module->layer > 0) /* so that scanners without layers have the keys of earlier versions */
             lr_sha256_add(&sha, &module->layer, sizeof(module->layer));
         if (module->mu_per_mm > 0) lr_sha256_add(&sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
     }
@@ -117,37 +117,12 @@ static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 
 /* --- parts --- */
 
-/* Number of rows announced. */
+/* Returns how many rows the caller has announced. */
 static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
 {
     if (params->by_lor) return lr_selection_count(params->lors, params->part);
     if (params->grid == NULL) return params->num_points;
     return params->voxels != NULL ? params->num_voxels : params->end - params->begin;
-}
-
-static const char share_format[] = "part %lld of %lld, from row %lld of %lld; ";
-
-/* Makes the line by which a file identifies itself as the part params->share, owned, with the key of the whole matrix
- * at its end. NULL, logged, if memory runs out. */
-static char *share_text(const lr_matrix_writer_params *params)
-{
-    const lr_matrix_part *share = params->share;
-    lr_matrix_writer_params whole = *share->whole;
-    whole.begin = whole.grid != NULL ? whole.begin : 0;
-    const int64_t rows = matrix_num_rows(&whole);
-    struct lr_text text = {.what = "a file's head", .log = params->log};
-    char *key = matrix_key(&whole, rows);
-    if (key != NULL) {
-        (void)lr_text_print(&text, share_format, (long long)share->number, (long long)share->parts,
-                            (long long)share->rows_before, (long long)rows);
-        (void)lr_text_add(&text, key, strlen(key));
-    }
-    free(key);
-    if (text.failed) {
-        free(text.chars);
-        return NULL;
-    }
-    return text.chars;
 }
 
 bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
@@ -163,19 +138,18 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
 
 /* --- size --- */
 
-/* Average characters of a value with 9 significant digits, of a coordinate in mm, and of the number of a module, row
- * or column of crystals. */
-#define VALUE_CHARS 13.5
-#define PLACE_CHARS 3.5
-#define CRYSTAL_CHARS 1.5
+/* Average numbers of characters in a file of text. */
+#define VALUE_CHARS 13.5  /* a value with 9 significant digits */
+#define PLACE_CHARS 3.5   /* a coordinate in mm */
+#define CRYSTAL_CHARS 1.5 /* a module's number, or a crystal's row or column */
 
-/* Share that deflate leaves of column numbers and values: 0.45 to 0.48 for matrices of presets. */
+/* Size of column numbers and values after deflate, over their size before. Matrices of presets have 0.45 to 0.48. */
 #define DEFLATED 0.5
 
-/* Bytes of an element, and of a LOR with its bin, in STIR's files. */
+/* Bytes of an element and of a LOR in STIR's files, and of a row's number of elements in the store. */
 enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
 
-/* Average digits of the numbers below `end`, neglecting the few that have fewer. */
+/* Returns how many digits most whole numbers below `end` have. */
 static double digits(double end)
 {
     return end > 1.0 ? ceil(log10(end)) : 1.0;
@@ -215,35 +189,29 @@ lr_matrix_size lr_matrix_expect_size_sized(size_t given_bytes, const lr_matrix_w
     }
 }
 
-/* Share of the estimated elements that can be relied on. */
+/* A matrix has at least this fraction of the estimated number of elements. */
 #define SURE_SHARE 0.8
 
 struct lr_matrix_writer {
-    lr_matrix_writer_params params; /* its grid and points are the writer's own copies */
+    lr_matrix_writer_params params; /* grid and points_mm are the writer's copies */
     lr_grid grid;
     double (*points_mm)[3];
-    int64_t num_rows, num_columns, index_limit;
-    char *share;                     /* the text of share_text, or NULL */
-    void *stream;                    /* writes row by row; NULL if the store is used */
-    const struct lr_matrix_fns *fns; /* functions of the stream */
+    struct lr_matrix_content content; /* of the store, with facts that hold for streams, too */
+    char *share;                      /* owned: content.share */
+    void *stream;                     /* a format that writes row by row, or NULL if rows go to the store */
+    const struct lr_matrix_fns *fns;  /* functions of the stream */
     struct lr_matrix_store store;
-    struct lr_row_entry entry; /* accepts rows one by one or in blocks */
+    struct lr_row_entry entry; /* accepts single rows and blocks of rows */
     lr_matrix_written written;
-    int64_t next_row;                  /* rows before this have been taken, or were left out and are empty */
-    int64_t next_place;                /* the same, counted from the first */
+    int64_t next_row;                  /* rows with smaller numbers were taken, or were left out and are empty */
+    int64_t next_place;                /* next_row as an index among the rows announced */
     struct lr_selection_finder finder; /* finds the places of LORs */
-    int64_t capacity;                  /* capacity of the arrays of a row's kept elements */
-    int64_t *kept;
+    int64_t capacity;                  /* of `kept` and `kept_values` */
+    int64_t *kept;                     /* columns of a row's elements that are not dropped */
     double *kept_values;
 };
 
 /* --- parameters --- */
-
-/* True for formats that are written row by row. */
-static bool is_stream(lr_matrix_format format)
-{
-    return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
-}
 
 static lr_status check_params(const lr_matrix_writer_params *params)
 {
@@ -258,7 +226,7 @@ static lr_status check_params(const lr_matrix_writer_params *params)
                         "largest element, 0 to 1, and a level, 0 to 9, are needed",
                         params->threshold, params->compress);
     }
-    if (params->resumes && is_stream(params->format)) {
+    if (params->resumes && (params->format == LR_MATRIX_TSV || params->format == LR_MATRIX_STIR)) {
         return lr_error(log, LR_USAGE, "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
                         params->path ? params->path : "a matrix");
     }
@@ -302,7 +270,9 @@ static lr_status check_params(const lr_matrix_writer_params *params)
 static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_params *params)
 {
     writer->params = *params;
-    writer->num_columns = params->lors->count;
+    writer->content.params = &writer->params;
+    writer->content.store = &writer->store;
+    writer->content.num_columns = params->lors->count;
     if (params->grid != NULL) {
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
@@ -314,11 +284,24 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.begin = 0;
         writer->params.end = params->num_points;
     }
-    writer->num_rows = matrix_num_rows(params);
-    if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
+    writer->content.num_rows = matrix_num_rows(params);
+    if (params->by_lor) writer->content.num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
-        writer->share = share_text(params);
-        LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
+        /* The line by which the file identifies itself as a part. The key of the whole matrix ends the line. */
+        const lr_matrix_part *share = params->share;
+        lr_matrix_writer_params whole = *share->whole;
+        whole.begin = whole.grid != NULL ? whole.begin : 0;
+        const int64_t rows = matrix_num_rows(&whole);
+        char *key = matrix_key(&whole, rows);
+        if (key == NULL) return LR_FAILED;
+        struct lr_text text = {.what = "a file's head", .log = params->log};
+        (void)lr_text_print(&text, "part %lld of %lld, from row %lld of %lld; ", (long long)share->number,
+                            (long long)share->parts, (long long)share->rows_before, (long long)rows);
+        (void)lr_text_add(&text, key, strlen(key));
+        free(key);
+        writer->share = text.chars;
+        writer->content.share = text.chars;
+        if (text.failed) return LR_FAILED;
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
     return LR_OK;
@@ -335,51 +318,41 @@ static void release(lr_matrix_writer *writer)
     free(writer);
 }
 
-static struct lr_matrix_content content_of(lr_matrix_writer *writer)
-{
-    return (struct lr_matrix_content){.params = &writer->params,
-                                      .store = &writer->store,
-                                      .num_rows = writer->num_rows,
-                                      .num_columns = writer->num_columns,
-                                      .index_limit = writer->index_limit,
-                                      .share = writer->share};
-}
-
 static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
 {
-    const struct lr_matrix_content content = content_of(writer);
-    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&content, elements) : LR_OK;
+    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&writer->content, elements) : LR_OK;
 }
 
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
 {
     if (check_params(params) != LR_OK) return NULL;
-    /* Before the rows are computed. */
+    /* A missing HDF5 plugin is reported before the rows are computed, which takes long. */
     if (params->format == LR_MATRIX_HDF5 && lr_plugin_hdf5(params->log) == NULL) return NULL;
     lr_matrix_writer *writer = lr_alloc(1, sizeof(*writer), "a matrix writer", params->log);
     if (writer == NULL) return NULL;
-    writer->index_limit = index_limit;
+    writer->content.index_limit = index_limit;
     bool done = copy_params(writer, params) == LR_OK;
-    if (done && is_stream(params->format)) {
-        const bool stir = params->format == LR_MATRIX_STIR;
+    const bool stir = params->format == LR_MATRIX_STIR;
+    if (done && (stir || params->format == LR_MATRIX_TSV)) {
         writer->fns = stir ? &lr_matrix_stir_fns : &lr_matrix_tsv_fns;
         writer->stream = stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
         done = writer->stream != NULL;
     } else if (done) {
         done = check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))) == LR_OK;
-        char *key = done ? matrix_key(&writer->params, writer->num_rows) : NULL;
+        char *key = done ? matrix_key(&writer->params, writer->content.num_rows) : NULL;
         const struct lr_matrix_store_params store = {
             .path = params->path,
             .key = key,
-            .num_rows = writer->num_rows,
-            .wide = writer->num_columns > writer->index_limit ||
-                    (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->index_limit),
+            .num_rows = writer->content.num_rows,
+            .wide =
+                writer->content.num_columns > writer->content.index_limit ||
+                (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->content.index_limit),
             .resumes = params->resumes,
             .log = params->log,
         };
         done = key != NULL && lr_matrix_store_open(&writer->store, &store) == LR_OK;
         free(key);
-        writer->store.params.key = NULL; /* no longer needed, and freed above */
+        writer->store.params.key = NULL; /* freed above; only lr_matrix_store_open reads it */
         writer->next_place = done ? writer->store.totals.rows : 0;
     }
     if (!done) {
@@ -399,7 +372,7 @@ lr_matrix_writer *lr_matrix_writer_create_sized(size_t given_bytes, const lr_mat
     share.whole = whole;
     with.share = &share;
     lr_matrix_writer *writer = lr_matrix_writer_create_within(&with, INT32_MAX);
-    if (writer != NULL) writer->params.share = NULL; /* read here alone */
+    if (writer != NULL) writer->params.share = NULL; /* it lies in this function's memory, which ends here */
     return writer;
 }
 
@@ -419,72 +392,57 @@ lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
 
 /* --- rows --- */
 
-/* Returns the row's index among those announced, or -1. */
-static int64_t find_place(lr_matrix_writer *writer, int64_t row)
+static lr_status take(void *user, const lr_row *row)
 {
+    lr_matrix_writer *writer = user;
     const lr_matrix_writer_params *params = &writer->params;
-    if (params->by_lor) return row >= 0 && row < params->lors->count ? lr_selection_find(&writer->finder, row) : -1;
-    if (params->voxels == NULL) return row - params->begin;
-    int64_t place = writer->next_place;
-    while (place < params->num_voxels && params->voxels[place] < row) place++;
-    return place < params->num_voxels && params->voxels[place] == row ? place : -1;
-}
+    /* The row's index among those announced; -1 if it is not among them. */
+    int64_t place = row->row - params->begin;
+    if (params->by_lor) {
+        place = row->row >= 0 && row->row < params->lors->count ? lr_selection_find(&writer->finder, row->row) : -1;
+    } else if (params->voxels != NULL) {
+        place = writer->next_place;
+        while (place < params->num_voxels && params->voxels[place] < row->row) place++;
+        if (place == params->num_voxels || params->voxels[place] != row->row) place = -1;
+    }
 
-/* A wrong row is an error of the program that makes them, but a silent one would spoil the file. Gives the place of
- * the row, its smallest element, and the larger of its largest element and 0. */
-static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place, double extremes[2])
-{
-    *place = find_place(writer, row->row);
-    if (row->row < writer->next_row || *place < writer->next_place || *place >= writer->num_rows || row->count < 0) {
-        return lr_error(writer->params.log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",
-                        (long long)row->row, writer->params.path, (long long)writer->next_place,
-                        (long long)writer->num_rows);
+    /* A wrong row is an error of the program that computes rows. Unchecked, it would spoil the file. */
+    if (row->row < writer->next_row || place < writer->next_place || place >= writer->content.num_rows ||
+        row->count < 0) {
+        return lr_error(params->log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",
+                        (long long)row->row, params->path, (long long)writer->next_place,
+                        (long long)writer->content.num_rows);
     }
     int64_t before = -1;
     double smallest = INFINITY, largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
         const double value = row->probability[n];
-        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
-            const char *what = writer->params.by_lor ? "voxel" : "LOR";
-            return lr_error(writer->params.log, LR_USAGE,
-                            "row %lld for %s has %s %lld with probability %g after %s %lld", (long long)row->row,
-                            writer->params.path, what, (long long)row->lor[n], value, what, (long long)before);
+        if (row->lor[n] <= before || row->lor[n] >= writer->content.num_columns || !isfinite(value)) {
+            const char *what = params->by_lor ? "voxel" : "LOR";
+            return lr_error(params->log, LR_USAGE, "row %lld for %s has %s %lld with probability %g after %s %lld",
+                            (long long)row->row, params->path, what, (long long)row->lor[n], value, what,
+                            (long long)before);
         }
         before = row->lor[n];
         smallest = value < smallest ? value : smallest;
         largest = value > largest ? value : largest;
     }
-    extremes[0] = smallest;
-    extremes[1] = largest;
-    return LR_OK;
-}
 
-static lr_status make_room(lr_matrix_writer *writer, int64_t count)
-{
-    if (count <= writer->capacity) return LR_OK;
-    const lr_log *log = writer->params.log;
-    free(writer->kept);
-    free(writer->kept_values);
-    writer->kept = lr_alloc(2 * count, sizeof(*writer->kept), "a matrix row", log);
-    writer->kept_values = lr_alloc(2 * count, sizeof(*writer->kept_values), "a matrix row", log);
-    writer->capacity = writer->kept != NULL && writer->kept_values != NULL ? 2 * count : 0;
-    return writer->capacity > 0 ? LR_OK : LR_FAILED;
-}
-
-static lr_status take(void *user, const lr_row *row)
-{
-    lr_matrix_writer *writer = user;
-    int64_t place = 0;
-    double extremes[2] = {0.0, 0.0};
-    LR_TRY(check_row(writer, row, &place, extremes));
-    const double wanted = writer->params.threshold * extremes[1];
-    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* all elements are kept */
+    const double wanted = params->threshold * largest;
+    const double least = smallest < wanted ? wanted : -INFINITY; /* -INFINITY: all elements are kept */
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;
     if (writer->stream != NULL) {
         lr_matrix_written *written = &writer->written;
-        LR_TRY(make_room(writer, row->count));
+        if (row->count > writer->capacity) {
+            free(writer->kept);
+            free(writer->kept_values);
+            writer->kept = lr_alloc(2 * row->count, sizeof(*writer->kept), "a matrix row", params->log);
+            writer->kept_values = lr_alloc(2 * row->count, sizeof(*writer->kept_values), "a matrix row", params->log);
+            writer->capacity = writer->kept != NULL && writer->kept_values != NULL ? 2 * row->count : 0;
+            if (writer->capacity == 0) return LR_FAILED;
+        }
         int64_t count = 0;
         for (int64_t n = 0; n < row->count; n++) {
             if (row->probability[n] < least) {
@@ -507,19 +465,19 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* Takes the block row by row if an element is wrong, for the message that names it. */
+/* If an element is wrong, `take` gets the rows one by one, since its message names the element. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;
     const lr_matrix_writer_params *params = &writer->params;
     const int64_t num = block->num_rows;
-    /* The store takes the whole block if its rows are consecutive and continue those in the store. */
-    bool one_by_one =
-        !(num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL && params->threshold == 0.0 &&
-          block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows);
+    /* The store takes the whole block if its rows are consecutive and begin where the rows in the store end. */
+    bool one_by_one = !(num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
+                        params->threshold == 0.0 && block->rows[0].row - params->begin == writer->next_place &&
+                        writer->next_place + num <= writer->content.num_rows);
     for (int64_t k = 1; k < num && !one_by_one; k++) one_by_one = block->rows[k].row != block->rows[k - 1].row + 1;
     if (!one_by_one) {
-        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, &one_by_one));
+        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->content.num_columns, &one_by_one));
         for (int64_t k = 0; k < num && !one_by_one; k++) {
             writer->written.empty_rows += block->rows[k].count == 0;
             writer->next_row = block->rows[k].row + 1;
@@ -554,11 +512,10 @@ lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
     if (writer->stream != NULL) {
         status = writer->fns->finish(writer->stream);
     } else {
-        const struct lr_matrix_content content = content_of(writer);
         status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
-        if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->num_rows);
+        if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->content.num_rows);
         if (status == LR_OK) status = lr_matrix_store_checkpoint(&writer->store);
-        if (status == LR_OK) status = lr_matrix_format_write(&content);
+        if (status == LR_OK) status = lr_matrix_format_write(&writer->content);
         if (status == LR_OK)
             lr_matrix_store_remove(&writer->store);
         else

@@ -9,56 +9,57 @@
 
 #include <lr/io.h>
 
-/* A format that is written row by row. `take` gets rows that lr_matrix_writer has checked: ascending, among those
- * announced, columns sorted and in range. finish and abandon free `self`. */
+/* Functions of a format that is written row by row. `take` gets rows that lr_matrix_writer has checked: rows ascend and
+ * were announced, columns ascend and are in range. finish and abandon free `self`. */
 struct lr_matrix_fns {
     lr_status (*take)(void *self, const lr_row *row);
     lr_status (*finish)(void *self);
     void (*abandon)(void *self);
 };
 
-/* Constructor; params are checked, begin and end are set for points too, and the arrays they point to live as long as
- * the writer. NULL, logged, on failure. */
+/* Begins tab-separated text. lr_matrix_writer has checked params, set begin and end also for points, and keeps what
+ * params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 
-/* The same for STIR's files, whose names and limits it checks. */
+/* Begins STIR's files, whose names and limits are checked here. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_stir_fns;
 
-/* All rows, from which the other formats are made. */
+/* All rows, from which HDF5, npz and Matrix Market files are made. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
     struct lr_matrix_store *store; /* after a checkpoint */
     int64_t num_rows, num_columns;
-    int64_t index_limit; /* indices and indptr are int32 while the number of columns and of elements
-                            stay within it, else int64; INT32_MAX but in tests */
+    int64_t index_limit; /* largest number of columns or elements for which indices and indptr are int32;
+                            INT32_MAX except in tests */
     const char *share;   /* line that identifies a part, or NULL */
 };
 
-/* True if indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
+/* True if indices and indptr are int64. */
 static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, int64_t index_limit)
 {
     return num_columns > index_limit || num_elements > index_limit;
 }
 
-/* Each writes the target. The HDF5 format may take over the output of the store, which then has none.
- * errors: LR_FAILED, logged, with nothing left of what they began. npz also: LR_USAGE for more than a plain zip
- * holds. */
+/* Each function writes the target in one format. lr_matrix_hdf5_write may make the target of the store's TARGET.part.
+ * errors: LR_FAILED, logged, with all files removed that the function began. npz also: LR_USAGE for more than a plain
+ * zip holds. */
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
 
-/* The same in the format of params. */
+/* Writes the target in the format that content->params name. */
 lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
 
-/* Checks that a plain zip archive can hold that many elements; needs no store. errors: LR_USAGE, logged. */
+/* Checks that a plain zip archive can hold `elements` elements. content->store is not read. errors: LR_USAGE,
+ * logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* A line by which a file identifies itself as a part of a matrix, parsed. */
+/* Facts from the line by which a file identifies itself as a part of a matrix. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;
-    const char *key; /* in the text */
+    const char *key; /* points into the text that was parsed */
 };
 bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
 
@@ -69,20 +70,20 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
 
 enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
 
-/* Functions and facts that a format provides. `self` belongs to the format. */
+/* A file open for reading: facts, and functions of its format, to which `self` belongs. */
 struct lr_matrix_source {
     const char *path;
     const lr_log *log;
-    lr_matrix_file_info info; /* array sizes have been checked against it */
+    lr_matrix_file_info info; /* agrees with the sizes of the arrays */
     void *self;
     /* Reads numbers range[0] .. range[0] + range[1] - 1 of an array: int64, or double for values. errors:
      * LR_BAD_INPUT, logged. */
     lr_status (*read)(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers);
-    lr_status (*check_scanner)(void *self, const lr_lors *lors); /* NULL = has none */
+    lr_status (*check_scanner)(void *self, const lr_lors *lors); /* NULL = the format describes no scanner */
     void (*close)(void *self);
 };
 
-/* Each fills in everything but path and log. On failure nothing is open. */
+/* Each function sets all fields but path and log, which the caller has set. On failure nothing is open. */
 lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source);
 lr_status lr_matrix_npz_open(struct lr_matrix_source *source);
 

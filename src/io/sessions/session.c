@@ -38,7 +38,7 @@ void lr_view_session_finish(struct lr_view_session *session)
     *session = (struct lr_view_session){0};
 }
 
-/* Only comments and empty lines may precede the key. */
+/* Comments and empty lines may precede the key. */
 bool lr_view_session_recognises(const char *text)
 {
     while (*text == '#' || *text == '\n' || *text == '\r') {
@@ -48,7 +48,7 @@ bool lr_view_session_recognises(const char *text)
     return strncmp(text, SESSION_KEY ":", sizeof(SESSION_KEY)) == 0;
 }
 
-/* --- checks: that the session can be read back --- */
+/* --- checks that a session, once written, can be read --- */
 
 static lr_status check_text(const char *what, const char *text, const lr_log *log)
 {
@@ -122,78 +122,73 @@ static void put_count(struct lr_output *output, const char *key, int count)
     if (count > 0) lr_yaml_put(output, "%s: %d\n", key, count);
 }
 
-static void put_session(struct lr_output *output, const struct lr_view_session *session)
-{
-    const lr_grid *grid = &session->grid;
-    const int *lor = session->lor;
-    char low[32], high[32];
-    lr_yaml_put(output, "# Written by LORaster %s.\n" SESSION_KEY ": %d\n", lr_version(), SESSION_VERSION);
-    put_path(output, "scanner", session->scanner);
-    put_path(output, "image", session->image);
-    put_path(output, "mu", session->mu);
-    put_path(output, "data", session->data);
-    if (grid->size[0] != 0) {
-        lr_yaml_put(output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
-        put_vector(output, "  voxel_mm", grid->voxel_mm);
-        put_vector(output, "  origin_mm", grid->origin_mm);
-    }
-    if (session->has_camera) {
-        lr_yaml_put(output, "camera:\n");
-        put_vector(output, "  eye_mm", session->eye_mm);
-        put_vector(output, "  target_mm", session->target_mm);
-        put_vector(output, "  up", session->up);
-        lr_yaml_put(output, "  view_angle_deg: %s\n", lr_yaml_number(low, session->view_angle_deg));
-    }
-
-    lr_yaml_put(output, "mode: %s\n", lr_session_modes[session->mode]);
-    if (session->has_voxel) {
-        lr_yaml_put(output, "voxel:\n");
-        put_vector(output, "  point_mm", session->point_mm);
-        if (!session->all_primaries) lr_yaml_put(output, "  primary: %d\n", session->primary);
-        lr_yaml_put(output, "  matrix: %s\n", matrix_modes[session->matrix_mode]);
-        put_count(output, "  rays", session->rays);
-        put_count(output, "  samples", session->samples);
-        put_count(output, "  mu_steps", session->mu_steps);
-        lr_yaml_put(output, "  absorption: %s\n", absorptions[session->without_mu]);
-        lr_yaml_put(output, "  backend: %s\n", backends[session->backend]);
-    }
-    if (session->has_lor) {
-        lr_yaml_put(output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1], lor[2], lor[3],
-                    lor[4], lor[5]);
-        lr_yaml_put(output, "  kernel: %s\n", lr_session_kernels[session->lor_kernel]);
-        if (session->has_tof) lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(low, session->tof_mm));
-    }
-    if (session->has_recon) {
-        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
-                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
-        put_count(output, "  subsets", session->recon_subsets);
-    }
-
-    for (int k = 0; k < session->num_ranges; k++) {
-        const struct lr_session_range *range = &session->ranges[k];
-        lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
-        lr_yaml_put_text(output, range->name, strlen(range->name));
-        lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
-                    lr_yaml_number(high, range->high));
-    }
-    if (session->has_shown) {
-        lr_yaml_put(output, "shown:\n");
-        put_path(output, "  image", session->shown_image[0] != '\0' ? session->shown_image : NULL);
-        lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1], session->slices[2]);
-        put_vector(output, "  slices_mm", session->slices_mm);
-        lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
-                    showings[!session->hides_crystals], showings[!session->hides_lors]);
-    }
-    if (session->window[0] > 0) lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
-}
-
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log)
 {
     struct lr_output output;
     LR_TRY(check(session, log));
     LR_TRY(lr_output_open(&output, path, log));
     const struct lr_c_locale locale = lr_c_locale_enter();
-    put_session(&output, session);
+    const lr_grid *grid = &session->grid;
+    const int *lor = session->lor;
+    char low[32], high[32];
+    lr_yaml_put(&output, "# Written by LORaster %s.\n" SESSION_KEY ": %d\n", lr_version(), SESSION_VERSION);
+    put_path(&output, "scanner", session->scanner);
+    put_path(&output, "image", session->image);
+    put_path(&output, "mu", session->mu);
+    put_path(&output, "data", session->data);
+    if (grid->size[0] != 0) {
+        lr_yaml_put(&output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
+        put_vector(&output, "  voxel_mm", grid->voxel_mm);
+        put_vector(&output, "  origin_mm", grid->origin_mm);
+    }
+    if (session->has_camera) {
+        lr_yaml_put(&output, "camera:\n");
+        put_vector(&output, "  eye_mm", session->eye_mm);
+        put_vector(&output, "  target_mm", session->target_mm);
+        put_vector(&output, "  up", session->up);
+        lr_yaml_put(&output, "  view_angle_deg: %s\n", lr_yaml_number(low, session->view_angle_deg));
+    }
+
+    lr_yaml_put(&output, "mode: %s\n", lr_session_modes[session->mode]);
+    if (session->has_voxel) {
+        lr_yaml_put(&output, "voxel:\n");
+        put_vector(&output, "  point_mm", session->point_mm);
+        if (!session->all_primaries) lr_yaml_put(&output, "  primary: %d\n", session->primary);
+        lr_yaml_put(&output, "  matrix: %s\n", matrix_modes[session->matrix_mode]);
+        put_count(&output, "  rays", session->rays);
+        put_count(&output, "  samples", session->samples);
+        put_count(&output, "  mu_steps", session->mu_steps);
+        lr_yaml_put(&output, "  absorption: %s\n", absorptions[session->without_mu]);
+        lr_yaml_put(&output, "  backend: %s\n", backends[session->backend]);
+    }
+    if (session->has_lor) {
+        lr_yaml_put(&output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1], lor[2], lor[3],
+                    lor[4], lor[5]);
+        lr_yaml_put(&output, "  kernel: %s\n", lr_session_kernels[session->lor_kernel]);
+        if (session->has_tof) lr_yaml_put(&output, "  tof_mm: %s\n", lr_yaml_number(low, session->tof_mm));
+    }
+    if (session->has_recon) {
+        lr_yaml_put(&output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
+                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
+        put_count(&output, "  subsets", session->recon_subsets);
+    }
+
+    for (int k = 0; k < session->num_ranges; k++) {
+        const struct lr_session_range *range = &session->ranges[k];
+        lr_yaml_put(&output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
+        lr_yaml_put_text(&output, range->name, strlen(range->name));
+        lr_yaml_put(&output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
+                    lr_yaml_number(high, range->high));
+    }
+    if (session->has_shown) {
+        lr_yaml_put(&output, "shown:\n");
+        put_path(&output, "  image", session->shown_image[0] != '\0' ? session->shown_image : NULL);
+        lr_yaml_put(&output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1], session->slices[2]);
+        put_vector(&output, "  slices_mm", session->slices_mm);
+        lr_yaml_put(&output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
+                    showings[!session->hides_crystals], showings[!session->hides_lors]);
+    }
+    if (session->window[0] > 0) lr_yaml_put(&output, "window: [%d, %d]\n", session->window[0], session->window[1]);
     lr_c_locale_leave(locale);
     return lr_output_finish(&output);
 }
@@ -202,7 +197,7 @@ lr_status lr_view_session_write(const char *path, const struct lr_view_session *
 
 #define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
 
-/* A value of the file and its key. */
+/* A key of the file and its value. */
 struct entry {
     struct fy_node *key, *value;
 };
@@ -280,7 +275,7 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *ent
                                          : lr_yaml_error(yaml, angle_at, "'view_angle_deg' must be less than 180");
 }
 
-/* The voxel has all primaries if the file names none. */
+/* If the file names no primary, the voxel has all primaries. */
 static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     char *matrix = NULL, *absorption = NULL, *backend = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The viewer's state in a small YAML file, from which the viewer restores it (docs/formats/sessions.md). */
+ * Sessions: small YAML files from which the viewer restores its state (docs/formats/sessions.md). */
 #ifndef LR_IO_VIEW_SESSION_H
 #define LR_IO_VIEW_SESSION_H
 
@@ -31,7 +31,7 @@ struct lr_session_range {
     double low, high;           /* low < high */
 };
 
-/* Fields that are zero or NULL were not chosen. If zero is a valid choice, a has_ field tells that it was chosen. */
+/* The state of the viewer. A field that is zero or NULL was not chosen, unless a has_ field says that it was. */
 struct lr_view_session {
     char *scanner, *image, *mu, *data; /* owned: preset name or path */
     lr_grid grid;                      /* size 0 = none */
@@ -70,8 +70,8 @@ void lr_view_session_finish(struct lr_view_session *session);
 /* True if a text begins like a session file. */
 bool lr_view_session_recognises(const char *text);
 
-/* Reads a file. *session is overwritten (all zero after an error); finish it in any case. errors: LR_BAD_INPUT with
- * file, line and column: unknown or repeated keys, wrong types, another version, numbers out of range; LR_FAILED if
+/* Reads a file. *session is overwritten, and must be finished also after an error. errors: LR_BAD_INPUT, with file,
+ * line and column, for unknown or repeated keys, wrong types, another version, and numbers out of range; LR_FAILED if
  * memory runs out. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
@@ -79,8 +79,8 @@ lr_status lr_view_session_read(const char *path, struct lr_view_session *session
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log);
 
-/* Writes a temporary file and renames it. All numbers are read back exactly. errors: LR_USAGE for a session that could
- * not be read back; LR_FAILED if writing fails. */
+/* Writes a file, from which all numbers are read back exactly. errors: LR_USAGE for a session that could not be read
+ * back; LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
 
 #endif
