@@ -15,41 +15,34 @@
 enum { MOST_OBJECTS = 16, MOST_DEVICES = 16 };
 
 struct cuda_loan {
-    struct gl_loan loan; /* first: what gl/ sees */
+    struct gl_loan loan; /* first: the part that gl/ sees */
     struct cudaGraphicsResource *resource;
-    int device;      /* device of the loan */
+    int device;      /* CUDA device that the object is registered with */
     uint64_t taking; /* number of the last loan */
-    void *address;   /* valid while the object is out, once requested; so are the handles below */
+    void *address;   /* NULL until requested; valid while the object is out, as are the two handles below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
 };
-
-/* True for errors after which the device does no more work, or has lost its memory. */
-static bool is_loss(cudaError_t error)
-{
-    switch (error) {
-    case cudaErrorNoDevice:
-    case cudaErrorDevicesUnavailable:
-    case cudaErrorECCUncorrectable:
-    case cudaErrorHardwareStackError:
-    case cudaErrorLaunchFailure:
-    case cudaErrorLaunchTimeout: return true;
-    default: return false;
-    }
-}
 
 lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 {
     const cudaError_t error = (cudaError_t)code;
     if (error == cudaSuccess) return LR_OK;
     (void)cudaGetLastError(); /* prevents the next launch from reporting it again */
-    if (is_loss(error)) {
+    switch (error) {
+    /* After these errors the device does no more work, or has lost its memory. */
+    case cudaErrorNoDevice:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
         return lr_error(log, LR_NO_DEVICE,
                         "%s: CUDA says %s, and what was on the device is lost: run again, on "
                         "another device if it happens each time",
                         what, cudaGetErrorString(error));
+    default: return lr_error(log, LR_FAILED, "%s: CUDA says %s", what, cudaGetErrorString(error));
     }
-    return lr_error(log, LR_FAILED, "%s: CUDA says %s", what, cudaGetErrorString(error));
 }
 
 /* --- the device --- */
@@ -87,7 +80,7 @@ bool lr_cuda_renders(int device)
     unsigned int found = 0;
     int devices[MOST_DEVICES];
     if (cudaGLGetDevices(&found, devices, MOST_DEVICES, cudaGLDeviceListAll) != cudaSuccess) {
-        (void)cudaGetLastError(); /* the context is no device's of CUDA */
+        (void)cudaGetLastError(); /* no CUDA device renders the context */
         return false;
     }
     for (unsigned k = 0; k < found && k < MOST_DEVICES; k++)
@@ -112,7 +105,7 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-/* Kernels that use the handles may not have run yet. */
+/* Waits first, because kernels that use the handles may not have run yet. */
 static void close_handles(struct cuda_loan *loan)
 {
     if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);
@@ -127,7 +120,7 @@ static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
     int before = loan->device;
-    cudaGetDevice(&before); /* whichever thread ends it */
+    cudaGetDevice(&before); /* any thread may end a loan */
     cudaSetDevice(loan->device);
     if (base->is_out) {
         cudaStreamSynchronize(NULL);
@@ -137,12 +130,6 @@ static void end_loan(struct gl_loan *base)
     cudaGraphicsUnregisterResource(loan->resource);
     cudaSetDevice(before);
     free(loan);
-}
-
-static bool is_out(const struct lr_cuda_object *object)
-{
-    const struct gl_loan *loan = *slot_of(object);
-    return loan != NULL && loan->is_out;
 }
 
 /* Objects that pass between OpenGL and CUDA. */
@@ -167,7 +154,9 @@ static lr_status find_move(struct move *move, const struct lr_cuda_object *objec
             if (slot_of(&objects[other]) == slot_of(&objects[k]))
                 return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice", label_of(&objects[k]));
 
-        if (is_out(&objects[k]) == are_out) move->objects[move->count++] = &objects[k];
+        const struct cuda_loan *loan = loan_of(&objects[k]);
+        const bool is_out = loan != NULL && loan->loan.is_out;
+        if (is_out == are_out) move->objects[move->count++] = &objects[k];
     }
     return LR_OK;
 }
@@ -193,35 +182,34 @@ static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *
     return LR_OK;
 }
 
-static lr_status map(struct move *move, struct gl_context *ctx)
-{
-    for (int k = 0; k < move->count; k++) {
-        LR_TRY(ensure_loan(move->objects[k], gl_context_log(ctx)));
-        move->resources[k] = loan_of(move->objects[k])->resource;
-    }
-    /* Images that shaders have written are complete for CUDA only after this barrier. */
-    glMemoryBarrier(GL_ALL_BARRIER_BITS);
-    const cudaError_t error = cudaGraphicsMapResources(move->count, move->resources, NULL);
-    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));
-    for (int k = 0; k < move->count; k++) {
-        loan_of(move->objects[k])->loan.is_out = true;
-        loan_of(move->objects[k])->taking = gl_context_new_number(ctx);
-    }
-    return LR_OK;
-}
-
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object)
 {
-    return is_out(object) ? loan_of(object)->taking : 0;
+    const struct cuda_loan *loan = loan_of(object);
+    return loan != NULL && loan->loan.is_out ? loan->taking : 0;
 }
 
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
 {
+    const lr_log *log = gl_context_log(ctx);
     struct move move;
     LR_TRY(find_move(&move, objects, count, ctx, false));
     if (move.count == 0) return LR_OK;
     LR_TRY(gl_context_make_current(ctx));
-    const lr_status status = map(&move, ctx);
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < move.count; k++) {
+        status = ensure_loan(move.objects[k], log);
+        if (status == LR_OK) move.resources[k] = loan_of(move.objects[k])->resource;
+    }
+    if (status == LR_OK) {
+        /* Images that shaders have written are complete for CUDA only after this barrier. */
+        glMemoryBarrier(GL_ALL_BARRIER_BITS);
+        const cudaError_t error = cudaGraphicsMapResources(move.count, move.resources, NULL);
+        status = lr_cuda_check((int)error, "textures and buffers cannot be lent", log);
+    }
+    for (int k = 0; status == LR_OK && k < move.count; k++) {
+        loan_of(move.objects[k])->loan.is_out = true;
+        loan_of(move.objects[k])->taking = gl_context_new_number(ctx);
+    }
     gl_context_release(ctx);
     return status;
 }
@@ -245,7 +233,7 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     return status;
 }
 
-/* --- what kernels get --- */
+/* --- handles for kernels --- */
 
 static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
 {

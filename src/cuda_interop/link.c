@@ -3,7 +3,7 @@
  *
  * Exchanges among processes by NCCL. Numbers are sent as they are and added up by the receiver, so that
  * sums do not depend on the library, its version or how devices are connected. The communicator does not
- * block: a rank that does not join leaves the rest free to go on without it. */
+ * block: if a rank does not join, the other ranks can go on without it. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda_interop/vector_passes.h"
 
@@ -22,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- NCCL, NVIDIA's library for exchanges among devices, as far as it is used here: declared by its public
- * interface and loaded when asked for, so that nothing needs it to be built or started.
- * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html --- */
+/* --- the part of NCCL, NVIDIA's library for exchanges among devices, that this file uses --- */
+
+/* The declarations follow NCCL's public interface. The library is loaded when a link is requested, so that LORaster
+ * builds and starts without it. https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html */
 
 typedef struct ncclComm *lr_nccl_comm;
 
@@ -35,8 +36,8 @@ typedef struct lr_nccl_id {
     char bytes[LR_NCCL_ID_BYTES];
 } lr_nccl_id;
 
-/* ncclConfig_t of version 2.14. Later versions read `size` bytes of it. Versions that copy the whole structure they
- * know find zeros after it. */
+/* ncclConfig_t of NCCL 2.14. Later versions of NCCL read `size` bytes. Some copy their own, longer structure, and
+ * find zeros in `later`. */
 enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
 typedef struct lr_nccl_config {
     size_t size;
@@ -67,7 +68,7 @@ static const char usual_name[] = "libnccl.so.2";
 
 struct wanted {
     const char *name;
-    size_t offset; /* offset of its pointer */
+    size_t offset; /* offset of the function's pointer in struct lr_nccl */
 };
 
 #define WANTED(member, name)                                                                                           \
@@ -127,10 +128,10 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 
 /* --- exchanges --- */
 
-/* Time limit for the library. A call takes a moment to set up, and longer only if another rank is lost. */
+/* Time limit of a call of NCCL. A call takes a moment, and longer only if another rank is lost. */
 static const double patience_s = 60.0;
 
-/* Exchanges whose ends may not have been read yet. */
+/* Number of exchanges whose clocks may not have been read yet. */
 enum { NUM_CLOCKS = 16 };
 
 struct clock {
@@ -162,7 +163,7 @@ static lr_status leave(int device, int before, lr_status status)
     return status;
 }
 
-/* --- what there is --- */
+/* --- the library and the device --- */
 
 static lr_status find(lr_place *place, struct lr_link_facts *facts, const lr_log *log)
 {
@@ -187,7 +188,7 @@ static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
     return LR_OK;
 }
 
-/* --- what NCCL answers --- */
+/* --- answers of NCCL --- */
 
 static lr_status report(const struct lr_link *link, int result, const char *what)
 {
@@ -210,6 +211,7 @@ static lr_status ask(const struct lr_link *link, const char *what, bool *is_done
     return is_well(state) ? LR_OK : report(link, state, what);
 }
 
+/* Waits until the call of NCCL that gave `result` is complete. */
 static lr_status settle(const struct lr_link *link, int result, const char *what)
 {
     const double begin = lr_clock_seconds();
@@ -227,24 +229,6 @@ static lr_status settle(const struct lr_link *link, int result, const char *what
 }
 
 /* --- life --- */
-
-static lr_status meet(struct lr_link *link, const struct lr_link_params *params)
-{
-    lr_nccl_config config = {
-        .size = LR_NCCL_CONFIG_BYTES, .magic = LR_NCCL_MAGIC, .version = LR_NCCL_VERSION, .blocking = 0};
-    lr_nccl_id id;
-    memcpy(id.bytes, params->key, sizeof(id.bytes));
-    for (int k = 0; k < NUM_CLOCKS; k++) {
-        struct clock *clock = &link->clocks[k];
-        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->begin, cudaEventDefault), "a clock of exchanges",
-                             link->log));
-        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->end, cudaEventDefault), "a clock of exchanges",
-                             link->log));
-    }
-
-    const int result = link->nccl.init(&link->comm, params->size, id, params->rank, &config);
-    return is_well(result) && link->comm != NULL ? LR_OK : report(link, result, "ranks cannot be linked");
-}
 
 static void close_link(struct lr_link *link, bool is_whole)
 {
@@ -268,16 +252,29 @@ static void close_link(struct lr_link *link, bool is_whole)
 
 static lr_status begin(lr_place *place, const struct lr_link_params *params, struct lr_link **link)
 {
+    const lr_log *log = params->log;
+    lr_nccl_config config = {
+        .size = LR_NCCL_CONFIG_BYTES, .magic = LR_NCCL_MAGIC, .version = LR_NCCL_VERSION, .blocking = 0};
+    lr_nccl_id id;
     int before;
     *link = NULL;
-    struct lr_link *made = lr_alloc(1, sizeof(*made), "a link of ranks", params->log);
+    struct lr_link *made = lr_alloc(1, sizeof(*made), "a link of ranks", log);
     if (made == NULL) return LR_FAILED;
     made->device = place->cuda_device;
-    made->log = params->log;
-    lr_status status = load_nccl(&made->nccl, params->log);
+    made->log = log;
+    lr_status status = load_nccl(&made->nccl, log);
+    if (status == LR_OK) status = enter(made->device, &before, log);
     if (status == LR_OK) {
-        status = enter(made->device, &before, params->log);
-        status = status == LR_OK ? leave(made->device, before, meet(made, params)) : status;
+        memcpy(id.bytes, params->key, sizeof(id.bytes));
+        for (int k = 0; status == LR_OK && k < 2 * NUM_CLOCKS; k++) {
+            cudaEvent_t *event = k % 2 == 0 ? &made->clocks[k / 2].begin : &made->clocks[k / 2].end;
+            status = lr_cuda_check((int)cudaEventCreateWithFlags(event, cudaEventDefault), "a clock of exchanges", log);
+        }
+        if (status == LR_OK) {
+            const int result = made->nccl.init(&made->comm, params->size, id, params->rank, &config);
+            if (!is_well(result) || made->comm == NULL) status = report(made, result, "ranks cannot be linked");
+        }
+        status = leave(made->device, before, status);
     }
     if (status != LR_OK) {
         close_link(made, false);
@@ -294,7 +291,7 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 
 /* --- exchanges --- */
 
-/* Reads the clocks of exchanges that have ended. The event of one still in progress is not ready. */
+/* Adds up the clock's exchange if that has ended. Until then its event is not ready. */
 static void read_clock(struct lr_link *link, struct clock *clock)
 {
     float milliseconds = 0.0f;
@@ -313,46 +310,44 @@ static double seconds(struct lr_link *link)
     return link->seconds;
 }
 
-static int tell(const struct lr_link *link, const struct lr_messages *messages, cudaStream_t stream)
-{
-    const struct lr_nccl *nccl = &link->nccl;
-    int result = nccl->group_start();
-    for (int k = 0; is_well(result) && k < messages->num_sent; k++) {
-        const struct lr_message *message = &messages->sent[k];
-        result = nccl->send(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer, link->comm, stream);
-    }
-    for (int k = 0; is_well(result) && k < messages->num_received; k++) {
-        const struct lr_message *message = &messages->received[k];
-        result = nccl->receive(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer, link->comm, stream);
-    }
-    const int ended = nccl->group_end();
-    return is_well(result) ? ended : result;
-}
-
-static lr_status transfer_here(struct lr_link *link, cudaStream_t stream, const struct lr_messages *messages)
-{
-    static const char what[] = "an exchange among devices";
-    struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
-    read_clock(link, clock);
-    if (clock->is_under_way) { /* as many exchanges are queued ahead as there are clocks */
-        LR_TRY(lr_cuda_check((int)cudaEventSynchronize(clock->end), what, link->log));
-        read_clock(link, clock);
-    }
-    LR_TRY(lr_cuda_check((int)cudaEventRecord(clock->begin, stream), what, link->log));
-    LR_TRY(settle(link, tell(link, messages, stream), what));
-    clock->is_under_way = true;
-    return lr_cuda_check((int)cudaEventRecord(clock->end, stream), what, link->log);
-}
-
 static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr_messages *messages)
 {
+    static const char what[] = "an exchange among devices";
+    const struct lr_nccl *nccl = &link->nccl;
+    const cudaStream_t stream = place->cuda_stream;
     int before;
     if (messages->num_sent + messages->num_received == 0) return LR_OK;
     LR_TRY(enter(link->device, &before, link->log));
-    return leave(link->device, before, transfer_here(link, place->cuda_stream, messages));
+    struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
+    lr_status status = LR_OK;
+    read_clock(link, clock);
+    if (clock->is_under_way) { /* as many exchanges are queued ahead as there are clocks */
+        status = lr_cuda_check((int)cudaEventSynchronize(clock->end), what, link->log);
+        if (status == LR_OK) read_clock(link, clock);
+    }
+    if (status == LR_OK) status = lr_cuda_check((int)cudaEventRecord(clock->begin, stream), what, link->log);
+    if (status == LR_OK) {
+        /* NCCL begins all messages of a group together. */
+        int result = nccl->group_start();
+        for (int k = 0; is_well(result) && k < messages->num_sent; k++) {
+            const struct lr_message *sent = &messages->sent[k];
+            result = nccl->send(sent->bytes, (size_t)sent->count, LR_NCCL_CHAR, sent->peer, link->comm, stream);
+        }
+        for (int k = 0; is_well(result) && k < messages->num_received; k++) {
+            const struct lr_message *got = &messages->received[k];
+            result = nccl->receive(got->bytes, (size_t)got->count, LR_NCCL_CHAR, got->peer, link->comm, stream);
+        }
+        const int ended = nccl->group_end();
+        status = settle(link, is_well(result) ? ended : result, what);
+    }
+    if (status == LR_OK) {
+        clock->is_under_way = true;
+        status = lr_cuda_check((int)cudaEventRecord(clock->end, stream), what, link->log);
+    }
+    return leave(link->device, before, status);
 }
 
-/* --- by other means --- */
+/* --- help for exchanges by the host and by OpenGL --- */
 
 static bool draws(const lr_place *place, const lr_place *gl)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels that begin while the previous one in the stream still runs. They prepare what does not depend on it, and
- * wait before they touch an image. Every kernel launched this way must call wait_for_last_kernel: the kernel after
- * the next relies on it. The host has already waited for tables that are read before that call. */
+ * Kernels that begin while the previous kernel of the stream still runs. They begin with work that does not depend
+ * on the previous kernel, and wait before they touch an image. Every kernel launched this way must call
+ * wait_for_last_kernel: the kernel after the next relies on it. The host has already waited for tables that are read
+ * before that call. */
 #ifndef LR_CUDA_OVERLAP_CUH
 #define LR_CUDA_OVERLAP_CUH
 
@@ -11,7 +12,7 @@
 
 #include <atomic>
 
-/* Blocks of 256 threads. */
+/* Number of blocks of 256 threads that have this many threads. */
 inline unsigned groups_of(int64_t threads)
 {
     return (unsigned)((threads + 255) / 256);
@@ -73,8 +74,8 @@ struct overlapping_launch {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* Does the same, but its blocks take room before those of other streams: the kernel is short, and other work
-     * waits for it. */
+    /* Launches a short kernel, for which other work waits, on a stream that runs next to others. Its blocks get room
+     * before blocks of the other streams. */
     void go_ahead_of(void *stream)
     {
         static const int first = [] {

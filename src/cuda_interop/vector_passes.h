@@ -22,7 +22,7 @@ enum { LR_CUDA_VECTOR_GROUPS = 1024 };
 
 /* Each of n threads takes every n-th number. Addresses are the device's. */
 typedef struct lr_cuda_vector_pass {
-    enum lr_vector_op op;          /* only for operations, as is `scalar` */
+    enum lr_vector_op op;          /* used by lr_cuda_launch_vector_apply only */
     lr_precision precision, other; /* precision of y; of the inputs */
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
@@ -51,7 +51,7 @@ typedef struct lr_cuda_differences_pass {
     double gamma, epsilon, scale;
 } lr_cuda_differences_pass;
 
-/* Convolution (lr_convolution); threads as above. */
+/* Convolution (lr_convolution). Each of n threads takes every n-th number. */
 typedef struct lr_cuda_convolve_pass {
     lr_precision precision;
     void *y;
@@ -60,7 +60,7 @@ typedef struct lr_cuda_convolve_pass {
     double weights[LR_CONVOLUTION_REACH];
 } lr_cuda_convolve_pass;
 
-/* Terms (lr_vector_terms): y has this many numbers; threads as above. */
+/* Sums over ranks (lr_vector_terms) of `count` numbers. Each of n threads takes every n-th number. */
 typedef struct lr_cuda_terms_pass {
     lr_precision precision;
     void *y;

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Vectors in the memory of a CUDA device. Numbers of the host go through plain asynchronous copies and
- * a wait: the driver stages pageable memory in pieces by itself, as fast as one thread here could, and
- * takes what the caller has page-locked directly. */
+ * a wait. The driver stages pageable memory in pieces by itself, as fast as a thread here could. It copies
+ * page-locked memory of the caller directly. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums that may be in progress at once. Each has a row after the rows of the groups. */
+/* Slots of sums that may be in progress at once. Each slot has a row of sums after the rows of the groups. */
 enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
 
 enum {
@@ -30,12 +30,12 @@ struct lr_cuda_place {
     int before; /* the thread's device, between enter and leave */
     cudaStream_t stream;
     bool owns_stream;
-    cudaEvent_t event;                       /* event for copies from and to OpenGL */
-    cudaEvent_t sent[LR_LATER_TURNS];        /* event after the sums of a batch */
-    bool is_sent[LR_LATER_TURNS];            /* the event follows all sums of the batch */
+    cudaEvent_t event;                       /* orders this stream and another one */
+    cudaEvent_t sent[LR_LATER_TURNS];        /* recorded after the sums of each batch */
+    bool is_sent[LR_LATER_TURNS];            /* the batch's event comes after all sums of the batch */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
-    bool is_under_way[NUM_SLOTS];            /* copy to there not waited for yet */
+    bool is_under_way[NUM_SLOTS];            /* the copy to the slot's host_sums may not have ended yet */
 };
 
 /* --- with the place's device current --- */
@@ -67,46 +67,24 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
-static lr_status check_device(const lr_place_params *params)
-{
-    static lr_driver_owner owner; /* the process that asks CUDA for devices first */
-    int count = 0;
-    LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) {
-        (void)cudaGetLastError();
-        return lr_error(params->log, LR_NO_DEVICE,
-                        "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
-                        "driver (in a container, start it with --gpus all), or open a place of kind "
-                        "LR_PLACE_GL or LR_PLACE_HOST",
-                        cudaGetErrorString(error));
-    }
-    if (params->device >= count) {
-        return lr_error(params->log, LR_USAGE,
-                        "there is no CUDA device %d: devices are numbered from 0, and there %s %d", params->device,
-                        count == 1 ? "is" : "are", count);
-    }
-    return LR_OK;
-}
-
-static lr_status name_device(lr_place *place)
-{
-    struct cudaDeviceProp properties;
-    LR_TRY(check(cudaGetDeviceProperties(&properties, place->cuda->device), "a CUDA device", place));
-    snprintf(place->device, sizeof(place->device), "%.*s", (int)sizeof(place->device) - 1, properties.name);
-    place->memory_bytes = (int64_t)properties.totalGlobalMem;
-    const cudaError_t error = (cudaError_t)lr_cuda_try_vectors();
-    if (error == cudaSuccess) return LR_OK;
-    (void)cudaGetLastError();
-    return lr_error(&place->log, LR_NO_DEVICE,
-                    "%s, of compute capability %d.%d, does not run this build's kernels (%s): build "
-                    "with a CMAKE_CUDA_ARCHITECTURES that has it, or choose another device",
-                    place->device, properties.major, properties.minor, cudaGetErrorString(error));
-}
-
+/* Names the place's device, and makes the stream, the events and the room for sums that work on vectors needs. The
+ * caller closes them after a failure, too. */
 static lr_status open_work(lr_place *place, void *stream)
 {
     struct lr_cuda_place *cuda = place->cuda;
+    struct cudaDeviceProp properties;
+    LR_TRY(check(cudaGetDeviceProperties(&properties, cuda->device), "a CUDA device", place));
+    snprintf(place->device, sizeof(place->device), "%.*s", (int)sizeof(place->device) - 1, properties.name);
+    place->memory_bytes = (int64_t)properties.totalGlobalMem;
+    const cudaError_t error = (cudaError_t)lr_cuda_try_vectors();
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return lr_error(&place->log, LR_NO_DEVICE,
+                        "%s, of compute capability %d.%d, does not run this build's kernels (%s): build "
+                        "with a CMAKE_CUDA_ARCHITECTURES that has it, or choose another device",
+                        place->device, properties.major, properties.minor, cudaGetErrorString(error));
+    }
+
     cuda->stream = stream;
     if (stream == NULL) {
         LR_TRY(check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream for vectors", place));
@@ -135,7 +113,24 @@ static void close_work(struct lr_cuda_place *cuda)
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
-    LR_TRY(check_device(params));
+    static lr_driver_owner owner; /* the process that asks CUDA for devices first */
+    int count = 0;
+    LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+        (void)cudaGetLastError();
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
+                        "driver (in a container, start it with --gpus all), or open a place of kind "
+                        "LR_PLACE_GL or LR_PLACE_HOST",
+                        cudaGetErrorString(error));
+    }
+    if (params->device >= count) {
+        return lr_error(params->log, LR_USAGE,
+                        "there is no CUDA device %d: devices are numbered from 0, and there %s %d", params->device,
+                        count == 1 ? "is" : "are", count);
+    }
+
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
     if (place->cuda == NULL) return LR_FAILED;
     (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* it has no owner yet */
@@ -144,8 +139,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
     lr_status status = enter(place);
     if (status == LR_OK) {
-        status = name_device(place);
-        status = status == LR_OK ? open_work(place, params->cuda_stream) : status;
+        status = open_work(place, params->cuda_stream);
         if (status != LR_OK) close_work(place->cuda);
         status = leave(place, status);
     }
@@ -178,33 +172,30 @@ static size_t bytes_of(const lr_vector *vector)
     return (size_t)(vector->count * lr_vector_size(vector));
 }
 
-static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
-{
-    const lr_place *place = params->place;
-    const size_t room = bytes > 0 ? (size_t)bytes : sizeof(double);
-    void **block = &vector->storage->block;
-    const cudaError_t error = cudaMalloc(block, room);
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError();
-        return lr_error(params->log, LR_FAILED,
-                        "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
-                        "the work smaller or split it",
-                        params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20,
-                        params->place->device);
-    }
-
-    LR_TRY(check(error, "a vector", place));
-    const lr_status status = check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
-    if (status != LR_OK) cudaFree(*block);
-    return status;
-}
-
 static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
     const lr_place *place = params->place;
+    const size_t room = bytes > 0 ? (size_t)bytes : sizeof(double);
     LR_TRY(enter(place));
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
+    if (vector->storage == NULL) return leave(place, LR_FAILED);
+
+    void **block = &vector->storage->block;
+    lr_status status = LR_OK;
+    const cudaError_t error = cudaMalloc(block, room);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        status = lr_error(params->log, LR_FAILED,
+                          "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
+                          "the work smaller or split it",
+                          params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20, place->device);
+    } else {
+        status = check(error, "a vector", place);
+    }
+    if (status == LR_OK) {
+        status = check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
+        if (status != LR_OK) cudaFree(*block);
+    }
     if (status != LR_OK) free(vector->storage);
     return leave(place, status);
 }
@@ -220,32 +211,27 @@ static void destroy(lr_vector *vector)
     free(storage);
 }
 
-static lr_status check_memory(const lr_vector_params *params, const void *memory, int64_t size)
-{
-    const lr_place *place = params->place;
-    struct cudaPointerAttributes attributes;
-    LR_TRY(check(cudaPointerGetAttributes(&attributes, memory), "memory of the caller's", place));
-    const bool is_device = attributes.type == cudaMemoryTypeDevice;
-    if (attributes.type != cudaMemoryTypeManaged && !(is_device && attributes.device == place->cuda->device)) {
-        return lr_error(params->log, LR_USAGE,
-                        "the memory at %p is not of CUDA device %d (%s) but of %s: copy the numbers "
-                        "there, or open a place where they are",
-                        memory, place->cuda->device, place->device, is_device ? "another device" : "the host");
-    }
-    return (uintptr_t)memory % (uintptr_t)size == 0
-               ? LR_OK
-               : lr_error(params->log, LR_USAGE,
-                          "numbers of %d bytes cannot begin at %p: their address must be a "
-                          "multiple of their size",
-                          (int)size, memory);
-}
-
 static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
 {
     const lr_place *place = params->place;
     if (vector->count > 0) {
+        const int64_t size = lr_vector_size(vector);
+        struct cudaPointerAttributes attributes = {0};
         LR_TRY(enter(place));
-        LR_TRY(leave(place, check_memory(params, memory, lr_vector_size(vector))));
+        LR_TRY(leave(place, check(cudaPointerGetAttributes(&attributes, memory), "memory of the caller's", place)));
+        const bool is_device = attributes.type == cudaMemoryTypeDevice;
+        if (attributes.type != cudaMemoryTypeManaged && !(is_device && attributes.device == place->cuda->device)) {
+            return lr_error(params->log, LR_USAGE,
+                            "the memory at %p is not of CUDA device %d (%s) but of %s: copy the numbers "
+                            "there, or open a place where they are",
+                            memory, place->cuda->device, place->device, is_device ? "another device" : "the host");
+        }
+        if ((uintptr_t)memory % (uintptr_t)size != 0) {
+            return lr_error(params->log, LR_USAGE,
+                            "numbers of %d bytes cannot begin at %p: their address must be a "
+                            "multiple of their size",
+                            (int)size, memory);
+        }
     }
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
     if (vector->storage == NULL) return LR_FAILED;
@@ -307,15 +293,10 @@ static lr_cuda_vector_pass describe(const lr_vector *y, const lr_vector *const *
 
 typedef int launcher(const lr_cuda_vector_pass *pass, void *stream);
 
-static lr_status run(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
-{
-    return check((cudaError_t)launch(pass, place->cuda->stream), "work on a vector", place);
-}
-
 static lr_status run_alone(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
 {
     LR_TRY(enter(place));
-    return leave(place, run(place, launch, pass));
+    return leave(place, check((cudaError_t)launch(pass, place->cuda->stream), "work on a vector", place));
 }
 
 static lr_status fill(lr_vector *vector, double value)
@@ -389,7 +370,7 @@ static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vect
                                     .sums = cuda->sums + LR_CUDA_VECTOR_GROUPS + slot,
                                     .num_groups = lr_cuda_vector_groups(pass->count),
                                     .has_largest = launch == lr_cuda_launch_vector_sums};
-    LR_TRY(run(place, launch, pass));
+    LR_TRY(check((cudaError_t)launch(pass, cuda->stream), "work on a vector", place));
     LR_TRY(check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors", place));
     LR_TRY(copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES));
     place->traffic.to_host += ROW_BYTES;
@@ -407,13 +388,13 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
                LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
     } else if (cuda->is_under_way[slot]) {
         LR_TRY(wait(place, "sums of vectors"));
-        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* all have arrived by then */
+        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* the stream has copied the sums of all slots */
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
     return LR_OK;
 }
 
-/* The event of a batch does not cover sums added after the batch was sent. */
+/* Sends sums of a later batch. An event that was recorded for the batch does not cover these sums. */
 static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
@@ -453,17 +434,12 @@ static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
     return send_later_sums(x->place, lr_cuda_launch_vector_sums, &pass, slot);
 }
 
-static lr_cuda_vector_pass describe_ratio(const lr_poisson_ratio *ratio)
-{
-    const lr_vector *const in[] = {ratio->measured, ratio->additive};
-    return describe(ratio->values, in, 2);
-}
-
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = ratio->values->place;
-    const lr_cuda_vector_pass pass = describe_ratio(ratio);
+    const lr_vector *const in[] = {ratio->measured, ratio->additive};
+    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
     LR_TRY(enter(place));
     lr_status status = send_sums(place, lr_cuda_launch_vector_divide, &pass, SLOT_NOW);
     if (status == LR_OK && fit != NULL) {
@@ -475,13 +451,15 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
 
 static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 {
-    const lr_cuda_vector_pass pass = describe_ratio(ratio);
+    const lr_vector *const in[] = {ratio->measured, ratio->additive};
+    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
     return send_later_sums(ratio->values->place, lr_cuda_launch_vector_divide, &pass, slot);
 }
 
 /* --- from and to OpenGL --- */
 
-/* A buffer that is out follows the order of the default stream (lend.h). */
+/* Makes the work on one stream follow the work on another. A buffer lent by OpenGL follows the default stream, NULL
+ * (lend.h). */
 static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream_t after)
 {
     cudaError_t error = cudaEventRecord(place->cuda->event, before);
@@ -509,22 +487,18 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     return status != LR_OK ? status : given;
 }
 
-/* From one CUDA place to another, in the order of both streams. */
-static lr_status copy_across(const lr_vector *from, lr_vector *to)
-{
-    const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
-    LR_TRY(wait_for(from->place, source, target));
-    LR_TRY(copy_bytes(to->place, address_of(to), address_of(from), bytes_of(to)));
-    return wait_for(to->place, target, source);
-}
-
 static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
     if (from->place->kind == to->place->kind) {
+        /* Both are on CUDA: the copy runs after the earlier work of both streams, and before their later work. */
+        const cudaStream_t source = from->place->cuda->stream, target = to->place->cuda->stream;
         *is_done = true;
         LR_TRY(enter(to->place));
-        return leave(to->place, copy_across(from, to));
+        lr_status copied = wait_for(from->place, source, target);
+        if (copied == LR_OK) copied = copy_bytes(to->place, address_of(to), address_of(from), bytes_of(to));
+        if (copied == LR_OK) copied = wait_for(to->place, target, source);
+        return leave(to->place, copied);
     }
     const lr_vector *gl = to_cuda ? from : to, *cuda = to_cuda ? to : from;
     *is_done = false;

@@ -43,7 +43,7 @@ template <class Real, class Other> __global__ void __launch_bounds__(LR_VECTOR_G
 {
     const vector_thread thread = this_thread();
     Real *const y = static_cast<Real *>(pass.y);
-    /* y is read only if it has influence: that takes as long as to write it. */
+    /* y is read only by operations that use it, because reading takes as long as writing. */
     const bool reads = pass.op == LR_VECTOR_MULTIPLY || pass.op == LR_VECTOR_DIVIDE || pass.op == LR_VECTOR_ADD_SCALED;
     for (int64_t k = thread.number; k < pass.count; k += thread.of) {
         double in[LR_VECTOR_INPUTS];
@@ -75,17 +75,6 @@ template <class Real, class Other> __global__ void __launch_bounds__(LR_VECTOR_G
 
 /* --- volumes --- */
 
-/* Nuyts' prior term of two neighbours, or its derivative with respect to the first. */
-__device__ inline double difference_term(const lr_cuda_differences_pass &pass, double x, double other)
-{
-    const double d = x - other, size = fabs(d);
-    const double n = x + other + pass.gamma * size + pass.epsilon;
-    if (pass.what == LR_DIFFERENCES_WEIGHTS) return 1.0;
-    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n;
-    return pass.what == LR_DIFFERENCES_VALUE ? 0.5 * d * d / n
-                                             : d * (pass.gamma * size + x + 3.0 * other + 2.0 * pass.epsilon) / (n * n);
-}
-
 /* Relative differences to the 26 neighbours, in the order of the host's sum. */
 template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) differences(lr_cuda_differences_pass pass)
 {
@@ -105,7 +94,21 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) differe
             const int64_t neighbour = to[0] + nx * (to[1] + ny * to[2]);
             const double v = pass.weights[dx * dx + 2 * dy * dy + 4 * dz * dz] * kappa *
                              (pass.kappa != nullptr ? number_of<Real>(pass.kappa, neighbour) : 1.0);
-            sum += v > 0.0 ? v * difference_term(pass, x, number_of<Real>(pass.x, neighbour)) : 0.0;
+            if (!(v > 0.0)) continue;
+
+            /* Nuyts' prior term of two neighbours, or its derivative with respect to the first. */
+            const double other = number_of<Real>(pass.x, neighbour), d = x - other, size = fabs(d);
+            const double n = x + other + pass.gamma * size + pass.epsilon;
+            double term = 1.0;
+            if (pass.what != LR_DIFFERENCES_WEIGHTS) {
+                if (!(n > 0.0))
+                    term = n == 0.0 ? 0.0 : n;
+                else if (pass.what == LR_DIFFERENCES_VALUE)
+                    term = 0.5 * d * d / n;
+                else
+                    term = d * (pass.gamma * size + x + 3.0 * other + 2.0 * pass.epsilon) / (n * n);
+            }
+            sum += v * term;
         }
         y[own] = (Real)(pass.what == LR_DIFFERENCES_GRADIENT ? (double)y[own] + pass.scale * sum : sum);
     }
@@ -142,7 +145,7 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) add_ter
 
 /* --- sums --- */
 
-/* Joins the sums of two threads. has_largest: those from LR_VECTOR_LARGEST on are maxima. */
+/* Joins the sums of two threads. has_largest: sums from LR_VECTOR_LARGEST on are maxima. */
 __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_largest)
 {
     for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
@@ -151,7 +154,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
-/* A thread's part of the groups: every n-th. */
+/* Joins a thread's part of the groups: every n-th group, with n threads. */
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};
@@ -183,7 +186,7 @@ __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vec
     return {{sum, product, difference, wrong, largest, largest_negated}};
 }
 
-/* Sums of ratios up to this stay finite in float. */
+/* The largest ratio; the sum of two such ratios is finite in float. */
 constexpr double largest_ratio = 0.5 * 3.4028234663852886e38;
 
 /* Replaces estimates by ratios and adds their LORs to the fit. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- A kernel and a grid by rows of a lattice and octets of these, for gathers by bands. No CUDA in it. --- */
+/* Plans of gathers by bands. They divide a kernel and a grid into rows of a lattice, and rows into octets. No CUDA in
+ * it. */
 
 /* The places of a lattice row in the kernel, relative to an output; first > last if there are none. octets: the
  * first and last octet of sources with weights for an octet of outputs. */
@@ -39,11 +40,6 @@ static struct band_span *band_span_at(const struct band_rows *rows, int d, int s
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
 }
 
-static bool band_is_empty(const struct band_span *span)
-{
-    return span->first > span->last;
-}
-
 /* errors: LR_FAILED; *rows then holds nothing. */
 static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
                                 const struct lr_direct_shape *shape, const lr_log *log)
@@ -70,7 +66,7 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
 
     /* Empty rows at both ends are dropped, as many at one end as at the other. */
     int64_t first = 0; /* the first span that is not empty */
-    while (first < count && band_is_empty(&rows->spans[first])) first++;
+    while (first < count && rows->spans[first].first > rows->spans[first].last) first++;
     const int filled = (int)(first / rows->count[1]), most = (rows->count[0] - 1) / 2;
     const int empty = filled < most ? filled : most;
     rows->least[0] += empty;
@@ -79,7 +75,7 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
     memmove(rows->spans, band_span_at(rows, empty, 0), (size_t)count * sizeof(*rows->spans));
     for (int64_t k = 0; k < count; k++) {
         struct band_span *span = &rows->spans[k];
-        if (!band_is_empty(span)) {
+        if (span->first <= span->last) {
             span->octets[0] = lr_floor_div(span->first, OCTET);
             span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
         }
@@ -87,26 +83,14 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
     return LR_OK;
 }
 
-static void band_rows_finish(struct band_rows *rows)
-{
-    free(rows->spans);
-    *rows = (struct band_rows){0};
-}
-
 /* --- halves of steps --- */
-
-/* Number of lists of steps: one for each row offset of a warp's first row. */
-static int band_count_lists(const struct band_rows *rows)
-{
-    return rows->count[0] + ROWS - 1;
-}
 
 /* The span of a warp's row i in list d; NULL if the row has none. */
 static const struct band_span *band_span_of(const struct band_rows *rows, int d, int i, int slice)
 {
-    const bool is_there = d - i >= 0 && d - i < rows->count[0];
-    const struct band_span *span = is_there ? band_span_at(rows, d - i, slice) : NULL;
-    return is_there && !band_is_empty(span) ? span : NULL;
+    if (d - i < 0 || d - i >= rows->count[0]) return NULL;
+    const struct band_span *span = band_span_at(rows, d - i, slice);
+    return span->first <= span->last ? span : NULL;
 }
 
 /* True if row i has weights for a half. */
@@ -130,10 +114,10 @@ static void band_range(const struct band_rows *rows, int d, int range[2])
     }
 }
 
-/* Halves of a list: octets of sources of either row, of which those that both have are one. */
+/* Number of halves of a list. A half is an octet of sources that one row has, or both. */
 static int band_count_halves(const struct band_rows *rows, int d)
 {
-    _Static_assert((int)ROWS == 2, "what two rows have");
+    _Static_assert((int)ROWS == 2, "rows a and b below");
     int count = 0;
     for (int slice = 0; slice < rows->count[1]; slice++) {
         const struct band_span *a = band_span_of(rows, d, 0, slice), *b = band_span_of(rows, d, 1, slice);
@@ -148,20 +132,6 @@ static int band_count_halves(const struct band_rows *rows, int d)
     return count;
 }
 
-/* Writes them, those of an octet one after the other, and returns how many there are. */
-static int band_list_halves(const struct band_rows *rows, int d, struct band_half *halves)
-{
-    int range[2], count = 0;
-    band_range(rows, d, range);
-    for (int octet = range[0]; octet <= range[1]; octet++) {
-        for (int slice = 0; slice < rows->count[1]; slice++) {
-            const struct band_half half = {octet, slice};
-            if (band_has_half(rows, d, 0, &half) || band_has_half(rows, d, 1, &half)) halves[count++] = half;
-        }
-    }
-    return count;
-}
-
 /* --- the grid's rows --- */
 
 /* A faster lr_floor_div: the compiler knows the divisor, because lattices have steps of one or two. */
@@ -170,8 +140,8 @@ static int divide(int number, int by)
     return by == 1 ? number : by == 2 ? lr_floor_div(number, 2) : lr_floor_div(number, by);
 }
 
-/* The part of a row that lies in the grid: the first octet, and the one after the last; the first place, from that of
- * the first octet, and the one after the last. */
+/* The part of a row that lies in the grid. found[0 .. 1]: the first octet, and the one after the last. found[2 .. 3]:
+ * the first place, and the one after the last, counted from the first octet's first place. */
 static void band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row, int32_t found[4])
 {
     int range[2] = {-(1 << 20), 1 << 20}; /* places l for which 0 <= first + l step < size, along x and y */
@@ -213,6 +183,7 @@ enum {
 /* Data that exist only while a plan is made. */
 struct planner {
     struct lr_cuda_band_plan *plan;
+    lr_cuda_bands *pass; /* pass of the plan's first shape, with the values that all shapes share */
     const struct lr_direct_shape *shape;
     struct band_rows rows;
     int (*ranges)[2]; /* owned [lists]: octets of each list's steps */
@@ -220,23 +191,16 @@ struct planner {
     const lr_log *log;
 };
 
-/* The pass of the first shape. It holds the values that all shapes share. */
-static lr_cuda_bands *pass_of(struct lr_cuda_band_plan *plan)
-{
-    return &plan->passes[LR_CUDA_BANDS_ALONE];
-}
-
 /* --- the lattice --- */
 
 /* Takes the candidate if it costs less than *least. */
 static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
 {
     struct band_rows rows;
-    const int32_t *size = pass_of(planner->plan)->layout.size;
+    const int32_t *size = planner->pass->layout.size;
     LR_TRY(band_rows_init(&rows, candidate, planner->shape, planner->log));
-    /* Steps of a warp. */
-    int64_t steps = 0;
-    for (int d = 0; d < band_count_lists(&rows); d++) steps += (band_count_halves(&rows, d) + 1) / 2;
+    int64_t steps = 0; /* steps of a warp */
+    for (int d = 0; d < rows.count[0] + ROWS - 1; d++) steps += (band_count_halves(&rows, d) + 1) / 2;
 
     const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* least octets of any lattice */
     int64_t cost = *least;
@@ -257,7 +221,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
         planner->rows = rows;
         rows = former;
     }
-    band_rows_finish(&rows);
+    free(rows.spans);
     return LR_OK;
 }
 
@@ -266,7 +230,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
 /* Range of octets that slab c holds in a block of one warp's width. It covers the octets of every step in the slab. */
 static void find_slab(const struct planner *planner, int c, int range[2])
 {
-    const int lists = pass_of(planner->plan)->num_lists;
+    const int lists = planner->pass->num_lists;
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
@@ -281,7 +245,7 @@ static void find_slab(const struct planner *planner, int c, int range[2])
 static lr_status list_bases(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    lr_cuda_bands *pass = pass_of(plan);
+    lr_cuda_bands *pass = planner->pass;
     int least[2], last[2], most = 0;
     lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
     pass->least_row = least[1];
@@ -295,7 +259,7 @@ static lr_status list_bases(struct planner *planner)
     }
     pass->pitch = K * most;
 
-    /* Kernels as far as blocks that begin in the grid can reach. */
+    /* Kernels cover all places that blocks beginning in the grid can reach. */
     const int margin = -pass->least_octet + MOST_SIDES;
     const int first = lr_floor_div(least[0], K) - margin;
     const int last_offset = pass->least_offset + pass->num_lists;
@@ -309,8 +273,8 @@ static lr_status list_bases(struct planner *planner)
 
 /* --- steps --- */
 
-/* Numbers the spans and finds their octets in the list of offsets. There is room for an empty octet before the first
- * and after the last. */
+/* Numbers the spans and finds their octets in the list of offsets. The list has room for an empty octet before the
+ * first span and after the last. */
 static lr_status number_spans(struct planner *planner)
 {
     const struct band_rows *rows = &planner->rows;
@@ -322,7 +286,7 @@ static lr_status number_spans(struct planner *planner)
     int32_t next = 2 * K, most = 0, number = 1;
     for (int64_t k = 0; k < count; k++) {
         const int *octets = rows->spans[k].octets;
-        if (band_is_empty(&rows->spans[k])) continue;
+        if (rows->spans[k].first > rows->spans[k].last) continue;
         const int32_t places = K * (octets[1] - octets[0] + 1);
         planner->numbers[k] = number;
         plan->ranges[number][0] = next;
@@ -332,63 +296,68 @@ static lr_status number_spans(struct planner *planner)
         number++;
     }
     plan->num_places = next + K;
-    pass_of(plan)->num_spans = number;
-    pass_of(plan)->span_pitch = most + 2 * LR_CUDA_BAND_MARGIN;
+    planner->pass->num_spans = number;
+    planner->pass->span_pitch = most + 2 * LR_CUDA_BAND_MARGIN;
     return LR_OK;
 }
 
-/* halves[1] = NULL: the first half is repeated without weights. */
-static void add_step(const struct planner *planner, int d, const struct band_half *const halves[2])
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    const lr_cuda_bands *pass = pass_of(plan);
-    const struct band_rows *rows = &planner->rows;
-    const int32_t of_octet = 2 * pass->slices, k = plan->num_steps++;
-    for (int h = 0; h < 2; h++) {
-        const struct band_half *half = halves[h] != NULL ? halves[h] : halves[0];
-        plan->steps[k + 1].source[h] = half->octet * of_octet + half->slice;
-        plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
-        for (int i = 0; i < I; i++) {
-            /* The row's weights begin in the list of offsets, where K has none, and among spans'. */
-            int32_t number = 0; /* number of the row's span for the half; 0 = none */
-            int octet = 0;      /* octet of the half, from the span's first */
-            if (halves[h] != NULL && band_has_half(rows, d, i, half)) {
-                const struct band_span *span = band_span_of(rows, d, i, half->slice);
-                octet = half->octet - span->octets[0];
-                number = planner->numbers[span - rows->spans];
-            }
-            plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
-            plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN +
-                                             K * octet); /* too many spans do not fit */
-        }
-    }
-}
-
+/* Lists the steps of list d, and its cuts. halves: room for the halves of the steps. */
 static void list_steps_of(const struct planner *planner, int d, struct band_half *halves)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
+    const lr_cuda_bands *pass = planner->pass;
+    const struct band_rows *rows = &planner->rows;
+    const int32_t octet_slices = 2 * pass->slices; /* slices of an octet, of both parts */
     plan->lists[d][0] = plan->num_steps;
-    const int count = band_list_halves(&planner->rows, d, halves);
-    for (int k = 0; k < count; k += 2) {
-        const struct band_half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
-        add_step(planner, d, both);
+
+    /* All halves of an octet come one after the other. */
+    int range[2], count = 0;
+    band_range(rows, d, range);
+    for (int octet = range[0]; octet <= range[1]; octet++) {
+        for (int slice = 0; slice < rows->count[1]; slice++) {
+            const struct band_half half = {octet, slice};
+            if (band_has_half(rows, d, 0, &half) || band_has_half(rows, d, 1, &half)) halves[count++] = half;
+        }
+    }
+
+    for (int n = 0; n < count; n += 2) {
+        const int32_t k = plan->num_steps++;
+        for (int h = 0; h < 2; h++) {
+            /* The last step of an odd number of halves repeats its first half, without weights. */
+            const bool is_there = n + h < count;
+            const struct band_half *half = is_there ? &halves[n + h] : &halves[n];
+            plan->steps[k + 1].source[h] = half->octet * octet_slices + half->slice;
+            plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
+            for (int i = 0; i < I; i++) {
+                int32_t number = 0; /* number of the row's span for the half; 0 = none */
+                int octet = 0;      /* octet of the half, from the span's first */
+                if (is_there && band_has_half(rows, d, i, half)) {
+                    const struct band_span *span = band_span_of(rows, d, i, half->slice);
+                    octet = half->octet - span->octets[0];
+                    number = planner->numbers[span - rows->spans];
+                }
+                /* The first weight's place in the list of offsets, where the octet at K has no weights, and its
+                 * position in the table of spans. */
+                plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
+                plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch +
+                                                 LR_CUDA_BAND_MARGIN + K * octet); /* too many spans do not fit */
+            }
+        }
     }
 
     plan->lists[d][1] = plan->num_steps;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
         /* The octet at which the list's slab begins. */
-        const int c = d + I * pair;
-        int range[2];
-        find_slab(planner, c, range);
-        plan->lists[d][2 + pair] = range[0] <= range[1] ? range[0] : 0;
+        int slab[2];
+        find_slab(planner, d + I * pair, slab);
+        plan->lists[d][2 + pair] = slab[0] <= slab[1] ? slab[0] : 0;
     }
 
-    /* Cuts of each octet of sources: the first step with sources of it or later ones, and the first with none of
-     * earlier ones. */
-    const lr_cuda_bands *pass = pass_of(plan);
+    /* Cuts of each octet of sources: the first step with sources of this octet or a later one, and the first step from
+     * which on none has sources of an earlier octet. */
     int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
     for (int k = 0; k < pass->num_cuts; k++) {
-        const int32_t source = (pass->least_octet + k) * 2 * pass->slices; /* the octet's first */
+        const int32_t source = (pass->least_octet + k) * octet_slices; /* the octet's first */
         for (int h = 0; h < 2; h++) {
             while (cut[h] < plan->lists[d][1] && plan->steps[cut[h] + 1].source[1 - h] < source) cut[h]++;
             plan->cuts[d * pass->num_cuts + k][h] = cut[h];
@@ -399,24 +368,23 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
 static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const struct band_rows *rows = &planner->rows;
-    const int lists = pass_of(plan)->num_lists;
-    int most = 0; /* halves of a list */
-    for (int d = 0; d < band_count_lists(rows); d++) {
-        const int count = band_count_halves(rows, d);
+    const int lists = planner->pass->num_lists;
+    int most = 0; /* most halves of a list */
+    for (int d = 0; d < lists; d++) {
+        const int count = band_count_halves(&planner->rows, d);
         most = count > most ? count : most;
     }
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
     plan->cuts =
-        lr_alloc((int64_t)lists * pass_of(plan)->num_cuts, sizeof(*plan->cuts), "steps of a view", planner->log);
+        lr_alloc((int64_t)lists * planner->pass->num_cuts, sizeof(*plan->cuts), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps + 1, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
     struct band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
     const bool is_there = plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
     for (int d = 0; is_there && d < lists; d++) list_steps_of(planner, d, halves);
-    for (int k = 0; is_there && k < 2 * 2 * I; k++) /* halves of steps that are only looked ahead to */
+    for (int k = 0; is_there && k < 2 * 2 * I; k++) /* two more steps, which kernels load but never use */
         (&plan->spots[plan->num_steps][0][0])[k] = LR_CUDA_BAND_MARGIN;
     free(halves);
     return is_there ? LR_OK : LR_FAILED;
@@ -424,13 +392,7 @@ static lr_status list_steps(struct planner *planner)
 
 /* --- blocks --- */
 
-/* Slices of a slab: the outputs' slices plus the kernel's reach on both sides. */
-static int32_t slices_of(const lr_cuda_bands *pass)
-{
-    return LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
-}
-
-/* width: octets of the widest slab, of a block that is one warp wide. */
+/* Sizes a block's shared memory. width: octets of the widest slab of a block that is one warp wide. */
 static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 {
     pass->sides = sides;
@@ -443,8 +405,8 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
     pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin there */
 
-    /* Slabs: one that some warps still work on, one that the rest work on, and the next. With as many blocks as can be,
-     * or if a third slab would make them fewer, two are enough: another block works while one waits. */
+    /* A block holds three slabs: one that slow warps still work on, one that the other warps work on, and the next. Two
+     * are enough if a multiprocessor holds many blocks, because another block works while one waits. */
     const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
     const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
     pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
@@ -491,7 +453,7 @@ static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *
 
 static lr_status make_plan(struct planner *planner)
 {
-    lr_cuda_bands *pass = pass_of(planner->plan);
+    lr_cuda_bands *pass = planner->pass;
     struct lr_cuda_band_plan *plan = planner->plan;
     struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
     const int num_candidates = lr_lattice_candidates(planner->shape, candidates);
@@ -509,17 +471,17 @@ static lr_status make_plan(struct planner *planner)
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
-    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) pass->height--;
-    pass->slices = slices_of(pass);
+    const int reach_slices = -2 * pass->low_slice; /* the kernel's reach on both sides of the outputs */
+    while (pass->height > 1 && LR_CUDA_BAND_SLICES * pass->height + reach_slices > LR_CUDA_BAND_MOST) pass->height--;
+    pass->slices = LR_CUDA_BAND_SLICES * pass->height + reach_slices;
 
-    pass->num_lists = band_count_lists(rows);
+    pass->num_lists = rows->count[0] + ROWS - 1; /* one for each row offset of a warp's first row */
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
-    const int lists = band_count_lists(&planner->rows);
-    planner->ranges = lr_alloc(lists, sizeof(*planner->ranges), "steps of a view", planner->log);
-    for (int d = 0; planner->ranges != NULL && d < lists; d++) band_range(&planner->rows, d, planner->ranges[d]);
-    LR_TRY(planner->ranges != NULL ? LR_OK : LR_FAILED);
+    planner->ranges = lr_alloc(pass->num_lists, sizeof(*planner->ranges), "steps of a view", planner->log);
+    if (planner->ranges == NULL) return LR_FAILED;
+    for (int d = 0; d < pass->num_lists; d++) band_range(rows, d, planner->ranges[d]);
 
-    /* Octets of sources, as far as the farthest from that of the outputs, and one after them. */
+    /* Cuts cover the octets of sources up to the farthest from the outputs' octet, and one more. */
     int reach = 0;
     for (int d = 0; d < pass->num_lists; d++) {
         const int *range = planner->ranges[d];
@@ -531,9 +493,9 @@ static lr_status make_plan(struct planner *planner)
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    /* Few blocks with many warps are fastest for a pass that has the device alone; beside other passes many blocks with
-     * few warps are, as one computes while another begins, unless each has very much to compute. With the most products
-     * above each other, there are registers for few. */
+    /* A pass that has the device alone is fastest in few blocks with many warps. A pass beside other passes is fastest
+     * in many blocks with few warps, because one block computes while another begins. If each block has very much to
+     * compute, that gains nothing. Blocks of the greatest height have registers for few warps. */
     lr_cuda_bands *passes = plan->passes;
     const lr_cuda_bands common = *pass;
     int32_t width = 1; /* octets of the widest slab, of a block that is one warp wide */
@@ -576,12 +538,12 @@ static lr_status make_plan(struct planner *planner)
 lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
                                  const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
-    struct planner planner = {.plan = plan, .shape = shape, .log = log};
+    struct planner planner = {.plan = plan, .pass = &plan->passes[LR_CUDA_BANDS_ALONE], .shape = shape, .log = log};
     *plan = (struct lr_cuda_band_plan){.passes = {{.layout = *layout, .num_rows = rows}}};
     const lr_status status = make_plan(&planner);
     free(planner.numbers);
     free(planner.ranges);
-    band_rows_finish(&planner.rows);
+    free(planner.rows.spans);
     if (status != LR_OK) lr_cuda_band_plan_finish(plan);
     return status;
 }

@@ -67,7 +67,7 @@ enum {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
-    band_slab *lists;             /* [warps][num_lists + 1]: with the first step of what comes next */
+    band_slab *lists;             /* [warps][num_lists + 1]; the last one begins with the step after all lists */
     int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     unsigned char *slabs;
 };
@@ -108,8 +108,8 @@ __device__ inline void free_slot(const band_room &room, int slot)
     if (is_elected()) cuda::ptx::mbarrier_arrive(room.is_free + slot);
 }
 
-/* A warp's slabs: it waits for all up to the last that it has a list for, and has work in those that it
- * has lists for. The slots of those after that are not used again. */
+/* Takes a warp through its slabs. The warp waits for each slab up to the last one that it has a list for, and computes
+ * the products of slabs with a list. It need not free the slots of later slabs, because no slab replaces them. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                     const CUtensorMap *source, ring_front &front, Products &products)
@@ -139,8 +139,8 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 
 #endif
 
-/* Threads of a block, and blocks that a multiprocessor has registers for. Crowded: more blocks, each warp of which is
- * slower; kernels that vary need more registers. */
+/* Most threads of a block, and least blocks that a multiprocessor must have registers for. A crowded multiprocessor has
+ * more blocks, whose warps are slower. Kernels that vary need more registers. */
 constexpr int most_threads(int height, bool crowded)
 {
     return LANES * LR_CUDA_BAND_PAIRS *
@@ -166,7 +166,8 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
     const bool has_spots = pass.num_rows > 1;
     let_next_kernel_begin();
 
-    /* Lists of all warps; records of steps, one before all of them and two after them that are looked ahead to. */
+    /* Shared memory has the lists of all warps, and records of the steps: one before the first step, and two after the
+     * last, which are loaded ahead. */
     const int of_warp = pass.num_lists + 1, listed = pass.sides * LR_CUDA_BAND_PAIRS * of_warp;
     const int held = pass.held_steps > 0 ? pass.held_steps + 3 : 0;
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
 
 /* --- tables --- */
 
-/* Blocks, here and below: a view each along y; along z back, forward, and the part that both share. */
+/* Parts of a view's tables; a block of the kernels below has view blockIdx.y and part blockIdx.z. */
 enum band_filling_part { FILL_BACK, FILL_FORWARD, FILL_BOTH };
 
 __global__ void band_weights(const lr_cuda_view_fill *views)
@@ -347,7 +348,7 @@ __device__ inline float largest_in_block(float number)
 
 #endif
 
-/* Kept: pieces that a thread holds in registers. */
+/* Sorts a row of the lattice per block. Kept: number of pieces that a thread holds in registers. */
 template <int Kept, int Threads>
 __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,

@@ -37,11 +37,11 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
-/* A warp's steps through a slab. One load of four numbers. */
+/* A warp's steps through a slab. A single load reads the four numbers. */
 struct alignas(16) band_slab {
-    int first, end; /* its steps; empty if end = first */
+    int first, end; /* first step, and one after the last; equal if there are none */
     int octet;      /* octet that the slab begins with, from the warp's first */
-    float unit;     /* value of 1 in its numbers; 0 = its row is outside the grid */
+    float unit;     /* value of 1 in the slab's numbers; 0 = the slab's row is outside the grid */
 };
 
 /* Index of row r in lists of rows; -1 if the grid has no columns on it. */
@@ -61,13 +61,13 @@ __device__ inline float scale_for(float peak)
     return peak > 0 ? ldexpf(1.0f, 15 - exponent) : 1.0f;
 }
 
-/* The unit of numbers that scale_for was applied to. */
+/* The value of 1 in numbers that were multiplied by scale_for(peak). */
 __device__ inline float unit_of(float peak)
 {
     return 1 / scale_for(peak);
 }
 
-/* Numbers of an octet of slices: high and low halves. */
+/* Count of 16-bit numbers in an octet of this many slices: high and low halves. */
 __device__ inline int sorted_octet(int slices)
 {
     return 2 * slices * LR_CUDA_OCTET;

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- streams for passes that need not wait for each other: between fork and join they are dealt out in turn, and to
- * the default stream all that lies between is one piece of work --- */
-
 enum { MOST_STREAMS = 8 };
+
+/* Streams for the passes of a task that need not wait for each other. The streams take the passes in turn. They start
+ * after the default stream's earlier work, and its later work starts after theirs. */
 
 /* Zero is valid: no streams. */
 struct streams {
@@ -28,58 +28,13 @@ struct streams {
     unsigned next;
 };
 
-static cudaError_t create_event(cudaEvent_t *event)
-{
-    return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
-}
+/* --- the device's clock --- */
 
-/* errors: LR_FAILED, here and below. */
-static lr_status streams_init(struct streams *streams, const lr_log *log)
-{
-    *streams = (struct streams){0};
-    cudaError_t error = create_event(&streams->forked);
-    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++) {
-        error = cudaStreamCreateWithFlags(&streams->streams[k], cudaStreamNonBlocking);
-        error = error == cudaSuccess ? create_event(&streams->joined[k]) : error;
-    }
-    return lr_cuda_check((int)error, "streams", log);
-}
-
-static void streams_finish(struct streams *streams)
-{
-    for (int k = 0; k < MOST_STREAMS; k++) {
-        if (streams->joined[k] != NULL) cudaEventDestroy(streams->joined[k]);
-        if (streams->streams[k] != NULL) cudaStreamDestroy(streams->streams[k]);
-    }
-    if (streams->forked != NULL) cudaEventDestroy(streams->forked);
-    *streams = (struct streams){0};
-}
-
-/* Work queued on the streams from now on runs after everything queued on the default stream so far. */
-static lr_status streams_fork(struct streams *streams, const lr_log *log)
-{
-    cudaError_t error = cudaEventRecord(streams->forked, NULL);
-    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++)
-        error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
-    return lr_cuda_check((int)error, "streams", log);
-}
-
-/* Work queued on the default stream from now on runs after everything queued on the streams so far. */
-static lr_status streams_join(struct streams *streams, const lr_log *log)
-{
-    cudaError_t error = cudaSuccess;
-    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++) {
-        error = cudaEventRecord(streams->joined[k], streams->streams[k]);
-        error = error == cudaSuccess ? cudaStreamWaitEvent(NULL, streams->joined[k], 0) : error;
-    }
-    return lr_cuda_check((int)error, "streams", log);
-}
-
-/* --- the device's clock: time that it takes for what its default stream is given between begin and end, summed over
- * laps: a gl_stopwatch (gl/timer.h) for CUDA --- */
-
-/* Measured intervals that may be in flight; more than the views of an iteration. */
+/* Most measured intervals that the device may not have finished; more than the views of an iteration. */
 enum { MOST_LAPS = 256 };
+
+/* Sums the device's time for the work that its default stream gets in some intervals: a gl_stopwatch (gl/timer.h) for
+ * CUDA. */
 
 /* Zero is valid: no intervals. */
 struct watch {
@@ -88,25 +43,28 @@ struct watch {
     double seconds;
 };
 
-static cudaEvent_t *lap_of(struct watch *watch, int64_t lap)
-{
-    return watch->events[lap % MOST_LAPS];
-}
-
-static void record(cudaEvent_t *event, const lr_log *log)
-{
-    cudaError_t error = *event == NULL ? cudaEventCreate(event) : cudaSuccess;
-    error = error == cudaSuccess ? cudaEventRecord(*event, NULL) : error;
-    (void)lr_cuda_check((int)error, "a clock", log);
-}
-
+/* Waits for the oldest interval that has not been read, and adds its time. */
 static void read_lap(struct watch *watch, const lr_log *log)
 {
-    const cudaEvent_t *lap = lap_of(watch, watch->read++);
+    const cudaEvent_t *lap = watch->events[watch->read++ % MOST_LAPS];
     float milliseconds = 0;
     cudaError_t error = cudaEventSynchronize(lap[1]);
     error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
     if (lr_cuda_check((int)error, "a clock", log) == LR_OK) watch->seconds += 1e-3 * (double)milliseconds;
+}
+
+/* Marks the begin (end = 0) or the end (1) of an interval on the default stream. Intervals do not overlap. A call does
+ * not wait, unless the device is MOST_LAPS intervals behind. A failure is logged, and its interval counts as zero. */
+static void watch_mark(struct watch *watch, int end, const lr_log *log)
+{
+    if (end == 0) {
+        if (watch->begun - watch->read == MOST_LAPS) read_lap(watch, log);
+        watch->begun++;
+    }
+    cudaEvent_t *event = &watch->events[(watch->begun - 1) % MOST_LAPS][end];
+    cudaError_t error = *event == NULL ? cudaEventCreate(event) : cudaSuccess;
+    error = error == cudaSuccess ? cudaEventRecord(*event, NULL) : error;
+    (void)lr_cuda_check((int)error, "a clock", log);
 }
 
 static void watch_finish(struct watch *watch)
@@ -118,19 +76,6 @@ static void watch_finish(struct watch *watch)
     *watch = (struct watch){0};
 }
 
-/* Intervals do not overlap: each ends before the next begins. Neither call waits, unless the device is MOST_LAPS
- * behind. A failure is logged, and its interval counts as zero. */
-static void watch_begin(struct watch *watch, const lr_log *log)
-{
-    if (watch->begun - watch->read == MOST_LAPS) read_lap(watch, log);
-    record(&lap_of(watch, watch->begun++)[0], log);
-}
-
-static void watch_end(struct watch *watch, const lr_log *log)
-{
-    record(&lap_of(watch, watch->begun - 1)[1], log);
-}
-
 /* Returns the seconds of all intervals since its last call. Waits until the device has finished them. */
 static double watch_read(struct watch *watch, const lr_log *log)
 {
@@ -140,11 +85,11 @@ static double watch_read(struct watch *watch, const lr_log *log)
     return seconds;
 }
 
-/* --- updates: as in render/direct/direct.h, on images that stay out; they neither wait nor copy --- */
+/* --- images of updates (render/direct/direct.h), on which CUDA works in place --- */
 
 enum { MOST_IMAGES = 4 };
 
-/* Takes and describes some images. Images that are NULL or absent become zero. */
+/* Takes some images from OpenGL and describes them. The descriptions of images that are NULL or absent are zero. */
 static lr_status open_update_images(const struct lr_direct_compute *compute,
                                     const struct lr_direct_image *const from[MOST_IMAGES],
                                     lr_cuda_image images[MOST_IMAGES])
@@ -173,11 +118,9 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
     return LR_OK;
 }
 
-/* --- sources of gathers by bands, sorted along lattices, in memory that stays allocated: one after the other, or an
- * image that is projected to view after view, which is sorted once for all views of a lattice as long as it stays the
- * same --- */
+/* --- sources of gathers by bands, sorted along lattices --- */
 
-/* Zero is valid: no memory. */
+/* Memory for a sorted source, which stays allocated. Zero is valid: no memory. */
 struct room {
     void *memory; /* owned, on the device */
     int64_t bytes;
@@ -187,7 +130,8 @@ struct room {
     bool is_clear; /* numbers beyond the grid's columns are zero; false = never sorted */
 };
 
-/* An image sorted along lattices. Zero is valid: no image. */
+/* An image that is projected to view after view. It is sorted once for all views along a lattice, as long as it stays
+ * the same. Zero is valid: no image. */
 struct sorted_image {
     uint64_t number; /* number of the image, as lr_cuda_taking returns it; 0 = no image */
     struct sorted_copy {
@@ -244,33 +188,81 @@ static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda
     return LR_OK;
 }
 
-/* The copy along the pass's lattice, or else an unused one. There are as many copies as lattices. */
-static struct sorted_copy *find_copy(struct sorted_image *sorted, const lr_cuda_bands *pass)
+/* Makes room for a copy along the pass's lattice: the former copy along this lattice, or an unused one. There are as
+ * many copies as lattices. */
+static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_bands *pass, struct sorted_copy **copy,
+                                  const lr_log *log)
 {
-    struct sorted_copy *copy = sorted->copies;
     struct sorted_copy *const last = sorted->copies + LR_LATTICE_CANDIDATES - 1;
-    while (copy < last && copy->room.memory != NULL && !is_along(&copy->lattice, pass)) copy++;
-    return copy;
-}
-
-/* Makes room for a copy along the pass's lattice. */
-static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_bands *pass, const lr_log *log)
-{
-    struct sorted_copy *copy = find_copy(sorted, pass);
-    if (!is_along(&copy->lattice, pass)) {
-        copy->is_there = false;
-        copy->lattice = lattice_of(pass);
+    struct sorted_copy *found = sorted->copies;
+    while (found < last && found->room.memory != NULL && !is_along(&found->lattice, pass)) found++;
+    if (!is_along(&found->lattice, pass)) {
+        found->is_there = false;
+        found->lattice = lattice_of(pass);
     }
-    return room_make(&copy->room, lr_cuda_band_source_bytes(pass), log);
+    *copy = found;
+    return room_make(&found->room, lr_cuda_band_source_bytes(pass), log);
 }
 
-/* Sorts the image that has this number, unless that has been done for the pass's lattice, and sets images->sorted. The
- * stream has to come after the one that it was sorted on. */
-static lr_status sort_once(struct sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
-                           lr_cuda_images *images, const lr_log *log)
+/* --- the backend --- */
+
+/* Number of streams of a back projection. Each has its own sorted source. With more streams, a source would leave the
+ * cache before a gather reads it. */
+enum { SORTING_STREAMS = 4 };
+
+struct cuda_direct {
+    struct lr_direct_compute *compute;
+    const lr_log *log;
+    struct lr_cuda_table_set tables;
+    int device; /* -1 until there is one */
+    struct streams streams;
+    struct room rooms[SORTING_STREAMS + 1]; /* sorted source of each stream that sorts, and of the default stream */
+    struct sorted_image sorted;
+    struct watch projections, updates;
+    char name[256];
+};
+
+/* Makes the device current on this thread, because threads start with the first device. */
+static struct cuda_direct *enter(void *self)
 {
-    LR_TRY(make_sorted_room(sorted, pass, log));
-    struct sorted_copy *copy = find_copy(sorted, pass);
+    struct cuda_direct *cuda = self;
+    if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess)
+        (void)cudaGetLastError(); /* the next call of CUDA fails, and is checked */
+    return cuda;
+}
+
+/* --- projections --- */
+
+/* True if the view has bands. If a slab is too wide or the device too old, the view has columns. */
+static bool has_bands(const struct lr_cuda_tables *tables)
+{
+    return tables->bands[0][0].num_tiles > 0;
+}
+
+/* Call it whenever an image changes. */
+static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
+{
+    const struct lr_cuda_object object = {.buffer = image->buffer};
+    if (image->buffer != NULL && cuda->sorted.number == lr_cuda_taking(&object)) cuda->sorted.number = 0;
+}
+
+enum { DEFAULT_STREAM = SORTING_STREAMS };
+
+/* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view by
+ * view and is sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the stream,
+ * which has to come after the one that an image was sorted on. */
+static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
+                             const struct lr_direct_image *image, int stream, lr_cuda_images *images)
+{
+    struct sorted_image *sorted = &cuda->sorted;
+    /* Sources are sorted in the same way for all shapes and in both directions. */
+    const lr_cuda_bands *pass = &tables->bands[0][LR_CUDA_BANDS_ALONE];
+    if (!has_bands(tables)) return LR_OK;
+    if (image == NULL) return sort_into(pass, &cuda->rooms[stream], images, cuda->log);
+
+    const uint64_t number = lr_cuda_taking(&(struct lr_cuda_object){.buffer = image->buffer});
+    struct sorted_copy *copy;
+    LR_TRY(make_sorted_room(sorted, pass, &copy, cuda->log));
     if (number == 0 || sorted->number != number) {
         for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) sorted->copies[k].is_there = false;
         sorted->number = number;
@@ -279,85 +271,9 @@ static lr_status sort_once(struct sorted_image *sorted, const lr_cuda_bands *pas
         images->sorted = lr_cuda_band_source_at(pass, copy->room.memory);
         return LR_OK;
     }
-    LR_TRY(sort_into(pass, &copy->room, images, log));
+    LR_TRY(sort_into(pass, &copy->room, images, cuda->log));
     copy->is_there = true;
     return LR_OK;
-}
-
-/* --- the backend --- */
-
-/* Streams of a back projection, each with its own sorted source. With this many, sources are still in the cache when
- * they are read. */
-enum { SORTING_STREAMS = 4 };
-
-struct cuda_direct {
-    struct lr_direct_compute *compute;
-    struct lr_cuda_table_set tables;
-    int device; /* -1 until there is one */
-    struct streams streams;
-    /* one for each stream that sorts, and one for the default stream: a sorted source, until the stream's passes are
-     * done */
-    struct room rooms[SORTING_STREAMS + 1];
-    struct sorted_image sorted;
-    struct watch projections, updates;
-    char name[256];
-};
-
-static const lr_log *log_of(const struct cuda_direct *cuda)
-{
-    return cuda->compute->params.log;
-}
-
-/* Makes the device current on this thread, because threads start with the first device. */
-static struct cuda_direct *enter(void *self)
-{
-    struct cuda_direct *cuda = self;
-    if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess)
-        (void)cudaGetLastError(); /* the next call reports the error */
-    return cuda;
-}
-
-/* --- projections --- */
-
-/* True if the view has bands. Otherwise columns are used: a slab may be too wide, or the device too old. */
-static bool has_bands(const struct lr_cuda_tables *tables)
-{
-    return tables->bands[0][0].num_tiles > 0;
-}
-
-/* Sources are sorted in the same way for all shapes and in both directions. */
-static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
-{
-    return &tables->bands[0][LR_CUDA_BANDS_ALONE];
-}
-
-/* Number of the current loan of an image that is an array. */
-static uint64_t number_of(const struct lr_direct_image *image)
-{
-    return lr_cuda_taking(&(struct lr_cuda_object){.buffer = image->buffer});
-}
-
-/* Called whenever an image changes. */
-static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
-{
-    if (image->buffer != NULL && cuda->sorted.number == number_of(image)) cuda->sorted.number = 0;
-}
-
-/* Sorts the image, which is projected forward view by view. */
-static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
-                            const struct lr_direct_image *image, lr_cuda_images *images)
-{
-    return has_bands(tables) ? sort_once(&cuda->sorted, sorting_of(tables), number_of(image), images, log_of(cuda))
-                             : LR_OK;
-}
-
-enum { DEFAULT_STREAM = SORTING_STREAMS };
-
-/* Sorts a view's own source for a back projection. stream: number of the stream. */
-static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, int stream,
-                             lr_cuda_images *images)
-{
-    return has_bands(tables) ? sort_into(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda)) : LR_OK;
 }
 
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
@@ -380,9 +296,9 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         break;
     case LR_DIRECT_SHARED_MEMORY:
         if (most < 0)
-            return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has", cuda->name);
+            return lr_error(cuda->log, LR_FAILED, "CUDA does not tell how much shared memory %s has", cuda->name);
         if (bytes > most)
-            return lr_error(log_of(cuda), LR_USAGE,
+            return lr_error(cuda->log, LR_USAGE,
                             "a block of the shared-memory scheme needs %lld KiB and %s has "
                             "%lld: take another variant for so long a kernel",
                             (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
@@ -399,13 +315,13 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         break;
     case LR_DIRECT_COLUMNS: error = lr_cuda_launch_columns(forward, &tables->columns[forward], images); break;
     }
-    return lr_cuda_check(error, forward ? "a forward projection" : "a back projection", log_of(cuda));
+    return lr_cuda_check(error, forward ? "a forward projection" : "a back projection", cuda->log);
 }
 
 static lr_status open_images(const struct cuda_direct *cuda, const struct lr_direct_image *source,
                              const struct lr_direct_image *target, lr_cuda_images *images)
 {
-    const lr_log *log = log_of(cuda);
+    const lr_log *log = cuda->log;
     const struct lr_cuda_object objects[2] = {{source->texture, source->buffer}, {target->texture, target->buffer}};
     *images = (lr_cuda_images){0};
     LR_TRY(lr_cuda_take(objects, 2, cuda->compute->ctx));
@@ -429,21 +345,8 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     LR_TRY(open_images(cuda, source, target, &images));
     images.map = tables->map;
     forget_sorted(cuda, target);
-    LR_TRY(forward ? sort_image(cuda, tables, source, &images) : sort_source(cuda, tables, DEFAULT_STREAM, &images));
+    LR_TRY(sort_source(cuda, tables, forward ? source : NULL, DEFAULT_STREAM, &images));
     return launch(cuda, tables, forward, &images);
-}
-
-/* True if views run concurrently, because their order does not matter. */
-static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
-{
-    return cuda->compute->is_unordered && task->num_views > 1;
-}
-
-/* Streams that the views of a task are spread over. */
-static int count_streams(const struct cuda_direct *cuda, const lr_direct_task *task)
-{
-    const bool sorts = cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
-    return sorts ? (int)SORTING_STREAMS : (int)MOST_STREAMS;
 }
 
 /* The tables of a task's k-th view. If they must be made, the tables of the task's next views are made too. */
@@ -456,46 +359,57 @@ static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda, const 
                : NULL;
 }
 
-static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *task, int k,
-                             const struct lr_direct_image *source, lr_cuda_images *images)
-{
-    const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
-    const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-    if (tables == NULL) return LR_FAILED;
-    const bool is_beside = overlaps(cuda, task);
-    const unsigned next = is_beside ? cuda->streams.next++ : 0;
-    const int stream = is_beside ? (int)(next % (unsigned)count_streams(cuda, task)) : DEFAULT_STREAM;
-    images->map = tables->map;
-    images->stream = is_beside ? cuda->streams.streams[stream] : NULL;
-    LR_TRY(forward ? sort_image(cuda, tables, source, images) : sort_source(cuda, tables, stream, images));
-    return launch(cuda, tables, forward, images);
-}
-
-/* The k-th view to be launched. For back projection, each stream takes consecutive views: most lie along the same
- * lattice, and so does the stream's memory. If tables of some views must be dropped for others, views come in their
- * own order. */
-static int place_in_turn(const struct cuda_direct *cuda, const lr_direct_task *task, int k)
-{
-    const bool is_free = overlaps(cuda, task) && !cuda->tables.is_tight;
-    if (!is_free || task->work == LR_DIRECT_WORK_FORWARD) return k;
-    const int streams = count_streams(cuda, task), stream = k % streams;
-    const int whole = task->num_views / streams, more = task->num_views % streams;
-    return stream * whole + (stream < more ? stream : more) + k / streams;
-}
-
+/* is_beside: views run side by side on several streams, because their order does not matter. */
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task, const struct lr_direct_image *source,
-                             lr_cuda_images *images)
+                             lr_cuda_images *images, bool is_beside)
 {
-    const bool fork = overlaps(cuda, task);
-    /* Sorts the image for all views of a task before they run side by side. */
-    for (int k = 0; fork && task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
+    struct streams *streams = &cuda->streams;
+    const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
+    const bool sorts = cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
+    const int num_streams = sorts ? (int)SORTING_STREAMS : (int)MOST_STREAMS;
+    const struct lr_direct_image *const kept = forward ? source : NULL;
+    const struct lr_cuda_tables *tables;
+    /* An image is sorted for all views of a task before these run side by side. */
+    for (int k = 0; is_beside && forward && k < task->num_views; k++) {
+        tables = open_tables(cuda, task, k);
+        LR_TRY(tables != NULL ? sort_source(cuda, tables, kept, DEFAULT_STREAM, images) : LR_FAILED);
     }
-    lr_status status = fork ? streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
-    for (int k = 0; status == LR_OK && k < task->num_views; k++)
-        status = launch_view(cuda, task, place_in_turn(cuda, task, k), source, images);
-    const lr_status joined = fork ? streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
+
+    /* Work queued on the streams from here on runs after all that was queued on the default stream so far. */
+    cudaError_t error = is_beside ? cudaEventRecord(streams->forked, NULL) : cudaSuccess;
+    for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++)
+        error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
+    lr_status status = lr_cuda_check((int)error, "streams", cuda->log);
+
+    for (int n = 0; status == LR_OK && n < task->num_views; n++) {
+        /* In a back projection each stream takes consecutive views: most lie along the same lattice, and the stream's
+         * memory was last sorted along it. Views keep their own order if tables of some must be dropped for others. */
+        int k = n;
+        if (is_beside && !cuda->tables.is_tight && !forward) {
+            const int stream = n % num_streams;
+            const int whole = task->num_views / num_streams, more = task->num_views % num_streams;
+            k = stream * whole + (stream < more ? stream : more) + n / num_streams;
+        }
+        tables = open_tables(cuda, task, k);
+        if (tables == NULL) {
+            status = LR_FAILED;
+            break;
+        }
+        const unsigned next = is_beside ? streams->next++ : 0;
+        const int stream = is_beside ? (int)(next % (unsigned)num_streams) : DEFAULT_STREAM;
+        images->map = tables->map;
+        images->stream = is_beside ? streams->streams[stream] : NULL;
+        status = sort_source(cuda, tables, kept, stream, images);
+        if (status == LR_OK) status = launch(cuda, tables, forward, images);
+    }
+
+    /* Work queued on the default stream from here on runs after all that was queued on the streams. */
+    error = cudaSuccess;
+    for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++) {
+        error = cudaEventRecord(streams->joined[k], streams->streams[k]);
+        error = error == cudaSuccess ? cudaStreamWaitEvent(NULL, streams->joined[k], 0) : error;
+    }
+    const lr_status joined = lr_cuda_check((int)error, "streams", cuda->log);
     return status != LR_OK ? status : joined;
 }
 
@@ -506,24 +420,25 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
 
-    /* Rooms for sorted sources are allocated before the clock runs. */
-    const bool is_beside = overlaps(cuda, task);
+    /* Memory for sorted sources is allocated before the clock runs. */
+    const bool is_beside = cuda->compute->is_unordered && task->num_views > 1;
     const int first = is_beside ? 0 : DEFAULT_STREAM, end = is_beside ? SORTING_STREAMS : DEFAULT_STREAM + 1;
     for (int k = 0; k < task->num_views; k++) {
         const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
         if (tables == NULL) return LR_FAILED;
         if (!has_bands(tables)) continue;
-        const lr_cuda_bands *pass = sorting_of(tables);
-        if (task->work == LR_DIRECT_WORK_FORWARD) LR_TRY(make_sorted_room(&cuda->sorted, pass, log_of(cuda)));
+        const lr_cuda_bands *pass = &tables->bands[0][LR_CUDA_BANDS_ALONE];
+        struct sorted_copy *copy;
+        if (task->work == LR_DIRECT_WORK_FORWARD) LR_TRY(make_sorted_room(&cuda->sorted, pass, &copy, cuda->log));
         for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
-            LR_TRY(room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
+            LR_TRY(room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), cuda->log));
     }
-    if (cuda->compute->is_unordered) /* a measurement counts it each time */
+    if (cuda->compute->is_unordered) /* a measurement counts the sorting each time */
         forget_sorted(cuda, source);
-    watch_begin(&cuda->projections, log_of(cuda));
-    const lr_status status = launch_task(cuda, task, source, &images);
-    watch_end(&cuda->projections, log_of(cuda));
-    *device_seconds = watch_read(&cuda->projections, log_of(cuda));
+    watch_mark(&cuda->projections, 0, cuda->log);
+    const lr_status status = launch_task(cuda, task, source, &images, is_beside);
+    watch_mark(&cuda->projections, 1, cuda->log);
+    *device_seconds = watch_read(&cuda->projections, cuda->log);
     forget_sorted(cuda, target);
     return status;
 }
@@ -535,11 +450,11 @@ static lr_status time_tables(void *self, const lr_direct_task *task, double *dev
     struct cuda_direct *cuda = enter(self);
     lr_status status = LR_OK;
     for (int k = 0; k < task->num_views; k++) lr_cuda_forget_tables(&cuda->tables, task->views[k]);
-    watch_begin(&cuda->projections, log_of(cuda));
+    watch_mark(&cuda->projections, 0, cuda->log);
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = lr_cuda_make_tables(&cuda->tables, task->views + k, task->num_views - k);
-    watch_end(&cuda->projections, log_of(cuda));
-    *device_seconds = watch_read(&cuda->projections, log_of(cuda));
+    watch_mark(&cuda->projections, 1, cuda->log);
+    *device_seconds = watch_read(&cuda->projections, cuda->log);
     return status;
 }
 
@@ -558,7 +473,7 @@ static lr_status find_discrepancy(void *self, int what, const struct lr_direct_v
                                       .counts = images[1],
                                       .additive = images[2],
                                       .factors = images[3]};
-    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_discrepancy(&pass), "a discrepancy", log_of(cuda));
+    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_discrepancy(&pass), "a discrepancy", cuda->log);
     forget_sorted(cuda, histo);
     return status;
 }
@@ -575,7 +490,7 @@ static lr_status change_image(void *self, const struct lr_direct_change *change,
                                  .image = images[0],
                                  .by = images[1],
                                  .sensitivity = images[2]};
-    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_change(&pass), "an update", log_of(cuda));
+    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_change(&pass), "an update", cuda->log);
     forget_sorted(cuda, image);
     return status;
 }
@@ -583,26 +498,26 @@ static lr_status change_image(void *self, const struct lr_direct_change *change,
 static void begin_lap(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    watch_begin(&cuda->updates, log_of(cuda));
+    watch_mark(&cuda->updates, 0, cuda->log);
 }
 
 static void end_lap(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    watch_end(&cuda->updates, log_of(cuda));
+    watch_mark(&cuda->updates, 1, cuda->log);
 }
 
 static double read_laps(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    return watch_read(&cuda->updates, log_of(cuda));
+    return watch_read(&cuda->updates, cuda->log);
 }
 
 /* --- the rest --- */
 
 static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
 {
-    return lr_cuda_find_attributes(attributes, log_of(enter(self)));
+    return lr_cuda_find_attributes(attributes, enter(self)->log);
 }
 
 static lr_status give_back(void *self, const struct lr_direct_image *image)
@@ -620,7 +535,12 @@ static void destroy(void *self)
     for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) room_finish(&cuda->sorted.copies[k].room);
     watch_finish(&cuda->updates);
     watch_finish(&cuda->projections);
-    streams_finish(&cuda->streams);
+    struct streams *streams = &cuda->streams;
+    for (int k = 0; k < MOST_STREAMS; k++) {
+        if (streams->joined[k] != NULL) cudaEventDestroy(streams->joined[k]);
+        if (streams->streams[k] != NULL) cudaStreamDestroy(streams->streams[k]);
+    }
+    if (streams->forked != NULL) cudaEventDestroy(streams->forked);
     free(cuda);
 }
 
@@ -629,11 +549,20 @@ static void *create(struct lr_direct_compute *compute)
     struct cuda_direct *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", compute->params.log);
     if (cuda == NULL) return NULL;
     cuda->compute = compute;
+    cuda->log = compute->params.log;
     cuda->device = -1;
     lr_status status = lr_cuda_open(compute->ctx, cuda->name);
-    if (status == LR_OK) status = lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", log_of(cuda));
+    if (status == LR_OK) status = lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", cuda->log);
     if (status == LR_OK) status = lr_cuda_table_set_init(&cuda->tables, compute);
-    if (status == LR_OK) status = streams_init(&cuda->streams, log_of(cuda));
+    if (status == LR_OK) {
+        struct streams *streams = &cuda->streams;
+        cudaError_t error = cudaEventCreateWithFlags(&streams->forked, cudaEventDisableTiming);
+        for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++) {
+            error = cudaStreamCreateWithFlags(&streams->streams[k], cudaStreamNonBlocking);
+            if (error == cudaSuccess) error = cudaEventCreateWithFlags(&streams->joined[k], cudaEventDisableTiming);
+        }
+        status = lr_cuda_check((int)error, "streams", cuda->log);
+    }
     if (status != LR_OK) {
         destroy(cuda);
         return NULL;

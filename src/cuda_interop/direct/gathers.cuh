@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). These are the kernels; the one with
- * sources in shared memory has two halves. Tests also run them on the processor, thread by thread. Images are types
- * with
+ * Kernels of the gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). The kernel with sources in
+ * shared memory is divided into two halves. Tests also run all of them on the processor, thread by thread. Images are
+ * types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
  * zeros around the grid (render/direct/direct.h). */

@@ -40,16 +40,17 @@ lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num
 
 /* --- the lists of gathers by bands --- */
 
-/* Places a view's lists and what is filled in, of which fill says how. fill: as lr_cuda_place_values has
- * left it. bands: back, forward. errors: as there. */
+/* Places a view's lists, and the tables that the device fills in, which it adds to *fill. Call it after
+ * lr_cuda_place_values. bands: passes for back projection, then for forward projection. errors: as of
+ * lr_cuda_place_values. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
 
-/* --- the lists of columns and clouds of one view. tables: LORmap and mSRval are placed; its passes get all that they
- * read --- */
+/* --- the lists of columns and clouds --- */
 
-/* indices: of the taps of steps, which the device fills weights in from. errors: LR_FAILED,
- * not logged, where there is no room, here and below. */
+/* Places the lists of a view, and sets its passes in *tables, where LORmap and mSRval are placed already. *indices: the
+ * indices of the steps' taps, from which the device fills in weights. errors, here and below: LR_FAILED, not logged:
+ * the lists are not those that were counted. */
 lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
                                 struct lr_cuda_tables *tables, const int32_t **indices);
 

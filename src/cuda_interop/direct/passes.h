@@ -47,7 +47,7 @@ typedef struct lr_cuda_cloud {
     const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
     const float *factors;  /* [num_points] */
     const float *profiles; /* [num_rows][num_columns]; normalised; num_columns - 1 - k mirrors k */
-    const int32_t *shift;  /* [extent of axis `along`], from the margin's first on */
+    const int32_t *shift;  /* [extent of axis `along`], margins included */
     int32_t num_points, num_columns, num_rows;
     int32_t along; /* 0 = x, 1 = y */
     int32_t least_list, num_lists;
@@ -76,7 +76,7 @@ enum {
 /* One gather by columns: images are arrays. */
 typedef struct lr_cuda_columns {
     lr_cuda_layout layout;
-    const lr_cuda_column_step *steps; /* steps, by class */
+    const lr_cuda_column_step *steps; /* steps, sorted by class */
     int32_t first[LR_CUDA_CLASSES + 1];
     /* Weights of a step: [output][row], of up to four taps. Steps of one tap have floats, aligned to a float4. */
     const float4 *weights;
@@ -104,10 +104,10 @@ enum {
     LR_CUDA_BAND_FEW_SIDES = 2,  /* most sides if blocks are crowded or have the greatest height */
     LR_CUDA_BAND_SLICES = 16,    /* slices of a product */
     LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
-    LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
+    LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for barriers */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
-    LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
-    LR_CUDA_BAND_MOST = 128      /* slices of a slab, and octets: one copy brings them */
+    LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights, one for each lane */
+    LR_CUDA_BAND_MOST = 128      /* most slices and most octets of a slab, which one copy brings */
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
@@ -177,8 +177,8 @@ typedef struct lr_cuda_band_fill {
     uint32_t *spans;
     int32_t *kernels;
     float *peak;
-    const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
-                               source 0 for output 0 is in the list of offsets; one kernel */
+    const int32_t *places;  /* used if there is one kernel. [num_steps][2][2]: for each row and half, the place in the
+                             * list of offsets of the weight of source 0 for output 0 */
     const int2 *ranges;     /* [num_spans]: first place in the list of offsets, and count */
     const int32_t *offsets; /* indices into mSR of the places along rows; -1 = none */
     const float *values;    /* mSRval [num_offsets][num_rows] */
@@ -195,7 +195,7 @@ typedef struct lr_cuda_map_fill {
     uint16_t *map;    /* map with margins, y slowest */
 } lr_cuda_map_fill;
 
-/* A block of mSRval's pass: threads, which have some neighbouring rows. */
+/* Threads of a block of mSRval's pass. A block has some neighbouring rows. */
 enum { LR_CUDA_VALUE_THREADS = 256 };
 
 /* mSRval of a view (shaders/direct/values.comp). */
@@ -214,7 +214,8 @@ typedef struct lr_cuda_value_fill {
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 
-/* All tables that are filled in for a view, except for columns. bands: back, forward; without tiles there are none. */
+/* All tables that are filled in for a view, except for those of columns. bands: for back projection, then for forward
+ * projection; they have no tiles if the view has no bands. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;
     lr_cuda_value_fill values;

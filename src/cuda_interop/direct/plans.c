@@ -51,16 +51,16 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
     case LR_DIRECT_TEXTURE_CACHE: plan->has_cloud = true; break;
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
-    case LR_DIRECT_FASTEST: /* has been chosen */ break;
+    case LR_DIRECT_FASTEST: /* the backend has replaced it by another variant */ break;
     }
     return plan->has_columns ? lr_cuda_column_plan_init(&plan->columns, shape, &params->layout, plan->num_rows, log)
            : plan->has_cloud ? lr_cuda_cloud_init(&plan->cloud, shape, &params->layout, plan->num_rows, log)
                              : LR_OK;
 }
 
-/* --- several --- */
+/* --- several views --- */
 
-/* The reason why a view failed. It is logged later: a log accepts one message at once, from one thread. */
+/* The reason why a view failed. It is logged later, because a log accepts messages from one thread only. */
 struct reason {
     lr_status status;
     char message[512];
@@ -113,7 +113,7 @@ lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct 
     if (planning.reasons == NULL) return LR_FAILED;
     const int useful = (num_views + VIEWS_OF_THREAD - 1) / VIEWS_OF_THREAD;
     lr_parallel_for(backend->threads < useful ? backend->threads : useful, num_views, 1, plan_views, &planning);
-    int failed = 0; /* the first view that did */
+    int failed = 0; /* the first view without a plan */
     while (failed < num_views && planning.reasons[failed].status == LR_OK) failed++;
     const struct reason *reason = &planning.reasons[failed];
     const lr_status status = failed < num_views ? lr_error(backend->log, reason->status, "%s", reason->message) : LR_OK;
@@ -137,38 +137,12 @@ void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views)
     }
 }
 
+/* Distances of an offset in mm along the three axes of a view's kernel. */
 static void distances(const struct lr_direct_shape *shape, const int32_t *offset, double along[3])
 {
     const double *voxel_mm = shape->info.grid.voxel_mm;
     const double d[3] = {offset[0] * voxel_mm[0], offset[1] * voxel_mm[1], offset[2] * voxel_mm[2]};
     for (int k = 0; k < 3; k++) along[k] = vec_dot(d, shape->axes[k]);
-}
-
-/* --- projection mask --- */
-
-/* Lists run along the axis nearer to the line of response, and shift sideways as the line does. */
-static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
-{
-    lr_cuda_cloud *pass = &tables->pass;
-    const double *line = shape->axes[0];
-    const double *voxel_mm = shape->info.grid.voxel_mm;
-    pass->along = fabs(line[0]) * voxel_mm[1] >= fabs(line[1]) * voxel_mm[0] ? 0 : 1;
-    const int a = pass->along, b = 1 - a;
-    const double slope = line[b] / voxel_mm[b] / (line[a] / voxel_mm[a]);
-    tables->shift = lr_alloc(pass->layout.extent[1 + a], sizeof(*tables->shift), "a projection mask", log);
-    if (tables->shift == NULL) return LR_FAILED;
-    int least = INT32_MAX, most = INT32_MIN;
-    for (int k = 0; k < pass->layout.extent[1 + a]; k++) {
-        const int place = k - pass->layout.margin[1 + a];
-        tables->shift[k] = (int32_t)lround(place * slope);
-        if (place >= 0 && place < pass->layout.size[a]) {
-            least = tables->shift[k] < least ? tables->shift[k] : least;
-            most = tables->shift[k] > most ? tables->shift[k] : most;
-        }
-    }
-    pass->least_list = -most;
-    pass->num_lists = pass->layout.size[b] + most - least;
-    return LR_OK;
 }
 
 /* --- cloud --- */
@@ -186,36 +160,16 @@ static int compare_points(const void *a, const void *b)
     return memcmp(one->offset, other->offset, sizeof(one->offset));
 }
 
-static void fill_profile(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
-                         const struct point *points, int row)
-{
-    const double distance_mm = lr_direct_kernel_distance_mm(shape, row);
-    const double side = lr_direct_kernel_is_mirrored(shape, row) ? -1 : 1;
-    float *profile = tables->profiles + (int64_t)row * tables->pass.num_columns;
-    double sum = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int32_t i = 0; i < tables->pass.num_points; i++) {
-            double d[3];
-            distances(shape, points[i].offset, d);
-            const double value = lr_resolution_profile(&shape->resolution, distance_mm, side * d[1]);
-            if (pass == 0)
-                sum += value * points[i].factor;
-            else
-                profile[points[i].column] = (float)(value / sum);
-        }
-    }
-}
-
 /* Lists the points, sorted along the line, and their profiles. */
 static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_cuda_cloud *pass = &tables->pass;
     const lr_direct_tables_info *info = &shape->info;
     struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
-    int column = -1; /* numbered as they come, so that the last is the mirror image of the first */
+    double d[3];
+    int column = -1; /* columns are numbered in the order of mSR, so that the last mirrors the first */
     for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];
-        double d[3];
         column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
         distances(shape, offset, d);
         const double t = d[0] / info->sigma_mm[0], a = d[2] / info->sigma_mm[2];
@@ -228,14 +182,28 @@ static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr
     tables->profiles =
         lr_alloc((int64_t)pass->num_rows * pass->num_columns, sizeof(*tables->profiles), "profiles", log);
     const bool done = points && tables->points && tables->factors && tables->profiles;
-    if (done) {
-        qsort(points, (size_t)pass->num_points, sizeof(*points), compare_points);
-        for (int32_t i = 0; i < pass->num_points; i++) {
-            memcpy(tables->points[i], points[i].offset, sizeof(points[i].offset));
-            tables->points[i][3] = points[i].column;
-            tables->factors[i] = (float)points[i].factor;
+    if (done) qsort(points, (size_t)pass->num_points, sizeof(*points), compare_points);
+    for (int32_t i = 0; done && i < pass->num_points; i++) {
+        memcpy(tables->points[i], points[i].offset, sizeof(points[i].offset));
+        tables->points[i][3] = points[i].column;
+        tables->factors[i] = (float)points[i].factor;
+    }
+    for (int row = 0; done && row < pass->num_rows; row++) {
+        /* The first run sums the row's kernel over all points; the second divides the profile by this sum. */
+        const double distance_mm = lr_direct_kernel_distance_mm(shape, row);
+        const double side = lr_direct_kernel_is_mirrored(shape, row) ? -1 : 1;
+        float *profile = tables->profiles + (int64_t)row * pass->num_columns;
+        double sum = 0;
+        for (int run = 0; run < 2; run++) {
+            for (int32_t i = 0; i < pass->num_points; i++) {
+                distances(shape, points[i].offset, d);
+                const double value = lr_resolution_profile(&shape->resolution, distance_mm, side * d[1]);
+                if (run == 0)
+                    sum += value * points[i].factor;
+                else
+                    profile[points[i].column] = (float)(value / sum);
+            }
         }
-        for (int row = 0; row < pass->num_rows; row++) fill_profile(tables, shape, points, row);
     }
     free(points);
     return done ? LR_OK : LR_FAILED;
@@ -245,24 +213,45 @@ lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct l
                              const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
     *tables = (struct lr_cuda_cloud_tables){.pass = {.layout = *layout, .num_rows = rows}};
-    lr_status status = make_mask(tables, shape, log);
-    if (status == LR_OK) {
-        /* The largest distance of sources from outputs. */
-        lr_cuda_cloud *pass = &tables->pass;
-        const int a = pass->along, b = 1 - a, margin = pass->layout.margin[1 + a];
-        int lists = 0;
-        for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-            const int32_t *d = shape->offsets[i];
-            for (int place = 0; place < pass->layout.size[a]; place++) {
-                const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
-                lists = abs(list) > lists ? abs(list) : lists;
-            }
-        }
-        pass->reach[0] = shape->info.half[a];
-        pass->reach[1] = lists;
-        pass->reach[2] = shape->info.half[2] / 4 + 1;
-        status = make_cloud(tables, shape, log);
+
+    /* The projection mask: lists run along the axis nearer to the line of response, and shift sideways as the line
+     * does. */
+    lr_cuda_cloud *pass = &tables->pass;
+    const double *line = shape->axes[0];
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    pass->along = fabs(line[0]) * voxel_mm[1] >= fabs(line[1]) * voxel_mm[0] ? 0 : 1;
+    const int a = pass->along, b = 1 - a, margin = layout->margin[1 + a];
+    const double slope = line[b] / voxel_mm[b] / (line[a] / voxel_mm[a]);
+    tables->shift = lr_alloc(layout->extent[1 + a], sizeof(*tables->shift), "a projection mask", log);
+    if (tables->shift == NULL) {
+        lr_cuda_cloud_finish(tables);
+        return LR_FAILED;
     }
+    int least = INT32_MAX, most = INT32_MIN;
+    for (int k = 0; k < layout->extent[1 + a]; k++) {
+        const int place = k - margin;
+        tables->shift[k] = (int32_t)lround(place * slope);
+        if (place >= 0 && place < layout->size[a]) {
+            least = tables->shift[k] < least ? tables->shift[k] : least;
+            most = tables->shift[k] > most ? tables->shift[k] : most;
+        }
+    }
+    pass->least_list = -most;
+    pass->num_lists = layout->size[b] + most - least;
+
+    /* The largest distance of sources from outputs. */
+    int lists = 0;
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *d = shape->offsets[i];
+        for (int place = 0; place < layout->size[a]; place++) {
+            const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
+            lists = abs(list) > lists ? abs(list) : lists;
+        }
+    }
+    pass->reach[0] = shape->info.half[a];
+    pass->reach[1] = lists;
+    pass->reach[2] = shape->info.half[2] / 4 + 1;
+    const lr_status status = make_cloud(tables, shape, log);
     if (status != LR_OK) lr_cuda_cloud_finish(tables);
     return status;
 }
@@ -289,33 +278,6 @@ void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
     margin[2] = shape->info.half[1] + beyond;
 }
 
-static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_lattice *lattice, const lr_log *log)
-{
-    const int rows = plan->pass.num_rows;
-    plan->steps = lr_alloc(lattice->count, sizeof(*plan->steps), "steps of a view", log);
-    plan->indices = lr_alloc((int64_t)lattice->count * LR_CUDA_OUTPUTS, LR_LATTICE_TAPS * sizeof(*plan->indices),
-                             "steps of a view", log);
-    if (plan->steps == NULL || plan->indices == NULL) return LR_FAILED;
-    for (int k = 0; k < lattice->count; k++) {
-        const struct lr_lattice_step *step = &lattice->steps[k];
-        const int *extent = plan->pass.layout.extent;
-        const int map = step->column[0] + extent[1] * step->column[1];
-        plan->steps[k] = (lr_cuda_column_step){.source = step->quad + extent[0] * map,
-                                               .weights = (int32_t)plan->num_weights,
-                                               .mask = step->mask,
-                                               .map = map};
-
-        plan->num_weights += step->taps == 1 ? (LR_CUDA_OUTPUTS * rows + 3) / 4 : LR_CUDA_OUTPUTS * rows;
-        memcpy(plan->indices + (int64_t)k * LR_CUDA_OUTPUTS * LR_LATTICE_TAPS, step->offsets, sizeof(step->offsets));
-    }
-    return plan->num_weights <= INT32_MAX
-               ? LR_OK
-               : lr_error(log, LR_FAILED,
-                          "the weights of a view take %lld GiB: take a larger epsilon, a smaller "
-                          "support or backend cpu",
-                          (long long)(plan->num_weights >> 26));
-}
-
 lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
                                    const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
@@ -331,7 +293,29 @@ lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struc
         pass->across[k] = lattice.across[k];
         pass->num_places[k] = most[k] - pass->least[k] + 1;
     }
-    const lr_status status = list_steps(plan, &lattice, log);
+
+    plan->steps = lr_alloc(lattice.count, sizeof(*plan->steps), "steps of a view", log);
+    plan->indices = lr_alloc((int64_t)lattice.count * LR_CUDA_OUTPUTS, LR_LATTICE_TAPS * sizeof(*plan->indices),
+                             "steps of a view", log);
+    lr_status status = plan->steps != NULL && plan->indices != NULL ? LR_OK : LR_FAILED;
+    for (int k = 0; status == LR_OK && k < lattice.count; k++) {
+        const struct lr_lattice_step *step = &lattice.steps[k];
+        const int *extent = layout->extent;
+        const int map = step->column[0] + extent[1] * step->column[1];
+        plan->steps[k] = (lr_cuda_column_step){.source = step->quad + extent[0] * map,
+                                               .weights = (int32_t)plan->num_weights,
+                                               .mask = step->mask,
+                                               .map = map};
+
+        plan->num_weights += step->taps == 1 ? (LR_CUDA_OUTPUTS * rows + 3) / 4 : LR_CUDA_OUTPUTS * rows;
+        memcpy(plan->indices + (int64_t)k * LR_CUDA_OUTPUTS * LR_LATTICE_TAPS, step->offsets, sizeof(step->offsets));
+    }
+    if (plan->num_weights > INT32_MAX) {
+        status = lr_error(log, LR_FAILED,
+                          "the weights of a view take %lld GiB: take a larger epsilon, a smaller "
+                          "support or backend cpu",
+                          (long long)(plan->num_weights >> 26));
+    }
     lr_lattice_finish(&lattice);
     if (status != LR_OK) lr_cuda_column_plan_finish(plan);
     return status;

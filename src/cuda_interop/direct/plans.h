@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the host prepares of views, whatever the variant. No CUDA in it. */
+ * Plans that the host makes of views, for any variant. No CUDA in it. */
 #ifndef LR_CUDA_DIRECT_PLANS_H
 #define LR_CUDA_DIRECT_PLANS_H
 
@@ -20,15 +20,15 @@ enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
 struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
-    int32_t (*lists)[4], (*cuts)[2];  /* owned, as in lr_cuda_bands, these five */
+    int32_t (*lists)[4], (*cuts)[2];  /* owned, as are all members down to `offsets`; as in lr_cuda_bands */
     int32_t (*tiles)[2], (*bases)[4]; /* tiles: of all shapes, one after the other */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
-    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */
+    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* as in lr_cuda_band_fill, as are `ranges` and `offsets` */
     int32_t (*ranges)[2], *offsets;
-    int32_t num_tiles, num_steps, num_places; /* places: of the list of offsets */
+    int32_t num_tiles, num_steps, num_places; /* num_places: length of the list of offsets */
 };
 
-/* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
+/* rows: number of rows of mSRval. errors: LR_FAILED; *plan holds nothing then. */
 lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
                                  const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
@@ -45,12 +45,12 @@ lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memo
 /* The tables, except for the pass's pointers to the device. */
 struct lr_cuda_cloud_tables {
     lr_cuda_cloud pass;
-    int32_t (*points)[4]; /* owned, as in the pass, all of these */
+    int32_t (*points)[4]; /* owned, as are the members below; as in the pass */
     float *factors, *profiles;
     int32_t *shift;
 };
 
-/* rows: of mSRval. errors: LR_FAILED; *tables holds nothing then. */
+/* rows: number of rows of mSRval. errors: LR_FAILED; *tables holds nothing then. */
 lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
                              const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables);
@@ -65,7 +65,7 @@ struct lr_cuda_column_plan {
     int64_t num_weights;        /* groups of four floats */
 };
 
-/* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
+/* rows: number of rows of mSRval. errors: LR_FAILED; *plan holds nothing then. */
 lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
                                    const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan);
@@ -79,7 +79,7 @@ void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3]);
 struct lr_cuda_plan_params {
     const struct lr_direct_backend_params *backend;
     lr_cuda_layout layout;
-    bool bands_work;     /* on the device */
+    bool bands_work;     /* the device can run gathers by bands */
     int64_t shared_room; /* bytes that a block may have */
 };
 
@@ -87,10 +87,10 @@ struct lr_cuda_plan_params {
 struct lr_cuda_view_plan {
     struct lr_direct_shape shape;
     int num_rows;          /* rows of mSRval */
-    int32_t (*offsets)[4]; /* owned, as in lr_cuda_value_fill, all three */
+    int32_t (*offsets)[4]; /* owned, as are `kernels` and `samples`; as in lr_cuda_value_fill */
     double (*kernels)[2];
     float *samples;
-    bool has_bands, has_columns, has_cloud; /* one of them, or none */
+    bool has_bands, has_columns, has_cloud; /* at most one is true */
     struct lr_cuda_band_plan bands;
     struct lr_cuda_column_plan columns;
     struct lr_cuda_cloud_tables cloud;

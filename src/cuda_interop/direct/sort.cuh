@@ -28,11 +28,11 @@ template <int Kept> struct row_sorter {
     int row;
     int first_place, end_place; /* places that the grid has columns at, from the first of the row's first octet on */
     int octets;                 /* octets to write */
-    int64_t origin; /* numbers from the source's first to slice 0 at place 0, which may be outside the grid */
-    int step;       /* numbers from place to place */
+    int64_t origin;             /* index in the source of slice 0 at place 0, which may be outside the grid */
+    int step;                   /* numbers from place to place */
     sort_threads threads;
-    int slices; /* slices of the grid; pieces beyond them do not exist */
-    sorted_piece first;
+    int slices;         /* slices of the grid; pieces beyond them do not exist */
+    sorted_piece first; /* the thread's first piece */
     float numbers[Kept][LR_CUDA_OCTET];
 
     __device__ void start(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int own_row, sort_threads of,
@@ -102,7 +102,8 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* Returns the largest finite number. Infinite ones are skipped, because other numbers would vanish next to them. */
+    /* Returns the largest finite magnitude. Infinite numbers are skipped, because the other numbers would be rounded to
+     * 0 next to them. */
     __device__ float look_again(const float *source) const
     {
         float largest = 0;

@@ -50,11 +50,6 @@ struct lr_cuda_making {
     const int32_t *indices; /* indices of columns */
 };
 
-static const lr_log *log_of(const struct lr_cuda_table_set *set)
-{
-    return set->compute->params.log;
-}
-
 /* --- lists of a view --- */
 
 /* Places the lists that a view's passes read, and the lists that the device fills them from. */
@@ -78,8 +73,9 @@ static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables
                  : plan->has_cloud   ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
                                      : LR_OK;
     }
-    return status == LR_OK ? LR_OK
-                           : lr_error(log_of(set), LR_FAILED, "look-up tables take more memory than was counted");
+    return status == LR_OK
+               ? LR_OK
+               : lr_error(set->compute->params.log, LR_FAILED, "look-up tables take more memory than was counted");
 }
 
 /* --- groups of views --- */
@@ -90,7 +86,7 @@ struct assembly {
     int views[MOST_VIEWS];
     int num_views;
     struct lr_cuda_memory memory;
-    struct lr_cuda_view_plan *plans; /* owned [num_views], these three */
+    struct lr_cuda_view_plan *plans; /* owned [num_views], as are the two members below */
     lr_cuda_view_fill *fills;
     struct lr_cuda_making *makings;
 };
@@ -98,29 +94,6 @@ struct assembly {
 static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
 {
     return &assembly->set->views[assembly->views[k]];
-}
-
-/* Chooses, of some views, those without tables. */
-static void choose_views(struct assembly *assembly, const int *views, int num_views)
-{
-    struct lr_cuda_table_set *set = assembly->set;
-    int fit = MOST_VIEWS; /* views that fit, judged by the last view made; at least one */
-    if (set->view_bytes > 0) {
-        const int64_t left = set->room_bytes - set->bytes;
-        const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* the tables of other views will go */
-        const int64_t views_fit = room / set->view_bytes;
-        fit = views_fit < 1 ? 1 : views_fit < MOST_VIEWS ? (int)views_fit : MOST_VIEWS;
-    }
-    for (int k = 0; k < num_views; k++) {
-        struct lr_cuda_tables *tables = &set->views[views[k]];
-        if (tables->is_there || tables->making != NULL) continue;
-        if (assembly->num_views == fit) {
-            set->is_tight = set->is_tight || fit < MOST_VIEWS;
-            break;
-        }
-        tables->making = &assembly->makings[assembly->num_views];
-        assembly->views[assembly->num_views++] = views[k];
-    }
 }
 
 /* Counts the bytes of the views. Views without room are left out. */
@@ -152,7 +125,7 @@ static lr_status count_bytes(struct assembly *assembly)
 /* Fills the group's block and waits, so that projections on any stream may read it at once. */
 static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
 {
-    const lr_log *log = log_of(assembly->set);
+    const lr_log *log = assembly->set->compute->params.log;
     struct lr_cuda_table_set *set = assembly->set;
     struct lr_cuda_memory *memory = &assembly->memory;
 
@@ -169,7 +142,7 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
         block->bytes = block_bytes;
     }
 
-    /* No copy from the host's memory is in progress. Some is added: groups that are a bit larger find room then. */
+    /* No copy from the staging memory is in progress. A quarter is added for groups that are a bit larger. */
     if (staging->bytes < copied) {
         const int64_t wanted = copied + copied / 4;
         if (staging->memory != NULL) cudaFreeHost(staging->memory);
@@ -207,58 +180,66 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
     return lr_cuda_check(waited, "look-up tables", log);
 }
 
-static lr_status assemble(struct assembly *assembly, const int *views, int num_views)
+lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views)
 {
-    struct lr_cuda_table_set *set = assembly->set;
-    const lr_log *log = log_of(set);
+    const lr_log *log = set->compute->params.log;
+    struct assembly assembly = {.set = set};
     const int64_t most = num_views < MOST_VIEWS ? num_views : MOST_VIEWS;
-    assembly->plans = lr_alloc(most, sizeof(*assembly->plans), "look-up tables", log);
-    assembly->fills = lr_alloc(most, sizeof(*assembly->fills), "look-up tables", log);
-    assembly->makings = lr_alloc(most, sizeof(*assembly->makings), "look-up tables", log);
+    if (set->views[views[0]].is_there) return LR_OK;
+    assembly.plans = lr_alloc(most, sizeof(*assembly.plans), "look-up tables", log);
+    assembly.fills = lr_alloc(most, sizeof(*assembly.fills), "look-up tables", log);
+    assembly.makings = lr_alloc(most, sizeof(*assembly.makings), "look-up tables", log);
     struct lr_cuda_group *group = lr_alloc(1, sizeof(*group), "look-up tables", log);
-    if (!assembly->plans || !assembly->fills || !assembly->makings || !group) {
-        free(group);
-        return LR_FAILED;
-    }
-    choose_views(assembly, views, num_views);
-    const struct lr_cuda_plan_params params = {
-        .backend = &set->compute->params,
-        .layout = lr_cuda_layout_of(set->compute),
-        .bands_work = lr_cuda_bands_work(),
-        .shared_room = lr_cuda_shared_room(),
-    };
-    lr_status status = lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views);
-    for (int k = 0; status == LR_OK && k < assembly->num_views; k++) {
-        assembly->makings[k] = (struct lr_cuda_making){
-            .memory = &assembly->memory, .plan = &assembly->plans[k], .fill = &assembly->fills[k]};
-    }
-    status = status == LR_OK ? count_bytes(assembly) : status;
-    status = status == LR_OK ? fill_group(assembly, group) : status;
+    lr_status status = assembly.plans && assembly.fills && assembly.makings && group ? LR_OK : LR_FAILED;
+
     if (status == LR_OK) {
-        const struct lr_cuda_memory *memory = &assembly->memory;
-        set->bytes += group->block.bytes;
-        set->view_bytes = (memory->copied_room + memory->filled_room) / assembly->num_views;
-        group->num_views = assembly->num_views;
+        int fit = MOST_VIEWS; /* views that fit, judged by the last view made; at least one */
+        if (set->view_bytes > 0) {
+            const int64_t left = set->room_bytes - set->bytes;
+            const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* tables of other views will go */
+            const int64_t views_fit = room / set->view_bytes;
+            fit = views_fit < 1 ? 1 : views_fit < MOST_VIEWS ? (int)views_fit : MOST_VIEWS;
+        }
+        for (int k = 0; k < num_views; k++) {
+            struct lr_cuda_tables *tables = &set->views[views[k]];
+            if (tables->is_there || tables->making != NULL) continue;
+            if (assembly.num_views == fit) {
+                set->is_tight = set->is_tight || fit < MOST_VIEWS;
+                break;
+            }
+            tables->making = &assembly.makings[assembly.num_views];
+            assembly.views[assembly.num_views++] = views[k];
+        }
+
+        const struct lr_cuda_plan_params params = {
+            .backend = &set->compute->params,
+            .layout = lr_cuda_layout_of(set->compute),
+            .bands_work = lr_cuda_bands_work(),
+            .shared_room = lr_cuda_shared_room(),
+        };
+        status = lr_cuda_view_plans_init(assembly.plans, &params, assembly.views, assembly.num_views);
     }
-    for (int k = 0; k < assembly->num_views; k++) {
-        struct lr_cuda_tables *tables = tables_of(assembly, k);
+    for (int k = 0; status == LR_OK && k < assembly.num_views; k++) {
+        assembly.makings[k] =
+            (struct lr_cuda_making){.memory = &assembly.memory, .plan = &assembly.plans[k], .fill = &assembly.fills[k]};
+    }
+    if (status == LR_OK) status = count_bytes(&assembly);
+    if (status == LR_OK) status = fill_group(&assembly, group);
+    if (status == LR_OK) {
+        set->bytes += group->block.bytes;
+        set->view_bytes = (assembly.memory.copied_room + assembly.memory.filled_room) / assembly.num_views;
+        group->num_views = assembly.num_views;
+    }
+    for (int k = 0; k < assembly.num_views; k++) {
+        struct lr_cuda_tables *tables = tables_of(&assembly, k);
         if (status != LR_OK) *tables = (struct lr_cuda_tables){0};
         tables->making = NULL;
         tables->group = status == LR_OK ? group : NULL;
         tables->is_there = status == LR_OK;
     }
-    if (status != LR_OK) {
-        blocks_return(&set->blocks, &group->block);
-        free(group);
-    }
-    return status;
-}
 
-lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views)
-{
-    if (set->views[views[0]].is_there) return LR_OK;
-    struct assembly assembly = {.set = set};
-    const lr_status status = assemble(&assembly, views, num_views);
+    if (status != LR_OK && group != NULL) blocks_return(&set->blocks, &group->block);
+    if (status != LR_OK) free(group);
     if (assembly.plans != NULL) lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
     free(assembly.makings);
     free(assembly.fills);
@@ -269,8 +250,8 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    /* Makes tables of the view and the next ones, or of the view alone if tables cannot stay. Otherwise an algorithm
-     * with another order would have the others made in vain each time. */
+    /* Makes tables of the view and the next ones, or of the view alone if tables cannot stay: an algorithm that takes
+     * views in another order would have the next ones made in vain each time. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

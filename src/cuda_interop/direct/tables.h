@@ -32,12 +32,12 @@ struct lr_cuda_blocks {
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
-    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]; /* back, forward; no tiles: by columns */
+    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]; /* back, forward; without tiles, the view has columns */
     lr_cuda_columns columns[2];                   /* back, forward */
     lr_cuda_cloud cloud;
     uint16_t *map;
     struct lr_cuda_group *group;   /* group whose memory holds the tables */
-    struct lr_cuda_making *making; /* only while they are made */
+    struct lr_cuda_making *making; /* NULL, except while the tables are made */
 };
 
 /* The tables of all views. */

@@ -47,7 +47,7 @@ template <class Memory> __device__ float4 load_or(const lr_cuda_image &image, co
                                                          : make_float4(otherwise, otherwise, otherwise, otherwise);
 }
 
-/* The quotient, or `otherwise` if the divisor is next to nothing. */
+/* The quotient, or `otherwise` if the divisor is at most LR_DIRECT_LEAST. */
 __device__ inline float quotient(float number, float by, float otherwise)
 {
     return by > (float)LR_DIRECT_LEAST ? number / by : otherwise;

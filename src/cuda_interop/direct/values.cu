@@ -27,7 +27,8 @@ __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
 
 /* --- mSRval --- */
 
-/* A thread's offsets of a row: every step-th from the first. Threads of a block with the same row are `rows` apart. */
+/* The offsets of a row that a thread has: every step-th offset from `first` on. The numbers of two threads of a block
+ * that have the same row differ by a multiple of `rows`. */
 struct value_share {
     int row, first, step;
     int rows; /* rows of the block */
@@ -54,7 +55,7 @@ __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const
     const double outward_mm = kernel.y * along_axis(fill.radial, offset);
     const double beside = along * along + up * up;
     if (fill.num_samples > 0) {
-        const double tie = 1e-4; /* a share of a step: a place on a profile's end belongs to it */
+        const double tie = 1e-4; /* share of a step, so that a place on the profile's end counts as inside */
         const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
         const int last = fill.num_samples - 1;
         double sample = 0;

@@ -18,8 +18,8 @@ struct angle_face {
     float across[2], along[2], normal[2]; /* components along u and v: each is multiplied by the offset */
     float lean[3]; /* cosines of the angles between the line and the face's axes; the normal's is negated */
     float half_mm[2];
-    int pieces[2]; /* number of pieces that the face is divided into; half edges of a piece */
-    float piece_mm[2];
+    int pieces[2];     /* pieces that the face is divided into, along its axes */
+    float piece_mm[2]; /* half edges of a piece */
 };
 
 /* A point relative to a face: its sideways distances, and its height above the face's plane. */
@@ -40,7 +40,8 @@ template <class Number> __host__ __device__ void swap_numbers(Number &a, Number 
     b = held;
 }
 
-/* Both functions are accurate to a unit in the last place. On the device, a subnormal argument counts as 0. */
+/* per_root is one over the square root, per_number one over the number. Both are accurate to a unit in the last place.
+ * On the device, a subnormal argument counts as 0. */
 __host__ __device__ inline float per_root(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -198,9 +199,9 @@ struct angle_strips {
 struct angle_column {
     float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x (from the foot) and height, added */
     float wide, more;                /* half the distance between the lines in the middle; its increase to the end */
-    float centre, centre_per, rise, rise_per,
-        foot; /* middle of the two lines, its rise from the middle to the end, and the foot: each for an offset of 0;
-               * _per: increase per mm of offset */
+    float centre, centre_per;        /* middle of the two lines for an offset of 0; its increase per mm of offset */
+    float rise, rise_per; /* rise of this middle to the end of the strip, for an offset of 0; increase per mm */
+    float foot;           /* y of the foot for an offset of 0 */
 
     /* Finds the solid angles of points with these offsets along the axis, for one kind of lines. All are computed
      * together, because a thread would otherwise wait for each result. */
@@ -266,34 +267,30 @@ struct angle_polygon {
         }
     }
 
-    /* Keeps the part where line[0] + line[1] x + line[2] y >= 0. */
-    __host__ __device__ void clip(const float line[3])
-    {
-        const angle_polygon in = *this;
-        int before = in.count - 1;
-        float side_before = line[0] + line[1] * in.x[before] + line[2] * in.y[before];
-        count = 0;
-        for (int k = 0; k < in.count; k++) {
-            const float side = line[0] + line[1] * in.x[k] + line[2] * in.y[k];
-            if ((side < 0.0f) != (side_before < 0.0f)) {
-                const float t = quotient_of(side_before, side_before - side);
-                add(in.x[before] + t * (in.x[k] - in.x[before]), in.y[before] + t * (in.y[k] - in.y[before]));
-            }
-            if (side >= 0.0f) add(in.x[k], in.y[k]);
-            before = k;
-            side_before = side;
-        }
-    }
-
-    /* Cuts a piece around `middle`, where the corners' coordinates start. half: half edges of the piece. */
+    /* Keeps the part where line[0] + line[1] x + line[2] y >= 0. The corners' coordinates start at `middle`, the middle
+     * of the piece. half: half edges of the piece. */
     __host__ __device__ void cut(const float middle[2], const float half[2], const float line[3])
     {
         const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1], line[2]};
         const float reach = fabsf(line[1]) * half[0] + fabsf(line[2]) * half[1];
-        if (moved[0] <= -reach)
+        if (moved[0] <= -reach) {
             count = 0;
-        else if (moved[0] < reach && count > 0)
-            clip(moved);
+        } else if (moved[0] < reach && count > 0) {
+            const angle_polygon in = *this;
+            int before = in.count - 1;
+            float side_before = moved[0] + moved[1] * in.x[before] + moved[2] * in.y[before];
+            count = 0;
+            for (int k = 0; k < in.count; k++) {
+                const float side = moved[0] + moved[1] * in.x[k] + moved[2] * in.y[k];
+                if ((side < 0.0f) != (side_before < 0.0f)) {
+                    const float t = quotient_of(side_before, side_before - side);
+                    add(in.x[before] + t * (in.x[k] - in.x[before]), in.y[before] + t * (in.y[k] - in.y[before]));
+                }
+                if (side >= 0.0f) add(in.x[k], in.y[k]);
+                before = k;
+                side_before = side;
+            }
+        }
     }
 
     /* Area times the density height / distance^3 at the centroid, with the terms of second order. foot: vector from
@@ -410,8 +407,8 @@ template <bool Leaning> struct angle_view {
         return 4.0f * edge <= angle_small * length_mm;
     }
 
-    /* Finds the values that are common to all points with offset `off` along u, if has_columns. The computation is that
-     * of angle_of_strips; the offset along the axis stays open. */
+    /* Finds the values that all points with offset `off` along u have in common, if has_columns. The formulas are as in
+     * angle_of_strips, except for the offset along the axis. */
     __host__ __device__ angle_column column(float off, const float ways[2]) const
     {
         const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;

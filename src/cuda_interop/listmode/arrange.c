@@ -17,13 +17,17 @@
 /* --- lines of a sample (listmode/events.h), drawn on the device --- */
 
 _Static_assert((int)LR_CUDA_LIST_MASK_ALL == (int)LR_MASK_ALL && (int)LR_CUDA_LIST_MASK_FULL == (int)LR_MASK_FULL,
-               "one kind");
+               "kinds of masks have one number on the host and on the device");
 
-static lr_cuda_list_pair *find_pairs(const lr_lors *lors, const lr_log *log)
+/* Copies the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
+static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
+                              lr_cuda_list_drawing *drawing)
 {
-    lr_cuda_list_pair *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), "pairs of modules", log);
-    for (int64_t k = 0; pairs != NULL && k < lors->num_pairs; k++) {
-        const lr_scanner *scanner = lors->scanner;
+    const lr_lors *lors = sample->lors;
+    const lr_scanner *scanner = lors->scanner;
+    lr_cuda_list_pair *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), "pairs of modules", memory->log);
+    if (pairs == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
         const struct lr_pair_mask *mask = &lors->masks->pairs[k];
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         const int *of_i = scanner->modules[i].crystals, *of_j = scanner->modules[j].crystals;
@@ -35,29 +39,11 @@ static lr_cuda_list_pair *find_pairs(const lr_lors *lors, const lr_log *log)
                                        .mask = mask->kind,
                                        .words = {mask->offset_a, mask->offset_b}};
     }
-
-    return pairs;
-}
-
-static const void *copy_table(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
-{
-    return lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"pairs of modules", from, bytes});
-}
-
-static int64_t bytes_of_words(const lr_lors *lors)
-{
-    return lors->masks->num_words * (int64_t)sizeof(uint32_t);
-}
-
-/* Copies the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
-static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
-                              lr_cuda_list_drawing *drawing)
-{
-    const lr_lors *lors = sample->lors;
-    lr_cuda_list_pair *pairs = find_pairs(lors, memory->log);
-    if (pairs == NULL) return LR_FAILED;
-    *drawing = (lr_cuda_list_drawing){.pairs = copy_table(memory, pairs, lors->num_pairs * (int64_t)sizeof(*pairs)),
-                                      .words = copy_table(memory, lors->masks->words, bytes_of_words(lors)),
+    const struct lr_cuda_list_block blocks[2] = {
+        {"pairs of modules", pairs, lors->num_pairs * (int64_t)sizeof(*pairs)},
+        {"pairs of modules", lors->masks->words, lors->masks->num_words * (int64_t)sizeof(uint32_t)}};
+    *drawing = (lr_cuda_list_drawing){.pairs = lr_cuda_list_allocate(memory, &blocks[0]),
+                                      .words = lr_cuda_list_allocate(memory, &blocks[1]),
                                       .num_pairs = lors->num_pairs,
                                       .num_lors = lors->count,
                                       .stride = sample->stride,
@@ -81,7 +67,7 @@ enum { MOST_DRAWING_BYTES = 64 << 20 };
 /* Bytes of an event that stays on the device. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
 
-_Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "one more");
+_Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "the device has one group more");
 _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 
 /* Times: begin and end of the partition, end of the sort. */
@@ -125,7 +111,7 @@ static lr_status wait(const struct arranging *at)
     return check(at, (int)cudaStreamSynchronize(at->stream));
 }
 
-/* --- what stays --- */
+/* --- events that stay on the device --- */
 
 /* Makes the device current and returns the thread's previous device. */
 static int enter(const struct held *held)
@@ -161,34 +147,33 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* True if the device has room for `bytes`, the memory for arranging, in addition to the image and its sums. Ordering
- * takes less memory than arranging. Other variants than the fastest cannot read events arranged on the device. */
-static bool may_hold(const struct arranging *at, int64_t bytes)
+/* Makes room on the device for all events, in addition to the image, its sums and `bytes`, the memory for arranging.
+ * Ordering takes less memory than arranging. Returns NULL if the device has no room. */
+static struct held *open_held(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;
     const struct lr_cuda_list_shares shares =
         lr_cuda_list_share_memory(params, lr_cuda_list_most_numbers(params->model));
-    const int64_t more = at->events->layout.count * (int64_t)HELD_BYTES;
-    return params->variant == LR_LISTMODE_FASTEST && !params->shares_events && bytes + more <= shares.for_events;
-}
+    const int64_t count = at->events->layout.count;
+    /* Only the fastest variant can read events that were arranged on the device. */
+    if (params->variant != LR_LISTMODE_FASTEST || params->shares_events ||
+        bytes + count * (int64_t)HELD_BYTES > shares.for_events)
+        return NULL;
 
-/* Returns NULL if there is no memory. */
-static struct held *open_held(const struct arranging *at)
-{
     struct held *held = lr_alloc(1, sizeof(*held), "events on a device", NULL);
-    bool has_all = held != NULL;
-    if (has_all) {
-        *held = (struct held){.base = {.fetch = fetch_held, .destroy = destroy_held},
-                              .memory = {.stream = at->stream},
-                              .device = at->params->device};
+    if (held == NULL) return NULL;
+    *held = (struct held){.base = {.fetch = fetch_held, .destroy = destroy_held},
+                          .memory = {.stream = at->stream},
+                          .device = params->device};
+    for (int k = 0; k < HELD_ARRAYS; k++) {
+        held->base.arrays[k] =
+            lr_cuda_list_allocate(&held->memory, &(struct lr_cuda_list_block){"events", NULL, count * 4});
+        if (held->base.arrays[k] == NULL) {
+            destroy_held(&held->base);
+            return NULL;
+        }
     }
-    for (int k = 0; has_all && k < HELD_ARRAYS; k++) {
-        const struct lr_cuda_list_block block = {"events", NULL, at->events->layout.count * 4};
-        held->base.arrays[k] = lr_cuda_list_allocate(&held->memory, &block);
-        has_all = held->base.arrays[k] != NULL;
-    }
-    if (held != NULL && !has_all) destroy_held(&held->base);
-    return has_all ? held : NULL;
+    return held;
 }
 
 /* --- memory --- */
@@ -198,31 +183,12 @@ static void *allocate(struct arranging *at, const void *from, int64_t bytes)
     return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
 }
 
-static lr_status open_pass(struct arranging *at)
-{
-    const struct lr_listmode_events *events = at->events;
-    const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
-    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, at->params->log);
-    if (hits == NULL) return LR_FAILED;
-    at->pass.events = (lr_cuda_list_events){.crystals = {at->from[0], at->from[1]},
-                                            .tof_mm = (const float *)(void *)at->from[2],
-                                            .hits = allocate(at, hits, events->num_crystals * (int64_t)sizeof(*hits)),
-                                            .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
-                                            .num_kinds = events->num_kinds};
-    at->pass.has_kinds = events->kind_of != NULL;
-    at->pass.groups = allocate(at, NULL, LR_CUDA_LIST_GROUPS * (int64_t)sizeof(unsigned));
-    at->pass.stream = at->stream;
-    at->sort.stream = at->stream;
-    const lr_status status = wait(at);
-    free(hits);
-    const bool has_all = at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
-    return has_all ? status : LR_FAILED;
-}
-
+/* Makes room for ranges of up to `longest` events, and copies the tables that arranging reads. */
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
-    if (at->events->sample != NULL)
-        LR_TRY(drawing_open(at->events->sample, &at->memory, &at->drawing));
+    const struct lr_listmode_events *events = at->events;
+    if (events->sample != NULL)
+        LR_TRY(drawing_open(events->sample, &at->memory, &at->drawing));
     else
         LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
     for (int k = 0; k < NUM_CLOCKS; k++)
@@ -239,30 +205,42 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
         has_all = has_all && at->sort.keys[k] != NULL && at->sort.numbers[k] != NULL;
     }
     at->sort.room = allocate(at, NULL, at->sort.room_bytes);
-    return has_all && at->sort.room != NULL ? open_pass(at) : LR_FAILED;
+    if (!has_all || at->sort.room == NULL) return LR_FAILED;
+
+    const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
+    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, at->params->log);
+    if (hits == NULL) return LR_FAILED;
+    at->pass.events = (lr_cuda_list_events){.crystals = {at->from[0], at->from[1]},
+                                            .tof_mm = (const float *)(void *)at->from[2],
+                                            .hits = allocate(at, hits, events->num_crystals * (int64_t)sizeof(*hits)),
+                                            .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
+                                            .num_kinds = events->num_kinds};
+    at->pass.has_kinds = events->kind_of != NULL;
+    at->pass.groups = allocate(at, NULL, LR_CUDA_LIST_GROUPS * (int64_t)sizeof(unsigned));
+    at->pass.stream = at->stream;
+    at->sort.stream = at->stream;
+    const lr_status status = wait(at);
+    free(hits);
+    has_all = at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
+    return has_all ? status : LR_FAILED;
 }
 
 /* --- a range --- */
 
-static lr_status record(struct arranging *at, int clock)
-{
-    return check(at, (int)cudaEventRecord(at->clock[clock], at->stream));
-}
-
-/* Groups the events: sort.numbers[1] gets their order, `groups` the begin of each group. */
+/* Groups a range's events: sort.numbers[1] gets the order of the events, `groups` the begin of each group. */
 static lr_status partition(struct arranging *at, int64_t r)
 {
     unsigned counts[LR_CUDA_LIST_GROUPS];
     int64_t *groups = at->events->groups[r];
     LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
-    LR_TRY(record(at, BEGIN));
+    LR_TRY(check(at, (int)cudaEventRecord(at->clock[BEGIN], at->stream)));
     at->pass.keys = at->sort.keys[0];
     at->pass.numbers = at->sort.numbers[0];
     at->pass.count = at->sort.count;
     at->sort.bits = GROUP_BITS;
     LR_TRY(check(at, lr_cuda_launch_list_groups(&at->pass)));
     LR_TRY(check(at, lr_cuda_launch_list_sort(&at->sort)));
-    LR_TRY(record(at, PARTITIONED));
+    LR_TRY(check(at, (int)cudaEventRecord(at->clock[PARTITIONED], at->stream)));
     LR_TRY(copy(at, counts, at->pass.groups, sizeof(counts)));
     LR_TRY(wait(at));
     groups[0] = at->events->offsets[r];
@@ -297,12 +275,7 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
     return check(at, lr_cuda_launch_list_sort(&sort));
 }
 
-/* A range's part of the events on the device. */
-static int32_t *held_array(const struct arranging *at, int k, int64_t r)
-{
-    return (int32_t *)at->held->base.arrays[k] + at->events->offsets[r];
-}
-
+/* Adds the time between a clock and the next one. */
 static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
 {
     float milliseconds = 0;
@@ -311,103 +284,67 @@ static lr_status add_seconds(const struct arranging *at, int begin, double *seco
     return LR_OK;
 }
 
-static lr_status send_range(struct arranging *at, int64_t r)
+static lr_status arrange_range(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_backend_params *params = at->params;
-    if (at->events->sample != NULL) {
-        /* The array of times is not read without time of flight. */
+    const struct lr_listmode_events *events = at->events;
+    const int64_t first = events->offsets[r], end = events->offsets[r + 1];
+    at->sort.count = (int32_t)(end - first);
+    if (at->sort.count == 0) {
+        for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) at->events->groups[r][g] = first;
+        return LR_OK;
+    }
+
+    /* Draws the range's lines on the device, or sends its events there. */
+    if (events->sample != NULL) {
         lr_cuda_list_drawing drawing = at->drawing;
-        drawing.first += drawing.step * at->events->offsets[r];
+        drawing.first += drawing.step * first;
         drawing.count = at->sort.count;
         drawing.crystals[0] = at->from[0];
         drawing.crystals[1] = at->from[1];
         LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
-        return check(at, lr_cuda_launch_list_draw(&drawing));
+        LR_TRY(check(at, lr_cuda_launch_list_draw(&drawing)));
+    } else {
+        LR_TRY(lr_cuda_list_pieces_send(
+            at->pieces,
+            &(struct lr_cuda_list_sending){.events = events,
+                                           .begin = first,
+                                           .end = end,
+                                           .to = {at->from[0], at->from[1], at->from[2]},
+                                           .stream = at->stream,
+                                           .threads = params->threads > 0 ? params->threads : lr_num_processors(),
+                                           .log = params->log}));
     }
-
-    return lr_cuda_list_pieces_send(
-        at->pieces,
-        &(struct lr_cuda_list_sending){.events = at->events,
-                                       .begin = at->events->offsets[r],
-                                       .end = at->events->offsets[r + 1],
-                                       .to = {at->from[0], at->from[1], at->from[2]},
-                                       .stream = at->stream,
-                                       .threads = params->threads > 0 ? params->threads : lr_num_processors(),
-                                       .log = params->log});
-}
-
-static lr_status arrange_range(struct arranging *at, int64_t r)
-{
-    const int64_t *offsets = at->events->offsets;
-    at->sort.count = (int32_t)(offsets[r + 1] - offsets[r]);
-    if (at->sort.count == 0) {
-        for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) at->events->groups[r][g] = offsets[r];
-        return LR_OK;
-    }
-    LR_TRY(send_range(at, r));
     LR_TRY(partition(at, r));
     LR_TRY(add_seconds(at, BEGIN, &at->events->partition_seconds));
-    LR_TRY(record(at, PARTITIONED));
+    LR_TRY(check(at, (int)cudaEventRecord(at->clock[PARTITIONED], at->stream)));
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
-    LR_TRY(record(at, SORTED));
+    LR_TRY(check(at, (int)cudaEventRecord(at->clock[SORTED], at->stream)));
 
-    /* Puts arrays in the order of the numbers, on the device or in the copy to the host's arrays. */
-    const struct lr_listmode_events *events = at->events;
-    const int64_t first = offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
+    /* Puts the arrays in the order of the numbers. The arrays stay on the device, or are copied to the host. */
+    const int64_t bytes = at->num_kept * (int64_t)sizeof(int32_t);
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
                                   .from = {at->from[0], at->from[1], at->from[2]},
+                                  .to = {at->to[0], at->to[1], at->to[2]},
                                   .num_arrays = NUM_ARRAYS,
                                   .count = at->num_kept,
                                   .stream = at->stream};
-    for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
+    int32_t *numbers = events->number + first;
+    if (at->held != NULL) {
+        void *const *arrays = at->held->base.arrays;
+        for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = (int32_t *)arrays[k] + first;
+        numbers = (int32_t *)arrays[NUM_ARRAYS] + first;
+    }
     LR_TRY(at->num_kept == 0 ? LR_OK : check(at, lr_cuda_launch_list_gather(&gather)));
     if (at->held == NULL) {
         LR_TRY(copy(at, events->crystals[0] + first, at->to[0], bytes));
         LR_TRY(copy(at, events->crystals[1] + first, at->to[1], bytes));
         LR_TRY(copy(at, events->tof_mm + first, at->to[2], bytes));
     }
-    int32_t *const numbers = at->held != NULL ? held_array(at, NUM_ARRAYS, r) : events->number + first;
     LR_TRY(copy(at, numbers, at->sort.numbers[0], bytes));
     LR_TRY(wait(at));
 
     return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
-}
-
-static lr_status arrange_on_device(struct arranging *at, int64_t longest)
-{
-    const int device = at->params->device;
-    const struct lr_listmode_sample *sample = at->events->sample;
-    /* Bytes of the tables of LORs on the device. */
-    const int64_t tables =
-        sample != NULL ? (sample->lors->num_pairs * (int64_t)sizeof(lr_cuda_list_pair) + bytes_of_words(sample->lors))
-                       : 0;
-    LR_TRY(check(at, (int)cudaGetDevice(&at->before)));
-    LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
-    lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
-    const int64_t bytes = (longest * EVENT_BYTES + at->sort.room_bytes) + tables;
-    if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(at->params)) {
-        at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        /* A sample must stay on the device; otherwise the host draws it. */
-        const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
-        if (may_be_arranged && open_arranging(at, longest) == LR_OK) {
-            struct lr_listmode_events *events = at->events;
-            if (at->held == NULL) status = lr_listmode_events_make_arrays(events, at->params->log);
-            for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) status = arrange_range(at, r);
-            if (status == LR_OK) {
-                events->is_arranged = at->held == NULL;
-                events->held = at->held != NULL ? &at->held->base : NULL;
-                at->held = NULL;
-            }
-        }
-        (void)cudaStreamSynchronize(at->stream);
-        lr_cuda_list_pieces_finish(&at->own);
-        lr_cuda_list_free(&at->memory);
-        for (int k = 0; k < NUM_CLOCKS; k++)
-            if (at->clock[k] != NULL) cudaEventDestroy(at->clock[k]);
-        if (at->held != NULL) destroy_held(&at->held->base);
-    }
-    if (at->before != device) cudaSetDevice(at->before);
-    return status;
 }
 
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
@@ -415,11 +352,43 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
     struct arranging at = {.params = params, .events = events, .stream = params->place->cuda_stream};
     at.pieces = params->stands_for != NULL ? lr_cuda_list_pieces_of(params->stands_for) : NULL;
     at.pieces = at.pieces != NULL ? at.pieces : &at.own;
-    int64_t longest = 0;
+    int64_t longest = 0, tables = 0; /* tables: bytes of the tables of LORs on the device */
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
         longest = count > longest ? count : longest;
     }
-    at.memory.stream = at.stream; /* without log: if memory is short, the host arranges them */
-    return arrange_on_device(&at, longest);
+    at.memory.stream = at.stream; /* without a log: if memory is short, the host arranges the events */
+    if (events->sample != NULL) {
+        const lr_lors *lors = events->sample->lors;
+        tables =
+            lors->num_pairs * (int64_t)sizeof(lr_cuda_list_pair) + lors->masks->num_words * (int64_t)sizeof(uint32_t);
+    }
+
+    const int device = params->device;
+    LR_TRY(check(&at, (int)cudaGetDevice(&at.before)));
+    LR_TRY(at.before != device ? check(&at, (int)cudaSetDevice(device)) : LR_OK);
+    lr_status status = check(&at, lr_cuda_list_sort_room(longest, &at.sort.room_bytes));
+    const int64_t bytes = (longest * EVENT_BYTES + at.sort.room_bytes) + tables;
+    if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(params)) {
+        at.held = open_held(&at, bytes);
+        /* A sample that cannot stay on the device is drawn by the host. */
+        const bool may_be_arranged = at.held != NULL || events->sample == NULL;
+        if (may_be_arranged && open_arranging(&at, longest) == LR_OK) {
+            if (at.held == NULL) status = lr_listmode_events_make_arrays(events, params->log);
+            for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) status = arrange_range(&at, r);
+            if (status == LR_OK) {
+                events->is_arranged = at.held == NULL;
+                events->held = at.held != NULL ? &at.held->base : NULL;
+                at.held = NULL;
+            }
+        }
+        (void)cudaStreamSynchronize(at.stream);
+        lr_cuda_list_pieces_finish(&at.own);
+        lr_cuda_list_free(&at.memory);
+        for (int k = 0; k < NUM_CLOCKS; k++)
+            if (at.clock[k] != NULL) cudaEventDestroy(at.clock[k]);
+        if (at.held != NULL) destroy_held(&at.held->base);
+    }
+    if (at.before != device) cudaSetDevice(at.before);
+    return status;
 }

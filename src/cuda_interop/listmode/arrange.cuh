@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Keys by which events are arranged (docs/method/listmode.md, "Arranging events"), and the lines of a sample
- * (listmode/events.h): the host's operations in the host's order, so that both have the same bits. Nothing here may be
- * fused. Tests run the kernels on the processor, too. */
+ * (listmode/events.h). The device does the host's operations in the host's order, without fused multiply-adds, so that
+ * both have the same bits. Tests run the kernels on the processor, too. */
 #ifndef LR_CUDA_LISTMODE_ARRANGE_CUH
 #define LR_CUDA_LISTMODE_ARRANGE_CUH
 
@@ -59,15 +59,6 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
 
 /* --- lines of a sample --- */
 
-/* The same number as draw() in listmode/events.c. */
-__host__ __device__ inline double drawn_number(uint64_t seed, int64_t line)
-{
-    uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (double)((x ^ (x >> 31)) >> 11) * (1.0 / 9007199254740992.0);
-}
-
 __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
 {
     return (words[bit / 32] >> (bit % 32) & 1u) != 0;
@@ -80,7 +71,13 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
     if (k >= drawing.count) return;
     const int64_t line = drawing.first + drawing.step * k, last = drawing.num_lors - 1;
-    const double part = drawing.stride > 1.0 ? drawn_number(drawing.seed, line) : 0.0;
+    double part = 0.0;
+    if (drawing.stride > 1.0) { /* the same number as draw() in listmode/events.c */
+        uint64_t x = drawing.seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        part = (double)((x ^ (x >> 31)) >> 11) * (1.0 / 9007199254740992.0);
+    }
     const int64_t drawn = (int64_t)(((double)line + part) * drawing.stride), lor = drawn < last ? drawn : last;
 
     int64_t low = 0, high = drawing.num_pairs;

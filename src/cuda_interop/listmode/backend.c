@@ -66,117 +66,23 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Copies the tables to the device, in blocks of `memory`. errors: LR_FAILED. */
-static lr_status exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from, const lr_scanner *scanner,
-                            struct lr_cuda_list_memory *memory)
-{
-    *to = *from;
-    if (from->modules == NULL) return LR_OK;
-    to->modules = lr_cuda_list_allocate(
-        memory,
-        &(struct lr_cuda_list_block){"modules", from->modules, scanner->num_modules * (int64_t)sizeof(*from->modules)});
-    to->module_of = lr_cuda_list_allocate(
-        memory, &(struct lr_cuda_list_block){"modules of crystals", from->module_of,
-                                             scanner->num_crystals * (int64_t)sizeof(*from->module_of)});
-    return to->modules != NULL && to->module_of != NULL ? LR_OK : LR_FAILED;
-}
-
-/* --- events that do not fit in the device's memory: batches of them come from the host one after the other into two
- * slots in turn, on a stream of their own, while the place's stream works on the batch before --- */
+/* --- events that do not fit in the device's memory --- */
 
 enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
-struct stream_params {
-    const struct lr_listmode_events *events; /* on the host; outlive the stream */
-    int64_t most_events;                     /* most events of a batch */
-    cudaStream_t work;                       /* stream that works on batches */
-    const lr_log *log;
-};
+/* Batches of events are copied from the host, one after the other, into two slots in turn. The copies have a stream of
+ * their own, while the place's stream works on the batch before. */
 
 /* Zero is valid: no stream. */
 struct stream {
-    struct stream_params params;
     cudaStream_t copies; /* owned, as are the other members */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
-    const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* NULL = nothing yet */
+    const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* batch in each slot; NULL = none yet */
     void *pinned[STREAM_ARRAYS];                         /* arrays of the host that are pinned */
     int next;                                            /* next slot */
 };
-
-static lr_status check_stream(const struct stream *stream, cudaError_t error)
-{
-    return lr_cuda_check((int)error, "events on their way", stream->params.log);
-}
-
-/* Finds the host's arrays, beginning at event `begin`. */
-static void find_arrays(const struct lr_listmode_events *events, int64_t begin, void *arrays[STREAM_ARRAYS])
-{
-    arrays[0] = events->crystals[0] + begin;
-    arrays[1] = events->crystals[1] + begin;
-    arrays[2] = events->tof_mm + begin;
-    arrays[3] = events->number + begin;
-}
-
-/* Pins the events' memory, so that the host works on during copies. If the system refuses, copies are slower. Finish
- * it in any case. errors: LR_FAILED. */
-static lr_status stream_init(struct stream *stream, const struct stream_params *params)
-{
-    *stream = (struct stream){.params = *params, .memory = {.stream = params->work, .log = params->log}};
-    LR_TRY(check_stream(stream, cudaStreamCreateWithFlags(&stream->copies, cudaStreamNonBlocking)));
-    for (int slot = 0; slot < STREAM_SLOTS; slot++) {
-        const int64_t bytes = params->most_events * (int64_t)sizeof(int32_t);
-        for (int k = 0; k < STREAM_ARRAYS; k++) {
-            stream->slots[slot][k] =
-                lr_cuda_list_allocate(&stream->memory, &(struct lr_cuda_list_block){"events", NULL, bytes});
-            LR_TRY(stream->slots[slot][k] != NULL ? LR_OK : LR_FAILED);
-        }
-        LR_TRY(check_stream(stream, cudaEventCreateWithFlags(&stream->copied[slot], cudaEventDisableTiming)));
-        LR_TRY(check_stream(stream, cudaEventCreateWithFlags(&stream->done[slot], cudaEventDisableTiming)));
-    }
-
-    const size_t all_bytes = (size_t)params->events->layout.count * sizeof(int32_t);
-    void *arrays[STREAM_ARRAYS];
-    find_arrays(params->events, 0, arrays);
-    for (int k = 0; k < STREAM_ARRAYS; k++)
-        if (cudaHostRegister(arrays[k], all_bytes, cudaHostRegisterDefault) == cudaSuccess)
-            stream->pinned[k] = arrays[k];
-        else
-            (void)cudaGetLastError(); /* later calls must not report it */
-    return LR_OK;
-}
-
-/* Copies a batch, which the work's stream waits for, and sets its arrays in *events. The host waits until the
- * batch before the last one is done: it is never more than two ahead. The slot is left once the work
- * on the batch is queued. */
-static lr_status stream_enter(struct stream *stream, const struct lr_cuda_list_batch *batch,
-                              lr_cuda_list_events *events)
-{
-    const bool is_held = stream->held[1 - stream->next] == batch;
-    stream->next = is_held ? 1 - stream->next : stream->next;
-    const int k = stream->next;
-    int32_t *const *slot = stream->slots[k];
-    if (stream->held[k] != batch) {
-        void *arrays[STREAM_ARRAYS];
-        const size_t bytes = (size_t)batch->num_events * sizeof(int32_t);
-        find_arrays(stream->params.events, batch->begin, arrays);
-        if (stream->held[k] != NULL) LR_TRY(check_stream(stream, cudaEventSynchronize(stream->done[k])));
-        stream->held[k] = NULL;
-        for (int array = 0; array < STREAM_ARRAYS; array++) {
-            LR_TRY(check_stream(stream,
-                                cudaMemcpyAsync(slot[array], arrays[array], bytes, cudaMemcpyDefault, stream->copies)));
-        }
-        LR_TRY(check_stream(stream, cudaEventRecord(stream->copied[k], stream->copies)));
-        LR_TRY(check_stream(stream, cudaStreamWaitEvent(stream->params.work, stream->copied[k], 0)));
-    }
-    events->crystals[0] = slot[0];
-    events->crystals[1] = slot[1];
-    events->tof_mm = (const float *)(void *)slot[2];
-    events->number = slot[3];
-    stream->held[k] = batch;
-    return LR_OK;
-}
 
 /* --- the backend --- */
 
@@ -250,6 +156,45 @@ static lr_status wait(const struct listmode_cuda *cuda, const char *what)
     return check(cuda, (int)cudaStreamSynchronize(cuda->stream), what);
 }
 
+/* Finds the host's arrays, beginning at event `begin`. */
+static void find_arrays(const struct lr_listmode_events *events, int64_t begin, void *arrays[STREAM_ARRAYS])
+{
+    arrays[0] = events->crystals[0] + begin;
+    arrays[1] = events->crystals[1] + begin;
+    arrays[2] = events->tof_mm + begin;
+    arrays[3] = events->number + begin;
+}
+
+/* Makes slots for batches of up to most_events events. Pins the host's events, so that the host works on during
+ * copies. If the system refuses, copies are slower. errors: LR_FAILED. */
+static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
+{
+    static const char what[] = "events on their way";
+    struct stream *stream = &cuda->streaming;
+    *stream = (struct stream){.memory = {.stream = cuda->stream, .log = cuda->params.log}};
+    LR_TRY(check(cuda, (int)cudaStreamCreateWithFlags(&stream->copies, cudaStreamNonBlocking), what));
+    for (int slot = 0; slot < STREAM_SLOTS; slot++) {
+        const int64_t bytes = most_events * (int64_t)sizeof(int32_t);
+        for (int k = 0; k < STREAM_ARRAYS; k++) {
+            stream->slots[slot][k] =
+                lr_cuda_list_allocate(&stream->memory, &(struct lr_cuda_list_block){"events", NULL, bytes});
+            LR_TRY(stream->slots[slot][k] != NULL ? LR_OK : LR_FAILED);
+        }
+        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&stream->copied[slot], cudaEventDisableTiming), what));
+        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&stream->done[slot], cudaEventDisableTiming), what));
+    }
+
+    const size_t all_bytes = (size_t)cuda->params.events->layout.count * sizeof(int32_t);
+    void *arrays[STREAM_ARRAYS];
+    find_arrays(cuda->params.events, 0, arrays);
+    for (int k = 0; k < STREAM_ARRAYS; k++)
+        if (cudaHostRegister(arrays[k], all_bytes, cudaHostRegisterDefault) == cudaSuccess)
+            stream->pinned[k] = arrays[k];
+        else
+            (void)cudaGetLastError(); /* later calls must not report it */
+    return LR_OK;
+}
+
 static void free_room(const struct room *room)
 {
     if (room->memory != NULL) cudaFree(room->memory);
@@ -267,7 +212,7 @@ static lr_status ensure_room(const struct listmode_cuda *cuda, struct room *room
     return room->memory != NULL ? LR_OK : LR_FAILED;
 }
 
-/* --- vectors: at the place, or copies of those of the host --- */
+/* --- vectors of the place, and copies of the host's vectors --- */
 
 static int64_t bytes_of(const lr_vector *vector)
 {
@@ -313,20 +258,45 @@ static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, 
 struct project {
     struct listmode_cuda *cuda;
     const lr_selection *part;
-    const char *what;
-    lr_status (*launch)(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass);
-    lr_cuda_list_pass pass;
-    float *image; /* image in the grid's order */
     bool is_back;
+    lr_cuda_list_pass pass;
+    float *image;       /* image in the grid's order */
     double done, total; /* selected events */
 };
 
+/* Projects a batch. A streamed batch is copied into a slot first, unless it is still there. The host waits until the
+ * slot's former batch is done, so that it is never more than two batches ahead of the device. */
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
+    static const char on_the_way[] = "events on their way";
     struct listmode_cuda *cuda = project->cuda;
-    lr_cuda_list_events *events = &project->pass.events;
+    struct stream *stream = &cuda->streaming;
+    lr_cuda_list_pass *pass = &project->pass;
+    lr_cuda_list_events *events = &pass->events;
     if (cuda->are_streamed) {
-        LR_TRY(stream_enter(&cuda->streaming, batch, events));
+        const bool is_held = stream->held[1 - stream->next] == batch;
+        stream->next = is_held ? 1 - stream->next : stream->next;
+        const int k = stream->next;
+        int32_t *const *slot = stream->slots[k];
+        if (stream->held[k] != batch) {
+            void *arrays[STREAM_ARRAYS];
+            const size_t bytes = (size_t)batch->num_events * sizeof(int32_t);
+            find_arrays(cuda->params.events, batch->begin, arrays);
+            if (stream->held[k] != NULL) LR_TRY(check(cuda, (int)cudaEventSynchronize(stream->done[k]), on_the_way));
+            stream->held[k] = NULL;
+            for (int array = 0; array < STREAM_ARRAYS; array++) {
+                const cudaError_t error =
+                    cudaMemcpyAsync(slot[array], arrays[array], bytes, cudaMemcpyDefault, stream->copies);
+                LR_TRY(check(cuda, (int)error, on_the_way));
+            }
+            LR_TRY(check(cuda, (int)cudaEventRecord(stream->copied[k], stream->copies), on_the_way));
+            LR_TRY(check(cuda, (int)cudaStreamWaitEvent(cuda->stream, stream->copied[k], 0), on_the_way));
+        }
+        events->crystals[0] = slot[0];
+        events->crystals[1] = slot[1];
+        events->tof_mm = (const float *)(void *)slot[2];
+        events->number = slot[3];
+        stream->held[k] = batch;
     } else {
         *events = cuda->tables.events;
         events->crystals[0] += batch->begin;
@@ -336,31 +306,36 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
         events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
         events->paths = cuda->paths != NULL ? cuda->paths + batch->begin : NULL;
     }
-    project->pass.chunks = cuda->tables.chunks + batch->chunk;
-    project->pass.jobs = cuda->tables.jobs + batch->job;
-    project->pass.num_chunks = batch->num_chunks;
-    project->pass.num_jobs = batch->num_jobs;
-    project->pass.longest_chunk = batch->longest_chunk;
-    project->pass.num_warps = batch->num_warps;
-    LR_TRY(project->launch(cuda, &project->pass));
+    pass->chunks = cuda->tables.chunks + batch->chunk;
+    pass->jobs = cuda->tables.jobs + batch->job;
+    pass->num_chunks = batch->num_chunks;
+    pass->num_jobs = batch->num_jobs;
+    pass->longest_chunk = batch->longest_chunk;
+    pass->num_warps = batch->num_warps;
+
+    const bool is_exact = pass->exact.modules != NULL;
+    if (project->is_back) {
+        const int error = is_exact ? lr_cuda_launch_exact_back(pass) : lr_cuda_launch_list_back(pass);
+        LR_TRY(check(cuda, error, "back-projecting events"));
+    } else if (is_exact) {
+        LR_TRY(check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events"));
+    } else {
+        LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
+        LR_TRY(check(cuda, lr_cuda_launch_list_values(pass), "projecting events"));
+    }
     if (cuda->are_streamed) {
-        struct stream *stream = &cuda->streaming;
         const int slot = stream->next;
         stream->next = 1 - slot;
-        LR_TRY(check_stream(stream, cudaEventRecord(stream->done[slot], stream->params.work)));
+        LR_TRY(check(cuda, (int)cudaEventRecord(stream->done[slot], cuda->stream), on_the_way));
     }
     return LR_OK;
-}
-
-static bool goes_by_steps(const struct listmode_cuda *cuda)
-{
-    return cuda->params.variant != LR_LISTMODE_FASTEST;
 }
 
 /* True if images are laid out in slices. */
 static bool has_frames(const struct listmode_cuda *cuda)
 {
-    return !goes_by_steps(cuda) || lr_cuda_list_steps_are_cached(cuda->params.variant);
+    const lr_listmode_variant variant = cuda->params.variant;
+    return variant == LR_LISTMODE_FASTEST || lr_cuda_list_steps_are_cached(variant);
 }
 
 static lr_status take_range(struct project *project, const struct lr_listmode_places *places, int64_t r)
@@ -368,6 +343,7 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
     struct listmode_cuda *cuda = project->cuda;
     const struct lr_cuda_list_plan *plan = &cuda->plan;
     const lr_progress *progress = cuda->params.progress;
+    const char *const what = project->is_back ? "back-projecting" : "projecting";
     project->pass.places =
         (lr_cuda_list_places){.position = places->position, .count = places->count, .first = places->first};
     if (places->map != NULL) {
@@ -379,40 +355,17 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
         project->pass.places.map = cuda->map.memory;
     }
 
-    if (goes_by_steps(cuda)) {
-        LR_TRY(lr_progress_report(progress, project->what, project->done, project->total));
+    if (cuda->params.variant != LR_LISTMODE_FASTEST) {
+        LR_TRY(lr_progress_report(progress, what, project->done, project->total));
         project->done += (double)places->count;
         return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image, project->is_back);
     }
     for (int64_t k = plan->range_batches[r]; k < plan->range_batches[r + 1]; k++) {
-        LR_TRY(lr_progress_report(progress, project->what, project->done, project->total));
+        LR_TRY(lr_progress_report(progress, what, project->done, project->total));
         LR_TRY(take_batch(project, &plan->batches[k]));
         project->done += places->share * (double)plan->batches[k].num_events;
     }
     return LR_OK;
-}
-
-static lr_status take_part(struct project *project)
-{
-    const struct lr_listmode_backend_params *params = &project->cuda->params;
-    struct lr_listmode_places places = {0};
-    lr_status status = LR_OK;
-    project->total = (double)lr_selection_count(&params->events->layout, project->part);
-    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
-        status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
-        if (status == LR_OK && places.count > 0) status = take_range(project, &places, r);
-    }
-    lr_listmode_places_finish(&places);
-    return status;
-}
-
-static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *image)
-{
-    lr_cuda_list_framing framing = {
-        .image = image, .numbers = cuda->pass.numbers, .num_numbers = cuda->plan.num_numbers, .stream = cuda->stream};
-    memcpy(framing.frames, cuda->plan.frames, sizeof(framing.frames));
-    memcpy(framing.size, cuda->params.model->grid.size, sizeof(framing.size));
-    return framing;
 }
 
 /* Waits for a projection and reads its time. */
@@ -428,87 +381,71 @@ static lr_status read_clock(struct listmode_cuda *cuda, int k)
     return LR_OK;
 }
 
-static lr_status begin_clock(struct listmode_cuda *cuda)
+/* Projects the selected events, once the image or the values are on the device. The device's clock runs meanwhile. */
+static lr_status run_project(struct project *project)
 {
-    const int k = (int)(cuda->num_timed % NUM_CLOCKS);
-    LR_TRY(read_clock(cuda, k));
-    return check(cuda, (int)cudaEventRecord(cuda->clocks[k][0], cuda->stream), "a clock");
-}
+    struct listmode_cuda *cuda = project->cuda;
+    const struct lr_listmode_backend_params *params = &cuda->params;
+    lr_cuda_list_framing framing = {.image = project->image,
+                                    .numbers = cuda->pass.numbers,
+                                    .num_numbers = cuda->plan.num_numbers,
+                                    .stream = cuda->stream};
+    memcpy(framing.frames, cuda->plan.frames, sizeof(framing.frames));
+    memcpy(framing.size, params->model->grid.size, sizeof(framing.size));
 
-static lr_status end_clock(struct listmode_cuda *cuda)
-{
-    const int k = (int)(cuda->num_timed++ % NUM_CLOCKS);
-    cuda->is_under_way[k] = true;
-    return check(cuda, (int)cudaEventRecord(cuda->clocks[k][1], cuda->stream), "a clock");
-}
+    const int clock = (int)(cuda->num_timed % NUM_CLOCKS);
+    LR_TRY(read_clock(cuda, clock));
+    LR_TRY(check(cuda, (int)cudaEventRecord(cuda->clocks[clock][0], cuda->stream), "a clock"));
+    if (project->is_back) {
+        float *const sums = has_frames(cuda) ? framing.numbers : project->image;
+        const int64_t num_sums = has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&params->model->grid);
+        LR_TRY(check(cuda, (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
+                     "an image in slices"));
+    } else if (has_frames(cuda)) {
+        LR_TRY(check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices"));
+    }
 
-/* --- forward --- */
+    struct lr_listmode_places places = {0};
+    lr_status status = LR_OK;
+    project->total = (double)lr_selection_count(&params->events->layout, project->part);
+    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
+        status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
+        if (status == LR_OK && places.count > 0) status = take_range(project, &places, r);
+    }
+    lr_listmode_places_finish(&places);
+    LR_TRY(status);
 
-static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
-{
-    if (pass->exact.modules != NULL) return check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events");
-    LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
-    return check(cuda, lr_cuda_launch_list_values(pass), "projecting events");
-}
-
-static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *image,
-                              const lr_vector *values)
-{
-    struct project project = {
-        .cuda = cuda, .part = part, .what = "projecting", .launch = launch_forward, .pass = cuda->pass};
-    LR_TRY(bring(cuda, image, &cuda->image, &project.image));
-    LR_TRY(find_room(cuda, values, &cuda->values, &project.pass.values));
-    const lr_cuda_list_framing framing = framing_of(cuda, project.image);
-    LR_TRY(begin_clock(cuda));
-    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices") : LR_OK);
-    LR_TRY(take_part(&project));
-    LR_TRY(end_clock(cuda));
-    return take_back(cuda, values, project.pass.values);
+    if (project->is_back && has_frames(cuda))
+        LR_TRY(check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices"));
+    cuda->num_timed++;
+    cuda->is_under_way[clock] = true;
+    return check(cuda, (int)cudaEventRecord(cuda->clocks[clock][1], cuda->stream), "a clock");
 }
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    LR_TRY(enter(self));
-    return leave(self, forward_here(self, part, image, values));
-}
-
-/* --- back --- */
-
-static lr_status launch_back(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
-{
-    const int error = pass->exact.modules != NULL ? lr_cuda_launch_exact_back(pass) : lr_cuda_launch_list_back(pass);
-    return check(cuda, error, "back-projecting events");
-}
-
-static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *values,
-                           const lr_vector *image)
-{
-    struct project project = {.cuda = cuda,
-                              .part = part,
-                              .what = "back-projecting",
-                              .launch = launch_back,
-                              .is_back = true,
-                              .pass = cuda->pass};
-    project.pass.values = NULL;
-    project.pass.values_are_one = values == NULL;
-    LR_TRY(values != NULL ? bring(cuda, values, &cuda->values, &project.pass.values) : LR_OK);
-    LR_TRY(find_room(cuda, image, &cuda->image, &project.image));
-    const lr_cuda_list_framing framing = framing_of(cuda, project.image);
-    LR_TRY(begin_clock(cuda));
-    float *const sums = has_frames(cuda) ? framing.numbers : project.image;
-    const int64_t num_sums = has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
-    LR_TRY(check(cuda, (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
-                 "an image in slices"));
-    LR_TRY(take_part(&project));
-    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices") : LR_OK);
-    LR_TRY(end_clock(cuda));
-    return take_back(cuda, image, project.image);
+    struct listmode_cuda *cuda = self;
+    struct project project = {.cuda = cuda, .part = part, .pass = cuda->pass};
+    LR_TRY(enter(cuda));
+    lr_status status = bring(cuda, image, &cuda->image, &project.image);
+    if (status == LR_OK) status = find_room(cuda, values, &cuda->values, &project.pass.values);
+    if (status == LR_OK) status = run_project(&project);
+    if (status == LR_OK) status = take_back(cuda, values, project.pass.values);
+    return leave(cuda, status);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    LR_TRY(enter(self));
-    return leave(self, back_here(self, part, values, image));
+    struct listmode_cuda *cuda = self;
+    struct project project = {.cuda = cuda, .part = part, .is_back = true, .pass = cuda->pass};
+    project.pass.values = NULL;
+    project.pass.values_are_one = values == NULL;
+    LR_TRY(enter(cuda));
+    lr_status status = values != NULL ? bring(cuda, values, &cuda->values, &project.pass.values) : LR_OK;
+    if (status == LR_OK) status = find_room(cuda, image, &cuda->image, &project.image);
+    if (status == LR_OK) status = run_project(&project);
+    if (status == LR_OK) status = take_back(cuda, image, project.image);
+    return leave(cuda, status);
 }
 
 /* Reads the clocks in the order of the projections. */
@@ -533,7 +470,7 @@ static double device_clock(void *self)
     return know_times(cuda) ? cuda->all_s : 0.0;
 }
 
-/* --- rows: what kernels do, on the host --- */
+/* --- rows: the host visits the elements that kernels add up --- */
 
 struct source {
     const struct lr_listmode_events *events; /* arranged on the host */
@@ -551,40 +488,52 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     lr_cuda_list_visit(&source->pass, source->model->grid.size, &event, visitor);
 }
 
-static lr_status rows_of(const struct listmode_cuda *cuda, const struct lr_listmode_events *events,
-                         const struct lr_rows *wanted, const lr_row_sink *sink)
-{
-    const struct lr_listmode_backend_params *params = &cuda->params;
-    const lr_listmode_tube *tube = &params->model->tube;
-    struct source source = {events, params->model, cuda->pass};
-    const struct lr_listmode_row_source all = {
-        .events = events, .visit = visit, .self = &source, .log = params->log, .progress = params->progress};
-    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
-    float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
-    const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
-    source.pass.tube.table = table;
-    source.pass.exact = cuda->exact;
-    source.pass.events = (lr_cuda_list_events){.crystals = {events->crystals[0], events->crystals[1]},
-                                               .tof_mm = events->tof_mm,
-                                               .number = events->number,
-                                               .hits = hits,
-                                               .sigma_mm = events->sigma_mm,
-                                               .bin_mm = events->bin_mm,
-                                               .num_kinds = events->num_kinds};
-    const lr_status status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
-    free(hits);
-    free(table);
-    return status;
-}
-
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    struct listmode_cuda *cuda = self;
-    struct lr_listmode_events fetched = {0};
-    if (cuda->params.events->is_arranged) return rows_of(cuda, cuda->params.events, wanted, sink);
-    lr_status status = lr_cuda_list_fetch(cuda->params.events, &fetched, cuda->params.log);
-    status = status == LR_OK ? rows_of(cuda, &fetched, wanted, sink) : status;
-    lr_cuda_list_fetch_finish(&fetched);
+    const struct listmode_cuda *cuda = self;
+    const struct lr_listmode_backend_params *params = &cuda->params;
+    const lr_log *log = params->log;
+    const lr_listmode_tube *tube = &params->model->tube;
+    const struct lr_listmode_events *events = params->events;
+
+    /* Events that only the device has are copied into arrays of the host. */
+    struct lr_listmode_events fetched = *events;
+    lr_status status = LR_OK;
+    if (!events->is_arranged) {
+        const int64_t count = events->layout.count;
+        for (int k = 0; k < 2; k++) fetched.crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
+        fetched.tof_mm = lr_alloc(count, sizeof(float), "events", log);
+        fetched.number = lr_alloc(count, sizeof(int32_t), "events", log);
+        status = fetched.crystals[0] && fetched.crystals[1] && fetched.tof_mm && fetched.number
+                     ? events->held->fetch(events->held, &fetched, log)
+                     : LR_FAILED;
+    }
+    if (status == LR_OK) {
+        struct source source = {&fetched, params->model, cuda->pass};
+        const struct lr_listmode_row_source all = {
+            .events = &fetched, .visit = visit, .self = &source, .log = log, .progress = params->progress};
+        lr_cuda_list_hit *hits = lr_cuda_list_hits(&fetched, log);
+        float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, log) : NULL;
+        const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
+        source.pass.tube.table = table;
+        source.pass.exact = cuda->exact;
+        source.pass.events = (lr_cuda_list_events){.crystals = {fetched.crystals[0], fetched.crystals[1]},
+                                                   .tof_mm = fetched.tof_mm,
+                                                   .number = fetched.number,
+                                                   .hits = hits,
+                                                   .sigma_mm = fetched.sigma_mm,
+                                                   .bin_mm = fetched.bin_mm,
+                                                   .num_kinds = fetched.num_kinds};
+        status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
+        free(hits);
+        free(table);
+    }
+    if (!events->is_arranged) {
+        free(fetched.crystals[0]);
+        free(fetched.crystals[1]);
+        free(fetched.tof_mm);
+        free(fetched.number);
+    }
     return status;
 }
 
@@ -671,11 +620,6 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     return LR_OK;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Temporary bytes on the device for ordering. */
 static int64_t ordering_bytes(const struct listmode_cuda *cuda)
 {
@@ -721,12 +665,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
                                                                                      .paths = cuda->paths});
 }
 
-static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)
-{
-    return lr_cuda_list_allocate(&cuda->memory,
-                                 &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
-}
-
+/* Sets the parameters that all passes have in common. */
 static lr_status fill_pass(struct listmode_cuda *cuda)
 {
     const struct lr_listmode_model *model = cuda->params.model;
@@ -746,8 +685,22 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->is_line = model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = model->tube.as_paper;
     pass->stream = cuda->stream;
-    LR_TRY(exact_copy(&pass->exact, &cuda->exact, model->scanner, &cuda->memory));
-    pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);
+
+    const lr_cuda_list_exact *exact = &cuda->exact;
+    pass->exact = *exact;
+    if (exact->modules != NULL) {
+        const lr_scanner *scanner = model->scanner;
+        const struct lr_cuda_list_block modules = {"modules", exact->modules,
+                                                   scanner->num_modules * (int64_t)sizeof(*exact->modules)};
+        const struct lr_cuda_list_block module_of = {"modules of crystals", exact->module_of,
+                                                     scanner->num_crystals * (int64_t)sizeof(*exact->module_of)};
+        pass->exact.modules = lr_cuda_list_allocate(&cuda->memory, &modules);
+        pass->exact.module_of = lr_cuda_list_allocate(&cuda->memory, &module_of);
+        if (pass->exact.modules == NULL || pass->exact.module_of == NULL) return LR_FAILED;
+    }
+    const struct lr_cuda_list_block numbers = {"an image in slices", NULL,
+                                               cuda->plan.num_numbers * (int64_t)sizeof(float)};
+    pass->numbers = lr_cuda_list_allocate(&cuda->memory, &numbers);
     return pass->numbers != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -766,9 +719,10 @@ static lr_status open_here(struct listmode_cuda *cuda)
     if (cuda->are_streamed) {
         const int64_t each = shares.for_events / STREAM_SLOTS / EVENT_BYTES;
         const int64_t whole = (each > LEAST_BATCH ? each : LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
-        plan.most_events = smaller(whole, MOST_BATCH);
+        plan.most_events = whole < MOST_BATCH ? whole : MOST_BATCH;
     }
-    if (goes_by_steps(cuda)) cuda->are_streamed = true; /* steps have their own events */
+    const bool by_steps = params->variant != LR_LISTMODE_FASTEST;
+    if (by_steps) cuda->are_streamed = true; /* steps have their own events */
     /* Streamed events come from the host, and the plan reads them there if they are not ordered. Neither is possible
      * for events that only a device holds, so they need memory for ordering. */
     if (!params->events->is_arranged && !may_order(cuda)) {
@@ -777,9 +731,10 @@ static lr_status open_here(struct listmode_cuda *cuda)
     }
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
-    if (goes_by_steps(cuda)) {
-        cuda->steps = (struct lr_cuda_list_steps){
-            .params = params, .pass = &cuda->pass, .tile_bytes = (int32_t)smaller(plan.shared_room, STEP_BYTES)};
+    if (by_steps) {
+        const int64_t tile_bytes = plan.shared_room < STEP_BYTES ? plan.shared_room : STEP_BYTES;
+        cuda->steps =
+            (struct lr_cuda_list_steps){.params = params, .pass = &cuda->pass, .tile_bytes = (int32_t)tile_bytes};
         LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
     } else {
         LR_TRY(order_events(cuda, &plan));
@@ -787,11 +742,11 @@ static lr_status open_here(struct listmode_cuda *cuda)
         LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, &plan));
         LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
         pass->shared_bytes = cuda->plan.shared_bytes;
-        pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
+        pass->partial = lr_cuda_list_allocate(
+            &cuda->memory,
+            &(struct lr_cuda_list_block){"values of slabs", NULL, cuda->plan.most_partial * (int64_t)sizeof(float)});
         LR_TRY(pass->partial != NULL ? LR_OK : LR_FAILED);
-        const struct stream_params streaming = {
-            .events = params->events, .most_events = plan.most_events, .work = cuda->stream, .log = params->log};
-        LR_TRY(cuda->are_streamed ? stream_init(&cuda->streaming, &streaming) : LR_OK);
+        LR_TRY(cuda->are_streamed ? stream_init(cuda, plan.most_events) : LR_OK);
     }
     for (int k = 0; k < 2 * NUM_CLOCKS; k++)
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault), "a clock"));

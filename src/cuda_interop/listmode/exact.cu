@@ -14,8 +14,8 @@ namespace
  * five. Blocks of a warp or two are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
-/* The event of a thread. A group's last events have the largest windows and take the longest: they go first, so
- * that nothing waits for them at the end. */
+/* The event of a thread. The last events of a group have the largest windows and take longest. They go first, so that
+ * no processor waits for them at the end. */
 struct thread_event {
     bool is_there, has_tof;
     int axis;

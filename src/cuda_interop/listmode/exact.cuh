@@ -10,9 +10,10 @@
 #include "cuda_interop/listmode/angle.cuh"
 #include "cuda_interop/listmode/project.cuh"
 
-/* --- the path of an event's line, as exact elements need it (lr_cuda_list_path): found in double, for one thread, from
- * then on in single precision and whole numbers. It is kept where memory holds it. Written for the processor,
- * too. Axes are the frame's: along it, and two across. --- */
+/* --- the path of an event's line, as exact elements need it (lr_cuda_list_path) --- */
+
+/* A path is found in double, and followed in single precision and whole numbers. Paths are stored if memory has room
+ * for them. Axes are the frame's: along it, and two across. */
 
 /* A crystal's face in a frame. */
 struct placed_face {
@@ -224,8 +225,8 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
  * extent's middle from the centre of time of flight, in the first plane. `step` is its increase from plane to plane. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
-    float whole;   /* voxels whose middle is at most this are short and lie wholly within three standard deviations */
-    float even[4]; /* for those the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2 */
+    float whole;   /* a voxel whose middle is at most this far is short, and wholly within three standard deviations */
+    float even[4]; /* the mean over a short voxel is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2 */
 
     __host__ __device__ exact_time() {}
     __host__ __device__ exact_time(const lr_cuda_list_path &known, int skipped, float half_of_bin)
@@ -252,9 +253,9 @@ struct exact_time {
 
 struct exact_walk {
     int64_t at[2], step[2];      /* as in lr_cuda_list_path, for the next plane */
-    float reach[2], widening[2]; /* at the first plane, here and below */
-    float way, way_step;
-    int first, plane, last; /* the last one is exclusive */
+    float reach[2], widening[2]; /* as in lr_cuda_list_path, for the first plane */
+    float way, way_step;         /* way_mm at the first plane, and its step per plane */
+    int first, plane, last;      /* first plane of the walk, current plane, and one after the last */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
     bool is_turned; /* the face at the lower end is the far one */
@@ -307,25 +308,13 @@ __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list
     walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
 }
 
-/* Number of steps of two by two points that a walk takes from its first plane. */
-__host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_list_points &grid)
-{
-    uint32_t steps = 0;
-    for (int plane = walk.first; plane < walk.last; plane++) {
-        open_window(walk, grid, (float)(plane - walk.first));
-        const int u = walk.high[0] - walk.low[0], v = walk.high[1] - walk.low[1];
-        steps += u > 0 && v > 0 ? (uint32_t)(u + 1) / 2 * ((uint32_t)(v + 1) / 2) : 0;
-    }
-    return steps;
-}
-
-/* Extent in the frame's slices. `wide`: 0 if one step of two by two holds a plane's points, 1 if it does along one
- * axis, otherwise 2. */
+/* Extent in the frame's slices, and the number of steps of two by two points. `wide`: 0 if one step holds all points of
+ * a plane, 1 if it does along one axis only, otherwise 2. */
 __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                     bool has_tof, int64_t k)
 {
     const lr_cuda_list_points &grid = frame.points;
-    const exact_walk walk(path_of(pass, frame, has_tof, k), 0, grid.points[0]);
+    exact_walk walk(path_of(pass, frame, has_tof, k), 0, grid.points[0]);
     list_extent extent = {};
     extent.slices[0] = walk.first / grid.samples[0];
     extent.slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : extent.slices[0];
@@ -334,7 +323,11 @@ __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pas
         const float most = fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]);
         extent.wide += most > 1.0f ? 1 : 0;
     }
-    extent.steps = count_steps(walk, grid);
+    for (int plane = walk.first; plane < walk.last; plane++) {
+        open_window(walk, grid, (float)(plane - walk.first));
+        const int u = walk.high[0] - walk.low[0], v = walk.high[1] - walk.low[1];
+        extent.steps += u > 0 && v > 0 ? (uint32_t)(u + 1) / 2 * ((uint32_t)(v + 1) / 2) : 0;
+    }
     return extent;
 }
 
@@ -389,12 +382,6 @@ struct exact_reader {
 #pragma unroll
         for (int k = 0; k < 4; k++) sum += four.elements[k] * held[k];
     }
-};
-
-/* The two rows of a block of 2 x 2 points: the same for both columns. has_two: the second row exists. */
-struct exact_rows {
-    float v[2], along[2], middles[2];
-    bool has_two;
 };
 
 /* The elements of an event in some of its frame's slices. */
@@ -511,12 +498,6 @@ template <bool Leaning, list_times Times> struct exact_event {
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
 
-    /* Number of voxel (0, 0) of a plane of the frame. */
-    __host__ __device__ int begin_of(const lr_cuda_list_frame &frame, float plane) const
-    {
-        return (int)plane * frame.plane + origin;
-    }
-
     /* Calls each(number, element) with the shares of points, each with its voxel's number in the frame. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes, Each &&each)
@@ -525,7 +506,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         give_elements(frame, lanes, taker);
     }
 
-    /* Passes the same elements to a taker, including elements of 0. lanes: all lanes that call this function with an
+    /* Passes the event's elements to a taker, including elements of 0. lanes: all lanes that call this function with an
      * event. */
     template <class Taker>
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
@@ -556,7 +537,7 @@ template <bool Leaning, list_times Times> struct exact_event {
                 if (element > 0.0f) {
                     const float plane = voxel_along(0, walk.plane);
                     const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
-                    const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
+                    const int at = (int)plane * frame.plane + origin + (int)u * frame.pitch + (int)v;
                     if (Times != NO_TIMES) {
                         element *= time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
                                                middle_along(2, v, walk.point[1], off[1]));
@@ -568,9 +549,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
     }
 
-    /* Does the same for 2 x 2 points at once. Similar lines have about the same number of planes with elements, and
-     * those planes have one or two points along either axis. So the lanes of a warp do the same work. If a second point
-     * is missing, its number is that of a voxel or of the margin. */
+    /* Passes the elements of 2 x 2 points at once. Similar lines have about equally many planes with elements, and
+     * their planes have one or two points along either axis. So the lanes of a warp have equal work. If a second point
+     * is missing, its number is the number of a voxel or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -587,7 +568,18 @@ template <bool Leaning, list_times Times> struct exact_event {
     __host__ __device__ void give_four(const lr_cuda_list_frame &frame, Taker &taker)
     {
         const float plane = voxel_along(0, walk.plane);
-        const exact_rows rows = open_rows(plane);
+
+        /* The two rows of the points: the same for both columns. */
+        const bool has_two = walk.point[1] + 1 < walk.high[1];
+        float row_v[2], row_along[2], row_middles[2];
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const int point = walk.point[1] + j;
+            const float off = off_along(1, point);
+            row_v[j] = voxel_along(2, point);
+            row_along[j] = view.near_face.along[1] * off;
+            row_middles[j] = Times != NO_TIMES ? middle_of_plane(plane) + middle_along(2, row_v[j], point, off) : 0.0f;
+        }
         const int columns = walk.high[0] - walk.point[0];
         float ways[2];
         find_ways(ways);
@@ -595,10 +587,10 @@ template <bool Leaning, list_times Times> struct exact_event {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float u = voxel_along(1, walk.point[0] + i);
-            const int number = begin_of(frame, plane) + (int)u * frame.pitch;
+            const int number = (int)plane * frame.plane + origin + (int)u * frame.pitch;
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                four.at[2 * i + j] = number + (int)rows.v[j];
+                four.at[2 * i + j] = number + (int)row_v[j];
                 taker.open(2 * i + j, four.at[2 * i + j]);
             }
             if (AreSmall || i < columns) { /* elements of missing points are 0 */
@@ -608,32 +600,16 @@ template <bool Leaning, list_times Times> struct exact_event {
                 const bool is_there = point < walk.high[0] && column.width > 0.0f;
                 const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
                 float angles[2];
-                column.template find_angles<AreSmall>(rows.along, view.far_face.half_mm[1], angles);
+                column.template find_angles<AreSmall>(row_along, view.far_face.half_mm[1], angles);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    four.elements[2 * i + j] = is_there && (j == 0 || rows.has_two) ? angles[j] : 0.0f;
-                    four.middles[2 * i + j] = rows.middles[j] + middle;
+                    four.elements[2 * i + j] = is_there && (j == 0 || has_two) ? angles[j] : 0.0f;
+                    four.middles[2 * i + j] = row_middles[j] + middle;
                 }
             }
         }
         if constexpr (Times != NO_TIMES) weigh(four);
         taker.take_four(four);
-    }
-
-    __host__ __device__ exact_rows open_rows(float plane) const
-    {
-        exact_rows rows;
-        rows.has_two = walk.point[1] + 1 < walk.high[1];
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const int point = walk.point[1] + j;
-            const float off = off_along(1, point);
-            rows.v[j] = voxel_along(2, point);
-            rows.along[j] = view.near_face.along[1] * off;
-            rows.middles[j] =
-                Times != NO_TIMES ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
-        }
-        return rows;
     }
 
     /* Multiplies elements by their time-of-flight weights. For most lines all four voxels are below time.whole, and one

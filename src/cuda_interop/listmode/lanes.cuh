@@ -39,7 +39,7 @@ __host__ __device__ inline double per_root(double x)
 #endif
 }
 
-/* a / b to two units in the last place, if b is neither huge nor next to nothing. */
+/* a / b to two units in the last place, for |b| between 2^-126 and 2^126. */
 __host__ __device__ inline float quotient_of(float a, float b)
 {
 #ifdef __CUDA_ARCH__
@@ -49,7 +49,7 @@ __host__ __device__ inline float quotient_of(float a, float b)
 #endif
 }
 
-/* Arithmetic as the processor has it, and as devices have it in instructions. */
+/* Accurate arithmetic, and faster arithmetic by single instructions of the device. */
 struct plain_math {
     __host__ __device__ static float power(float x) { return expf(x * 0.69314718f); }
     __host__ __device__ static float quotient(float a, float b) { return a / b; }
@@ -81,7 +81,7 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
-/* The same address, kept in registers: compilers tend to recompute it for each use. */
+/* Returns the address in a register. Compilers tend to recompute an address for each use. */
 template <class Number> __host__ __device__ inline Number *held_address(Number *address)
 {
 #ifdef __CUDA_ARCH__

@@ -44,57 +44,18 @@ static void *allocate(struct ordering *ordering, int64_t bytes)
     return lr_cuda_list_allocate(&ordering->memory, &(struct lr_cuda_list_block){"ordering events", NULL, bytes});
 }
 
-static lr_status open_ordering(struct ordering *ordering)
-{
-    const int64_t longest = lr_listmode_longest_group(ordering->params->backend->events);
-    lr_cuda_list_sort *sort = &ordering->sort;
-    bool has_all = true;
-    LR_TRY(check(ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes)));
-    for (int k = 0; k < 2; k++) {
-        sort->keys[k] = allocate(ordering, longest * 4);
-        sort->numbers[k] = allocate(ordering, longest * 4);
-        has_all = has_all && sort->keys[k] != NULL && sort->numbers[k] != NULL;
-    }
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        ordering->gathered[k] = allocate(ordering, longest * 4);
-        has_all = has_all && ordering->gathered[k] != NULL;
-    }
-    sort->room = allocate(ordering, sort->room_bytes);
-    ordering->pieces = allocate(ordering, pieces_of(longest) * (int64_t)sizeof(*ordering->pieces));
-    sort->bits = 32;
-    sort->stream = ordering->params->stream;
-    return has_all && sort->room != NULL && ordering->pieces != NULL ? LR_OK : LR_FAILED;
-}
-
-/* Gathers the events in the order of the sorted numbers. */
-static lr_status gather(const struct ordering *ordering, const lr_cuda_list_ordering *group)
-{
-    const lr_cuda_list_events *events = &group->pass.events;
-    lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
-                                  .from = {events->crystals[0], events->crystals[1],
-                                           (const int32_t *)(const void *)events->tof_mm, events->number},
-                                  .num_arrays = NUM_ARRAYS,
-                                  .count = group->count,
-                                  .stream = group->pass.stream};
-    memcpy(gather.to, ordering->gathered, sizeof(gather.to));
-    LR_TRY(check(ordering, lr_cuda_launch_list_gather(&gather)));
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(check(ordering,
-                     (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k], (size_t)group->count * 4,
-                                          cudaMemcpyDefault, ordering->params->stream)));
-    }
-    return LR_OK;
-}
-
+/* Orders a group's events, and finds their pieces and lines. */
 static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
-    const int64_t *ends = &ordering->params->backend->events->groups[r][g];
-    lr_cuda_list_pass pass = *ordering->params->pass; /* the pass with only the group's events */
-    pass.events.crystals[0] += ends[0];
-    pass.events.crystals[1] += ends[0];
-    pass.events.tof_mm += ends[0];
-    pass.events.number += ends[0];
-    pass.stream = ordering->params->stream;
+    const struct lr_cuda_list_order_params *params = ordering->params;
+    const int64_t *ends = &params->backend->events->groups[r][g];
+    lr_cuda_list_pass pass = *params->pass; /* the pass with only the group's events */
+    lr_cuda_list_events *events = &pass.events;
+    events->crystals[0] += ends[0];
+    events->crystals[1] += ends[0];
+    events->tof_mm += ends[0];
+    events->number += ends[0];
+    pass.stream = params->stream;
     lr_cuda_list_ordering group = {.pass = pass,
                                    .axis = lr_listmode_group_axis(g),
                                    .has_tof = lr_listmode_group_has_tof(g),
@@ -111,9 +72,21 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
     LR_TRY(check(ordering,
                  (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
-                                      cudaMemcpyDefault, ordering->params->stream)));
-    LR_TRY(gather(ordering, &group));
-    const struct lr_cuda_list_order_params *params = ordering->params;
+                                      cudaMemcpyDefault, params->stream)));
+
+    /* Gathers the events in the order of the sorted numbers, and copies them back in place. */
+    lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
+                                  .from = {events->crystals[0], events->crystals[1],
+                                           (const int32_t *)(const void *)events->tof_mm, events->number},
+                                  .num_arrays = NUM_ARRAYS,
+                                  .count = group.count,
+                                  .stream = pass.stream};
+    memcpy(gather.to, ordering->gathered, sizeof(gather.to));
+    LR_TRY(check(ordering, lr_cuda_launch_list_gather(&gather)));
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        LR_TRY(check(ordering, (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
+                                                    (size_t)group.count * 4, cudaMemcpyDefault, params->stream)));
+    }
     if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
     group.paths = params->paths != NULL ? params->paths + ends[0] : NULL;
@@ -123,22 +96,43 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
+    const struct lr_listmode_events *events = params->backend->events;
     struct ordering ordering = {.params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
     *order = (struct lr_cuda_list_order){0};
-    const int64_t groups = params->backend->events->layout.num_pairs * LR_LISTMODE_GROUPS;
+    const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
     int64_t pieces = 0;
     order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
     for (int64_t k = 0; order->first != NULL && k < groups; k++) {
-        const int64_t *ends = &params->backend->events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
         order->first[k] = pieces;
         pieces += pieces_of(ends[1] - ends[0]);
     }
     order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
     lr_status status = order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
 
-    status = status == LR_OK ? open_ordering(&ordering) : status;
-    for (int64_t r = 0; r < params->backend->events->layout.num_pairs; r++)
-        for (int g = 0; status == LR_OK && g < LR_LISTMODE_GROUPS; g++) status = order_group(&ordering, r, g);
+    /* Temporary memory for the longest group. */
+    const int64_t longest = lr_listmode_longest_group(events);
+    lr_cuda_list_sort *sort = &ordering.sort;
+    if (status == LR_OK) status = check(&ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes));
+    if (status == LR_OK) {
+        bool has_all = true;
+        for (int k = 0; k < 2; k++) {
+            sort->keys[k] = allocate(&ordering, longest * 4);
+            sort->numbers[k] = allocate(&ordering, longest * 4);
+            has_all = has_all && sort->keys[k] != NULL && sort->numbers[k] != NULL;
+        }
+        for (int k = 0; k < NUM_ARRAYS; k++) {
+            ordering.gathered[k] = allocate(&ordering, longest * 4);
+            has_all = has_all && ordering.gathered[k] != NULL;
+        }
+        sort->room = allocate(&ordering, sort->room_bytes);
+        ordering.pieces = allocate(&ordering, pieces_of(longest) * (int64_t)sizeof(*ordering.pieces));
+        sort->bits = 32;
+        sort->stream = params->stream;
+        status = has_all && sort->room != NULL && ordering.pieces != NULL ? LR_OK : LR_FAILED;
+    }
+    for (int64_t k = 0; status == LR_OK && k < groups; k++)
+        status = order_group(&ordering, k / LR_LISTMODE_GROUPS, (int)(k % LR_LISTMODE_GROUPS));
     const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;

@@ -24,7 +24,7 @@ struct list_keys {
     __host__ __device__ int step_bits() const
     {
         const int left = 32 - wide_bits - 2 * slice_bits;
-        return left < most_step_bits ? left : most_step_bits; /* pieces add them up in 32 bits */
+        return left < most_step_bits ? left : most_step_bits; /* the sum over a piece's events has to fit in 32 bits */
     }
     __host__ __device__ uint32_t key_of(const list_extent &extent) const
     {

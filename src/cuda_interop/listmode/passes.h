@@ -126,7 +126,7 @@ typedef struct lr_cuda_list_events {
     const lr_cuda_list_path *paths; /* the same for exact elements */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
-    const double *bin_mm; /* NULL = there are no bins of time of flight */
+    const double *bin_mm; /* NULL = times of flight have no bins */
     int32_t num_kinds;
 } lr_cuda_list_events;
 
@@ -160,7 +160,7 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
     bool has_events[2];     /* without, with time of flight */
-    bool is_line, as_paper; /* is_line: exact elements are also found around thin lines */
+    bool is_line, as_paper; /* is_line: true for thin lines, and for exact elements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
@@ -201,13 +201,13 @@ typedef struct lr_cuda_list_gather {
 
 int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 
-/* The slices that the lines of some events meet. */
+/* The slices that the lines of some events cross. */
 typedef struct lr_cuda_list_piece {
     int32_t slices[2]; /* first, and one after the last */
     int32_t visits;    /* sum over all lines: slices, or steps of exact elements if there are more */
 } lr_cuda_list_piece;
 
-/* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
+/* Ordering the events of a group by the first and the last slice that their lines cross. */
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
@@ -221,7 +221,7 @@ typedef struct lr_cuda_list_ordering {
 /* Lines or paths of a group, whose events are in their order. */
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 
-/* keys and numbers; after sorting, pieces from keys. */
+/* The first launch sets keys and numbers. The second launch, after sorting, finds the pieces from the keys. */
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
 
@@ -286,13 +286,13 @@ typedef struct lr_cuda_list_record {
 
 /* The paper's steps, for the events of a range, or of one of its groups. */
 typedef struct lr_cuda_list_step {
-    lr_cuda_list_pass pass;             /* its events are these */
-    const lr_cuda_list_record *records; /* used instead of its arrays; NULL = none */
+    lr_cuda_list_pass pass;             /* its events are those of the range or group */
+    const lr_cuda_list_record *records; /* the events, if they are records; NULL = they are in the pass's arrays */
     int32_t count;
-    int32_t axis;       /* axis of all events, whose footprints then have one size; -1 = each has its own */
+    int32_t axis;       /* axis of all events, whose footprints have one size; -1 = events have different axes */
     bool is_cached;     /* slices are in shared memory; otherwise image, in the grid's order */
     bool skips;         /* skips slices that no line of the block crosses */
-    bool is_fast;       /* arithmetic */
+    bool is_fast;       /* uses faster, less accurate arithmetic */
     int32_t tile_bytes; /* bytes of shared memory */
     float *image;
     int32_t size[3]; /* size of the grid */
@@ -301,13 +301,14 @@ typedef struct lr_cuda_list_step {
 /* Forward writes values. Back adds to the numbers, or to the image. */
 int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back);
 
-/* numbers = image, zeros around it. */
+/* Copies the image into the frames, with zeros around it. */
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);
 
-/* image = the sum of the frames. */
+/* Sets the image to the sum of the frames. */
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing);
 
-/* partial = the sums of each job's events; after that values = their sums over the slabs. */
+/* The first launch sets `partial` to the sums of each job's events. The second launch adds these sums up over slabs,
+ * and sets `values`. */
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 

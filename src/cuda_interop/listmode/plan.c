@@ -14,31 +14,22 @@
 
 enum {
     JOBS_PER_PROCESSOR = 4,       /* usual number, so that no processor waits long for another */
-    EXACT_JOBS_PER_PROCESSOR = 8, /* each has more to do */
+    EXACT_JOBS_PER_PROCESSOR = 8, /* usual number for exact elements, whose jobs have more work */
     JOBS_OF_REST = 2,             /* jobs per processor of the remaining work, if the device has reordered the events */
-    LEAST_JOBS = 16,              /* jobs are not made shorter than this many would be */
-    EXACT_LEAST_JOBS = 64,        /* the same for exact elements */
+    LEAST_JOBS = 16,              /* a job has at least a launch's work divided by this number and the processors */
+    EXACT_LEAST_JOBS = 64,        /* the same number for exact elements */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* fewest slices of a slab: fewer do not repay finding each line anew */
     LEAST_PLANES = 4, /* fewest planes of sample points in a slab of exact elements */
     LEAST_WINDOW = 4, /* smallest window that kernels of tubes work on */
     LINE_WORK = 8,    /* work of finding a line, in slices that it crosses */
-    EXACT_WORK = 2    /* the same, in steps of exact elements */
+    EXACT_WORK = 2    /* work of finding a line for exact elements, in their steps */
 };
 
 /* Most sums of a launch: 256 MiB. */
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
-
-/* Voxels that the shares of any line span at most along an axis. */
-static int widest(const struct lr_listmode_model *model, int axis)
-{
-    if (model->kernel != LR_LISTMODE_TUBE) return 2;
-    const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
-    const int width = (int)(2.0 * reach + 0.01) + 1;
-    return width < LEAST_WINDOW ? LEAST_WINDOW : width;
-}
 
 static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_room)
 {
@@ -47,17 +38,25 @@ static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_ro
     return (int32_t)(slices < frame->slices ? slices : frame->slices);
 }
 
-static bool has_events(const struct lr_listmode_events *events, int axis)
+/* Adds the parameters of projections to a frame that is laid out. */
+static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_list_frame *frame)
 {
-    bool has = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++)
-        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-    return has;
-}
-
-static void init_points(const struct lr_listmode_model *model, lr_cuda_list_frame *frame)
-{
+    const struct lr_listmode_model *model = params->model;
+    const struct lr_listmode_events *events = params->events;
     const int axes[3] = {frame->axis, frame->across[0], frame->across[1]};
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t *groups = events->groups[r];
+        frame->has_events = frame->has_events || groups[2 * frame->axis] < groups[2 * frame->axis + 2];
+    }
+    for (int k = 0; k < 3; k++) {
+        frame->voxel_mm[k] = model->grid.voxel_mm[axes[k]];
+        frame->origin_mm[k] = model->grid.origin_mm[axes[k]];
+        frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
+    }
+    for (int tof = 0; tof < 2; tof++)
+        frame->most[tof] = (float)lr_listmode_largest_element(model, events, frame->axis, tof != 0);
+
+    /* Sample points of exact elements. */
     lr_cuda_list_points *points = &frame->points;
     double all = 1;
     for (int k = 0; k < 3; k++) {
@@ -71,40 +70,34 @@ static void init_points(const struct lr_listmode_model *model, lr_cuda_list_fram
         all *= samples;
     }
     points->share = (float)(0.15915494309189535 / all);
+
+    /* Tiling repays finding each line anew if a slab has enough slices, or the whole image. */
+    const int samples = model->samples[frame->axis];
+    const int32_t least =
+        model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + samples - 1) / samples : (int32_t)LEAST_SLICES;
+    const int32_t slices = slices_of_slab(frame, params->shared_room);
+    frame->is_tiled = slices >= least || slices == frame->slices;
 }
 
-static void init_sizes(const struct lr_listmode_model *model, int axis, lr_cuda_list_frame *frame)
+/* Sets the frame's axes and sizes. Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the
+ * image through one side then have voxels in all banks of shared memory. */
+static lr_status lay_out_frame(const struct lr_listmode_model *model, int axis, int64_t begin, const lr_log *log,
+                               lr_cuda_list_frame *frame)
 {
     const int *size = model->grid.size;
     const int across[2] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
-    *frame = (lr_cuda_list_frame){.axis = axis,
-                                  .across = {across[0], across[1]},
-                                  .slices = size[axis],
-                                  .size = {size[across[0]], size[across[1]]},
-                                  .window = {widest(model, across[0]), widest(model, across[1])}};
-}
-
-static void init_frame(const struct lr_cuda_list_plan_params *params, int axis, lr_cuda_list_frame *frame)
-{
-    const lr_grid *grid = &params->model->grid;
-    init_sizes(params->model, axis, frame);
-    const int axes[3] = {axis, frame->across[0], frame->across[1]};
-    frame->has_events = has_events(params->events, axis);
-    for (int k = 0; k < 3; k++) {
-        frame->voxel_mm[k] = grid->voxel_mm[axes[k]];
-        frame->origin_mm[k] = grid->origin_mm[axes[k]];
-        frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
+    *frame = (lr_cuda_list_frame){.axis = axis, .slices = size[axis], .begin = begin};
+    for (int k = 0; k < 2; k++) {
+        frame->across[k] = across[k];
+        frame->size[k] = size[across[k]];
+        frame->window[k] = 2; /* voxels that the shares of any line span at most */
+        if (model->kernel == LR_LISTMODE_TUBE) {
+            const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[across[k]];
+            const int width = (int)(2.0 * reach + 0.01) + 1;
+            frame->window[k] = width < LEAST_WINDOW ? LEAST_WINDOW : width;
+        }
+        frame->reach[k] = frame->size[k] + frame->window[k] - 1;
     }
-    init_points(params->model, frame);
-    for (int k = 0; k < 2; k++) frame->reach[k] = frame->size[k] + frame->window[k] - 1;
-    for (int tof = 0; tof < 2; tof++)
-        frame->most[tof] = (float)lr_listmode_largest_element(params->model, params->events, axis, tof != 0);
-}
-
-/* Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the image through one
- * side then have voxels in all banks of shared memory. */
-static lr_status lay_out_frame(lr_cuda_list_frame *frame, int64_t begin, const lr_log *log)
-{
     const int64_t pitch = ((int64_t)frame->size[1] + frame->window[1] - 1) | 1;
     const int64_t plane = (pitch * (frame->size[0] + frame->window[0] - 1) + 3) / 4 * 4;
     const int64_t tail = pitch * (frame->window[0] - 1) + frame->window[1];
@@ -116,7 +109,6 @@ static lr_status lay_out_frame(lr_cuda_list_frame *frame, int64_t begin, const l
     frame->pitch = (int32_t)pitch;
     frame->plane = (int32_t)plane;
     frame->tail = (int32_t)tail;
-    frame->begin = begin;
     return LR_OK;
 }
 
@@ -125,54 +117,10 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model)
     int64_t numbers = 0;
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
         lr_cuda_list_frame frame;
-        init_sizes(model, axis, &frame);
-        if (lay_out_frame(&frame, 0, NULL) != LR_OK) return INT64_MAX;
+        if (lay_out_frame(model, axis, 0, NULL, &frame) != LR_OK) return INT64_MAX;
         numbers += (lr_cuda_list_cells(&frame, frame.slices) + 3) / 4 * 4;
     }
     return numbers;
-}
-
-static lr_status init_frames(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
-{
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        lr_cuda_list_frame *frame = &plan->frames[axis];
-        init_frame(params, axis, frame);
-        LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
-        const int32_t slices = slices_of_slab(frame, params->shared_room);
-        frame->is_tiled =
-            slices >= (params->model->kernel == LR_LISTMODE_EXACT
-                           ? (LEAST_PLANES + params->model->samples[axis] - 1) / params->model->samples[axis]
-                           : LEAST_SLICES) ||
-            slices == frame->slices;
-        if (frame->has_events) plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
-    }
-    return LR_OK;
-}
-
-static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
-{
-    const lr_listmode_tube *tube = &model->tube;
-    if (model->kernel != LR_LISTMODE_TUBE) return;
-    const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
-    const double unit = tube->table != NULL ? 1.0 : 4.0 / (tube->fwhm_mm * tube->fwhm_mm);
-    const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
-    const float fall = (float)(per_square / unit);
-    plan->tube = (lr_cuda_list_tube){.reach_mm = sqrt(rim),
-                                     .half = (float)(half * half * unit),
-                                     .rim = (float)((double)fall * unit * rim),
-                                     .fall = fall};
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        /* Distances across a frame's axis, in the tube's unit. */
-        lr_cuda_list_frame *frame = &plan->frames[axis];
-        frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
-        frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
-        frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
-    }
-
-    if (tube->table != NULL) {
-        plan->tube.last = tube->table_count - 1;
-        plan->tube.entries = (float)(plan->tube.last / half);
-    }
 }
 
 /* --- chunks --- */
@@ -187,19 +135,14 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t jobs_of(const struct lr_cuda_list_plan_params *params)
-{
-    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
-    const int64_t usual = is_exact ? EXACT_JOBS_PER_PROCESSOR : JOBS_PER_PROCESSOR;
-    const int64_t each = params->jobs_each > 0 ? params->jobs_each : usual;
-    return each * params->processors;
-}
-
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
+    int64_t jobs;         /* approximate number of jobs of a launch */
+    int64_t most_sums;    /* approximate sums of a launch, at most */
+    int32_t line_work;    /* work of finding a line */
     int64_t chunk_events; /* events of a chunk of the current range */
-    int64_t launch_work;  /* work of each of its launches, if the device has reordered the events */
+    int64_t launch_work;  /* work of each launch of the current range, if the device has reordered the events */
     int64_t dealt_work;   /* work dealt out for the current launch */
 };
 
@@ -208,26 +151,10 @@ struct portion {
     int64_t events[2];
     int32_t slices[2];                /* slices that the lines may cross */
     const lr_cuda_list_piece *pieces; /* pieces of the device's order; NULL = none */
-    int32_t line_work;
+    int32_t line_work;                /* work of finding a line */
 };
 
-static int32_t line_work(const struct planning *planning)
-{
-    return planning->params->model->kernel == LR_LISTMODE_EXACT ? EXACT_WORK : LINE_WORK;
-}
-
-/* The slice at which time of flight centres an event; it may be beyond the grid. */
-static double centre_slice(const struct planning *planning, int axis, int64_t k)
-{
-    const lr_grid *grid = &planning->params->model->grid;
-    struct lr_listmode_line line;
-    lr_listmode_line_of(planning->params->events, k, axis, &line);
-    const double centre = line.middle[axis] + line.tof_mm * line.direction[axis];
-    return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
-}
-
-/* Slices on either side of its centre in which an event with time of flight may have elements, plus some for
- * rounding. */
+/* Slices on either side of the centre of time of flight in which an event may have elements, plus 1.5 for rounding. */
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
     const double reach_mm = planning->params->events->reach_mm + planning->params->model->reach_mm;
@@ -241,13 +168,21 @@ static void find_slices(const struct planning *planning, int group, const int64_
     const lr_cuda_list_frame *frame = &planning->plan->frames[axis];
     slices[0] = 0;
     slices[1] = frame->slices;
-    if (lr_listmode_group_has_tof(group)) {
-        const double reach = reach_of(planning, frame);
-        const double low = floor(centre_slice(planning, axis, events[0]) - reach);
-        const double high = ceil(centre_slice(planning, axis, events[1] - 1) + reach);
-        slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
-        slices[1] = (int32_t)fmax(fmin(high, frame->slices), slices[0]);
+    if (!lr_listmode_group_has_tof(group)) return;
+
+    /* Centres of time of flight of the first and the last event, in slices. They may be beyond the grid. */
+    const lr_grid *grid = &planning->params->model->grid;
+    double centres[2];
+    for (int k = 0; k < 2; k++) {
+        struct lr_listmode_line line;
+        lr_listmode_line_of(planning->params->events, events[k] - k, axis, &line);
+        const double centre_mm = line.middle[axis] + line.tof_mm * line.direction[axis];
+        centres[k] = (centre_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis];
     }
+    const double reach = reach_of(planning, frame);
+    const double low = floor(centres[0] - reach), high = ceil(centres[1] + reach);
+    slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
+    slices[1] = (int32_t)fmax(fmin(high, frame->slices), slices[0]);
 }
 
 static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame, int32_t slices)
@@ -282,13 +217,7 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     return LR_OK;
 }
 
-/* Events of the next piece, given that `left` remain in the portion. */
-static int64_t piece_events(int64_t left)
-{
-    return smaller(left, LR_CUDA_LIST_PIECE);
-}
-
-/* Work of piece k of an order, as work_of defines it. */
+/* Work of piece k of a portion, in the units of work_of. */
 static int64_t work_of_piece(const struct portion *portion, int64_t k, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -297,10 +226,13 @@ static int64_t work_of_piece(const struct portion *portion, int64_t k, const int
     const int64_t high = smaller(piece->slices[1], slices[1]);
     const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
     return larger(high - low, 0) * piece->visits / length +
-           portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
+           portion->line_work * smaller(count - k * LR_CUDA_LIST_PIECE, LR_CUDA_LIST_PIECE);
 }
 
-/* Work of a job: slices that its lines cross, or their steps, plus the cost of finding the lines. */
+/* All slices of a frame. */
+static const int32_t all_slices[2] = {0, INT32_MAX};
+
+/* Work of a portion in some slices: the slices that its lines cross, or their steps, plus the cost of finding lines. */
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -310,13 +242,26 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
     return work;
 }
 
-static lr_status add_jobs(struct planning *planning, const struct portion *portion, int32_t slabs)
+/* Makes the portion a chunk of the last batch, with a job for each slab. */
+static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
-    const struct lr_items items = {sizeof(*plan->jobs), "blocks of events", planning->params->log};
-    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    const struct lr_items chunks = {sizeof(*plan->chunks), "blocks of events", planning->params->log};
+    const struct lr_items jobs = {sizeof(*plan->jobs), "blocks of events", planning->params->log};
+    const int axis = lr_listmode_group_axis(group);
+    const lr_cuda_list_frame *frame = &plan->frames[axis];
     const int64_t first = portion->slices[0], length = portion->slices[1] - first;
-    LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &items));
+    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    const int32_t slabs = slabs_for(planning, frame, (int32_t)length);
+    const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
+                                      .count = (int32_t)(portion->events[1] - portion->events[0]),
+                                      .axis = axis,
+                                      .has_tof = lr_listmode_group_has_tof(group),
+                                      .slabs = slabs,
+                                      .partial = batch->num_partial,
+                                      .warp = batch->num_warps};
+    LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &chunks));
+    LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &jobs));
     for (int32_t slab = 0; slab < slabs; slab++) {
         lr_cuda_list_job *job = &plan->jobs[plan->num_jobs++];
         *job = (lr_cuda_list_job){
@@ -325,34 +270,12 @@ static lr_status add_jobs(struct planning *planning, const struct portion *porti
             .slices = {(int32_t)(first + length * slab / slabs), (int32_t)(first + length * (slab + 1) / slabs)}};
         job->work = work_of(portion, job->slices);
     }
-    batch->num_jobs += slabs;
-    return LR_OK;
-}
-
-static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
-{
-    struct lr_cuda_list_plan *plan = planning->plan;
-    const struct lr_items items = {sizeof(*plan->chunks), "blocks of events", planning->params->log};
-    const int axis = lr_listmode_group_axis(group);
-    const lr_cuda_list_frame *frame = &plan->frames[axis];
-    const int32_t slices = portion->slices[1] - portion->slices[0];
-    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int32_t slabs = slabs_for(planning, frame, slices);
-    const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
-                                      .count = (int32_t)(portion->events[1] - portion->events[0]),
-                                      .axis = axis,
-                                      .has_tof = lr_listmode_group_has_tof(group),
-                                      .slabs = slabs,
-                                      .partial = batch->num_partial,
-                                      .warp = batch->num_warps};
-    LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
-    LR_TRY(add_jobs(planning, portion, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
 
-    /* The launch has to have room for these jobs, too. */
-    const int64_t most = (slices + slabs - 1) / slabs;
+    const int64_t most = (length + slabs - 1) / slabs; /* slices of a slab */
     const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
     plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
+    batch->num_jobs += slabs;
     batch->num_chunks++;
     batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk.count);
     batch->num_warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
@@ -362,28 +285,18 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     return LR_OK;
 }
 
-static int64_t most_sums(const struct lr_cuda_list_plan_params *params)
-{
-    return params->most_partial > 0 ? params->most_partial : usual_partial;
-}
-
-/* The portion with one more piece. */
+/* Returns the portion with one more piece. end: the end of the group. */
 static struct portion widen(const struct portion *portion, int64_t end)
 {
     const int64_t count = portion->events[1] - portion->events[0];
     const lr_cuda_list_piece *piece = &portion->pieces[count / LR_CUDA_LIST_PIECE];
     struct portion wider = *portion;
-    wider.events[1] += piece_events(end - portion->events[1]);
+    wider.events[1] += smaller(end - portion->events[1], LR_CUDA_LIST_PIECE);
     if (piece->slices[0] < piece->slices[1]) {
         wider.slices[0] = (int32_t)smaller(portion->slices[0], piece->slices[0]);
         wider.slices[1] = (int32_t)larger(portion->slices[1], piece->slices[1]);
     }
     return wider;
-}
-
-static int64_t all_work(const struct portion *portion)
-{
-    return work_of(portion, (const int32_t[2]){0, INT32_MAX});
 }
 
 /* The next events of a group in the device's order. Each of their slabs has as much work as the next job should
@@ -397,16 +310,16 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                   .slices = {INT32_MAX, 0},
                                   .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + group] +
                                             (first - ends[0]) / LR_CUDA_LIST_PIECE,
-                                  .line_work = line_work(planning)};
+                                  .line_work = planning->line_work};
     struct portion portion = widen(&empty, ends[1]);
 
-    /* All jobs have equal work if their number is given. Otherwise they become shorter. The first ones are few,
-     * because each slab takes a while to begin and end. The last ones are short, so that no processor waits. */
+    /* All jobs have equal work if the caller sets their number. By default, jobs become shorter: the first jobs are
+     * long, because each slab takes a while to begin and end; the last jobs are short, so that no processor waits. */
     const struct lr_cuda_list_plan_params *params = planning->params;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
     const int64_t rest = planning->launch_work - planning->dealt_work;
-    const int64_t job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / jobs_of(params)
+    const int64_t job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / planning->jobs
                                                         : larger(rest / (JOBS_OF_REST * params->processors), least));
     int64_t work = work_of(&portion, portion.slices);
     while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
@@ -430,7 +343,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
         struct portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
-                                  .line_work = line_work(planning)};
+                                  .line_work = planning->line_work};
         if (planning->params->order != NULL)
             portion = next_ordered(planning, r, group, first);
         else
@@ -440,11 +353,11 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
         const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];
         const int64_t most_events = planning->params->most_events;
 
-        if (batch->num_partial > most_sums(planning->params) ||
+        if (batch->num_partial > planning->most_sums ||
             (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events))
             LR_TRY(open_batch(planning, portion.events[0]));
         LR_TRY(add_chunk(planning, group, &portion));
-        planning->dealt_work += portion.pieces != NULL ? all_work(&portion) : 0;
+        planning->dealt_work += portion.pieces != NULL ? work_of(&portion, all_slices) : 0;
     }
     return LR_OK;
 }
@@ -457,64 +370,84 @@ static int compare_jobs(const void *a, const void *b)
     return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1) : left->slab - right->slab;
 }
 
-/* Approximate work of each launch, if the device has reordered the events. */
-static int64_t find_launch_work(const struct planning *planning, int64_t r)
-{
-    const struct lr_cuda_list_order *order = planning->params->order;
-    int64_t work = 0;
-    for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
-        const int64_t *ends = &planning->params->events->groups[r][g];
-        const struct portion all = {.events = {ends[0], ends[1]},
-                                    .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
-                                    .line_work = line_work(planning)};
-        work += all_work(&all);
-    }
-    const int64_t most = most_sums(planning->params);
-    return work / ((count_sums(planning, r) + most - 1) / most);
-}
-
-static lr_status plan_range(struct planning *planning, int64_t r)
-{
-    const int64_t *groups = planning->params->events->groups[r];
-    planning->plan->range_batches[r] = planning->plan->num_batches;
-    if (groups[0] == groups[LR_LISTMODE_GROUPS]) return LR_OK;
-    /* Takes whole pieces, enough that a launch has work for all processors. */
-    const int64_t *offsets = planning->params->events->offsets;
-    const int64_t jobs = jobs_of(planning->params);
-    const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];
-    const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
-    const int64_t events = count_sums(planning, r) / launches / jobs + 1;
-    const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
-    const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-    planning->chunk_events = smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
-
-    planning->launch_work = find_launch_work(planning, r);
-    LR_TRY(open_batch(planning, groups[0]));
-    for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(plan_group(planning, r, group));
-    struct lr_cuda_list_plan *plan = planning->plan;
-    for (int64_t k = planning->plan->range_batches[r]; k < plan->num_batches; k++) {
-        const struct lr_cuda_list_batch *batch = &plan->batches[k];
-        qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
-    }
-
-    return LR_OK;
-}
-
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
 {
+    const struct lr_listmode_model *model = params->model;
     *plan = (struct lr_cuda_list_plan){0};
-    LR_TRY(init_frames(plan, params));
-    init_tube(plan, params->model);
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        lr_cuda_list_frame *frame = &plan->frames[axis];
+        LR_TRY(lay_out_frame(model, axis, plan->num_numbers, params->log, frame));
+        init_frame(params, frame);
+        if (frame->has_events) plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
+    }
+    if (model->kernel != LR_LISTMODE_TUBE) return LR_OK;
+
+    const lr_listmode_tube *tube = &model->tube;
+    const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
+    const double unit = tube->table != NULL ? 1.0 : 4.0 / (tube->fwhm_mm * tube->fwhm_mm);
+    const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
+    const float fall = (float)(per_square / unit);
+    plan->tube = (lr_cuda_list_tube){.reach_mm = sqrt(rim),
+                                     .half = (float)(half * half * unit),
+                                     .rim = (float)((double)fall * unit * rim),
+                                     .fall = fall};
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        /* Distances across a frame's axis, in the tube's unit. */
+        lr_cuda_list_frame *frame = &plan->frames[axis];
+        frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
+        frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
+        frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
+    }
+    if (tube->table != NULL) {
+        plan->tube.last = tube->table_count - 1;
+        plan->tube.entries = (float)(plan->tube.last / half);
+    }
     return LR_OK;
 }
 
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
 {
-    const int64_t num_ranges = params->events->layout.num_pairs;
-    struct planning planning = {.plan = plan, .params = params};
+    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
+    const int64_t usual = is_exact ? EXACT_JOBS_PER_PROCESSOR : JOBS_PER_PROCESSOR;
+    const struct lr_cuda_list_order *order = params->order;
+    const int64_t num_ranges = params->events->layout.num_pairs, most = params->most_events;
+    struct planning planning = {.plan = plan,
+                                .params = params,
+                                .jobs = (params->jobs_each > 0 ? params->jobs_each : usual) * params->processors,
+                                .most_sums = params->most_partial > 0 ? params->most_partial : usual_partial,
+                                .line_work = is_exact ? EXACT_WORK : LINE_WORK};
     plan->range_batches = lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
     if (plan->range_batches == NULL) return LR_FAILED;
-    for (int64_t r = 0; r < num_ranges; r++) LR_TRY(plan_range(&planning, r));
+    for (int64_t r = 0; r < num_ranges; r++) {
+        const int64_t *groups = params->events->groups[r], *offsets = params->events->offsets;
+        plan->range_batches[r] = plan->num_batches;
+        if (groups[0] == groups[LR_LISTMODE_GROUPS]) continue;
+
+        /* A chunk has whole pieces, as many as give a launch work for all processors. */
+        const int64_t all = offsets[r + 1] - offsets[r], sums = count_sums(&planning, r);
+        const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
+        const int64_t events = sums / launches / planning.jobs + 1;
+        const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
+        const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+        planning.chunk_events = smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
+
+        /* The approximate work of each launch, if the device has reordered the events. */
+        int64_t work = 0;
+        for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
+            const struct portion group = {.events = {groups[g], groups[g + 1]},
+                                          .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
+                                          .line_work = planning.line_work};
+            work += work_of(&group, all_slices);
+        }
+        planning.launch_work = work / ((sums + planning.most_sums - 1) / planning.most_sums);
+
+        LR_TRY(open_batch(&planning, groups[0]));
+        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(plan_group(&planning, r, group));
+        for (int64_t k = plan->range_batches[r]; k < plan->num_batches; k++) {
+            const struct lr_cuda_list_batch *batch = &plan->batches[k];
+            qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
+        }
+    }
     plan->range_batches[num_ranges] = plan->num_batches;
     return LR_OK;
 }

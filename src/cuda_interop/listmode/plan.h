@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The division of the events of each range among blocks: chunks of arranged events, times slabs of the
- * slices that they may meet. No CUDA in it. */
+ * The division of each range's work among blocks: chunks of arranged events, times slabs of the slices that their
+ * lines may cross. No CUDA in it. */
 #ifndef LR_CUDA_LISTMODE_PLAN_H
 #define LR_CUDA_LISTMODE_PLAN_H
 
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"
 
-/* The order in which the device has the events of each group: by the size of their windows, then the first
- * slice that their lines meet, then the last one, then the steps that they take. Lines of a warp then are as
- * long as each other, and blocks go through few slices. */
+/* The device orders the events of each group by the size of their windows, then by the first slice that their lines
+ * cross, then by the last slice, then by their number of steps. The lines of a warp then have about one length, and
+ * blocks go through few slices. */
 
 /* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
 struct lr_cuda_list_order {
@@ -48,7 +48,7 @@ struct lr_cuda_list_plan {
     int64_t num_numbers;    /* numbers of all frames */
     int64_t shared_bytes;   /* bytes that a block takes */
     int64_t most_partial;
-    lr_cuda_list_chunk *chunks; /* owned, as the others */
+    lr_cuda_list_chunk *chunks; /* owned, as are the three members below */
     lr_cuda_list_job *jobs;
     struct lr_cuda_list_batch *batches;
     int64_t *range_batches; /* [num_ranges + 1]: the first batch of each range */

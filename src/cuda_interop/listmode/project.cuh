@@ -13,8 +13,8 @@ __host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int
     return slices * frame.plane + frame.tail;
 }
 
-/* Slices that an event's line crosses; how large its windows are, from 0; and how many steps it takes, if that is
- * known. */
+/* The slices that an event's line crosses, first and one after the last. wide: the size class of its windows, from 0.
+ * steps: its number of steps, or 0 if that is not known. */
 struct list_extent {
     int32_t slices[2];
     uint32_t wide, steps;
@@ -54,7 +54,7 @@ __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64
 
 /* --- forward --- */
 
-/* Lines that each block finds, or that are kept; without bins of time of flight, and with them. */
+/* Lines are found by each block, or stored (kept). Events have bins of time of flight, or none. */
 enum list_lines { FOUND, FOUND_IN_BINS, KEPT, KEPT_IN_BINS, NUM_LINES };
 
 __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
@@ -63,7 +63,7 @@ __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &e
     return events.lines == nullptr ? (in_bins ? FOUND_IN_BINS : FOUND) : (in_bins ? KEPT_IN_BINS : KEPT);
 }
 
-/* Visits the slices of an event's line in a block's slab. It uses kept lines if there are any. */
+/* Visits the slices of an event's line in a block's slab. */
 template <class Sharer, list_lines Lines, class Taker>
 __host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block, int64_t k, Taker &taker)
 {
@@ -104,7 +104,7 @@ struct list_sizes {
     }
 };
 
-/* The values that are taken, by their sizes, and their factor on the way to the tile. */
+/* The least and the largest size of values that a tile takes, and the factor that they are multiplied by. */
 struct list_taking {
     float low, high, scale;
 
@@ -129,16 +129,15 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
 /* Integer sums up to this size fit in 32 bits, including what rounding adds. */
 constexpr double largest_fixed = 2.14e9;
 
-/* Factor by which values are added as whole numbers; total: of their magnitudes. */
+/* The factor that makes values whole numbers. total: the sum of the values' magnitudes. */
 __host__ __device__ inline float fixed_scale(const list_block &block, double total)
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
     return most > 0 ? (float)fmin(largest_fixed / most, 8e37) : 0.0f;
 }
 
-/* Values that whole numbers of one unit hold, of events whose sizes have this logarithm in the mean: an
- * event that sees next to nothing has a ratio by which all others would be rounded to 0, and voxels
- * would die. */
+/* The range of values that whole numbers of one unit can hold. mean_log2: the mean logarithm of the events' sizes. An
+ * event with a tiny estimate has a huge ratio. In a unit for this ratio, the other values would be rounded to 0. */
 __host__ __device__ inline list_taking take_usual(double mean_log2)
 {
     constexpr double spread_log2 = 4;

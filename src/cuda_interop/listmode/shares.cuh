@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The shares of a slice's voxels in its factor, for one thread. Tests run them on the processor, too. The receiver of
- * elements comes as a type with
- *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
- *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
+ * The shares of a slice's voxels in its factor, for one thread. Tests run this code on the processor, too. The receiver
+ * of elements is a type with
+ *   void take<U, V>(shares, scale, at, pitch)   the element of number at + u pitch + v is scale shares[u][v]
+ *   void take_one(element, at)                  one element; line_reader, which reads numbers, has no take_one */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
 #define LR_CUDA_LISTMODE_SHARES_CUH
 
@@ -19,7 +19,7 @@ struct share_window {
     int place[2];  /* its row and column, margins included */
 };
 
-/* --- the tube's function of squares of distances, in its unit --- */
+/* --- the tube's function of the squared distance, in the tube's unit --- */
 
 struct gaussian_share {
     __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
@@ -95,7 +95,7 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* Windows of any size. Who writes needs the sum first, and computes each share twice. */
+    /* Shares windows of any size. A receiver that writes needs the sum first, so that each share is computed twice. */
     __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
     {
         float sum = 0;
@@ -113,7 +113,7 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* Lanes run together, with the smallest window that fits all of theirs. */
+    /* All lanes of a warp share windows of one size: the smallest that holds the window of every lane. */
     __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float span = fmaxf(window.span[0], window.span[1]);
@@ -150,8 +150,8 @@ template <class Taker> struct line_sharer {
 
 /* --- slice by slice --- */
 
-/* Crossings of a line with one slice after the other, in parts of 2^32 of a voxel, margins included: added up without
- * rounding, so that places are as good as floats between 0 and 1. */
+/* Crossings of a line with one slice after the other, margins included. The unit is a voxel divided by 2^32. Steps are
+ * added without rounding, so that places have the accuracy of floats between 0 and 1. */
 struct crossings {
     int64_t at[2], step[2];
 
@@ -176,8 +176,8 @@ struct crossings {
         at[1] += slices * step[1];
     }
 
-    /* False: no voxel of the image is in the window. The first voxel is the lowest one not below crossing - half. If
-     * rounding selects another one, its share is 0. */
+    /* Finds the window of a slice; returns false if it has no voxel of the image. The first voxel is the lowest one not
+     * below crossing - half. If rounding selects another one, its share is 0. */
     __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
@@ -228,9 +228,10 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
         frame, walk, sharer, [&](int slice) { return factors.at(pass, walk, slice); }, crossing, first, taker);
 }
 
-/* --- lines that are kept --- */
+/* --- lines that are stored on the device --- */
 
-/* Not for the paper's values, and only if slices are short against a standard deviation. */
+/* Finds the line of arranged event k for storing. A stored line serves if slices are short compared with a standard
+ * deviation, and not for the paper's values. */
 __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
                                           int64_t k, lr_cuda_list_line &line)
 {
@@ -256,8 +257,8 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const l
     line.peak = has_tof ? walk.half_bin : (float)walk.chord;
 }
 
-/* The factor of a line's slice, `number` slices behind its first one: slice_factors in one formula, whether
- * the slice is cut or not. */
+/* The factor of a stored line's slice; number: slices between the line's first slice and this one. It has the values of
+ * slice_factors, with one formula for whole slices and for cut ones. */
 template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;
@@ -273,7 +274,7 @@ template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_li
     return (float)(list_density / list_held) * width * power_of_two(y * -0.72134752f) * even;
 }
 
-/* Shares those of a kept line's slices that are between limits[0] and limits[1]. */
+/* Shares the slices limits[0] .. limits[1] - 1 of a stored line. */
 template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const lr_cuda_list_line &line, bool has_tof, const int32_t limits[2], Taker &taker)
@@ -295,7 +296,7 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
         crossing, limits[0], taker);
 }
 
-/* --- who takes elements --- */
+/* --- receivers of elements --- */
 
 /* Tile: has load(at), or add(at, number), which also receives zeros. */
 template <class Tile> struct line_reader {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The shared memory of a block: a slab of the image, the sums that events add to it, and
- * which events are next. Sums are whole numbers, because shared memory adds these about six times as fast as
+ * The shared memory of a block: a slab of the image, the sums that events add to it, and the number of events that
+ * warps have taken. Sums are whole numbers, because shared memory adds these about six times as fast as
  * floats. Each file that includes this one has its own variables in shared memory. */
 #ifndef LR_CUDA_LISTMODE_SLABS_CUH
 #define LR_CUDA_LISTMODE_SLABS_CUH
@@ -27,7 +27,7 @@ __device__ unsigned shared_begin()
     return begin;
 }
 
-/* Zeros are added, too, because branching around them takes longer. */
+/* Sums in whole numbers. It adds zeros too, because branching around them takes longer. */
 struct shared_sums {
     unsigned base; /* address in shared memory */
 
@@ -65,7 +65,7 @@ struct global_sums {
 /* Number of events that the block's warps have taken. */
 __shared__ int num_taken;
 
-/* The next events of a warp: returns the first one's number. Warps whose lines are short take more events. */
+/* Returns the number of the first of a warp's next 32 events. Warps whose lines are short take more events. */
 __device__ int next_events()
 {
     constexpr unsigned all = 0xffffffffu;

@@ -17,26 +17,8 @@ enum { EVENT_BYTES = 16 };
 struct ordering {
     const struct lr_listmode_events *events;
     lr_listmode_variant variant;
-    int64_t *order;   /* [count] of the arranged events, as the step has them */
-    int64_t *numbers; /* [longest range] arranged event of each number */
+    int64_t *order; /* [count] indices of the arranged events, in the order that the step has them */
 };
-
-/* Restores the caller's order, of the range or within each group. */
-static void order_range(struct ordering *ordering, int64_t r)
-{
-    const struct lr_listmode_events *events = ordering->events;
-    const int64_t begin = events->offsets[r], end = events->offsets[r + 1];
-    int64_t next[LR_LISTMODE_GROUPS + 1];
-    memcpy(next, events->groups[r], sizeof(next));
-    for (int64_t k = begin; k < end; k++) ordering->numbers[events->number[k]] = k;
-    for (int64_t k = begin; k < end; k++) {
-        const int64_t from = ordering->numbers[k - begin];
-        int group = 0;
-        while (from >= events->groups[r][group + 1]) group++;
-        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED ? next[group]++ : k;
-        ordering->order[to] = from;
-    }
-}
 
 /* --- on the device --- */
 
@@ -47,11 +29,11 @@ static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_
     return status == LR_OK ? to : NULL;
 }
 
-/* Uploads one member of all records. spare has room for it. */
+/* Uploads one member of all records. */
 static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records, size_t offset,
                            const struct ordering *ordering)
 {
-    int32_t *spare = (int32_t *)ordering->order; /* no longer needed, and twice as long */
+    int32_t *spare = (int32_t *)ordering->order; /* the order is no longer needed, and is twice as long */
     const int64_t count = ordering->events->layout.count;
     for (int64_t k = 0; k < count; k++) memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
     return upload(memory, spare, count * (int64_t)sizeof(*spare));
@@ -84,28 +66,22 @@ static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct or
     return has_all ? LR_OK : LR_FAILED;
 }
 
-static lr_status check_rows(const struct lr_cuda_list_steps *steps)
-{
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        const int64_t bytes = steps->pass->frames[axis].pitch * (int64_t)sizeof(float);
-        const int most = (int)steps->tile_bytes;
-        if (lr_cuda_list_steps_are_cached(steps->params->variant) && bytes > steps->tile_bytes) {
-            return lr_error(steps->params->log, LR_USAGE,
-                            "a row of the image across axis %c takes %lld bytes of shared memory, "
-                            "and a block has %d: take a smaller grid, or name no variant",
-                            "xyz"[axis], (long long)bytes, most);
-        }
-    }
-    return LR_OK;
-}
-
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory)
 {
     const struct lr_listmode_backend_params *params = steps->params;
     const struct lr_listmode_events *events = params->events;
     const int64_t count = events->layout.count;
     steps->events = steps->pass->events;
-    LR_TRY(check_rows(steps));
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        const int64_t bytes = steps->pass->frames[axis].pitch * (int64_t)sizeof(float);
+        const int most = (int)steps->tile_bytes;
+        if (lr_cuda_list_steps_are_cached(params->variant) && bytes > steps->tile_bytes) {
+            return lr_error(params->log, LR_USAGE,
+                            "a row of the image across axis %c takes %lld bytes of shared memory, "
+                            "and a block has %d: take a smaller grid, or name no variant",
+                            "xyz"[axis], (long long)bytes, most);
+        }
+    }
     if (count * EVENT_BYTES > lr_cuda_list_budget(params)) {
         return lr_error(params->log, LR_USAGE,
                         "%lld events do not fit in %.4g MiB of the device's memory, where the "
@@ -117,70 +93,67 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
         const int64_t in_range = events->offsets[r + 1] - events->offsets[r];
         longest = in_range > longest ? in_range : longest;
     }
-    struct ordering ordering = {
-        .events = events,
-        .variant = params->variant,
-        .order = lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log),
-        .numbers = lr_alloc(longest, sizeof(*ordering.numbers), "events in another order", params->log)};
-    lr_status status = ordering.order != NULL && ordering.numbers != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        for (int64_t r = 0; r < events->layout.num_pairs; r++)
-            if (params->variant < LR_LISTMODE_SORTED) order_range(&ordering, r);
-        for (int64_t k = 0; params->variant >= LR_LISTMODE_SORTED && k < count; k++) ordering.order[k] = k;
-
-        status = upload_events(steps, &ordering, memory);
+    struct ordering ordering = {.events = events,
+                                .variant = params->variant,
+                                .order =
+                                    lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log)};
+    /* The arranged event of each number of a range. */
+    int64_t *numbers = lr_alloc(longest, sizeof(*numbers), "events in another order", params->log);
+    lr_status status = ordering.order != NULL && numbers != NULL ? LR_OK : LR_FAILED;
+    for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
+        const int64_t begin = events->offsets[r], end = events->offsets[r + 1];
+        if (params->variant >= LR_LISTMODE_SORTED) {
+            for (int64_t k = begin; k < end; k++) ordering.order[k] = k;
+            continue;
+        }
+        /* Restores the caller's order, of the range or within each group. */
+        int64_t next[LR_LISTMODE_GROUPS + 1];
+        memcpy(next, events->groups[r], sizeof(next));
+        for (int64_t k = begin; k < end; k++) numbers[events->number[k]] = k;
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t from = numbers[k - begin];
+            int group = 0;
+            while (from >= events->groups[r][group + 1]) group++;
+            const int64_t to = params->variant == LR_LISTMODE_PARTITIONED ? next[group]++ : k;
+            ordering.order[to] = from;
+        }
     }
+    if (status == LR_OK) status = upload_events(steps, &ordering, memory);
     free(ordering.order);
-    free(ordering.numbers);
+    free(numbers);
     return status;
 }
 
 /* --- projections --- */
 
-/* A pass over events from this first event on. */
-static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t begin)
-{
-    const lr_listmode_variant variant = steps->params->variant;
-    lr_cuda_list_step step = {.pass = *pass,
-                              .axis = -1,
-                              .is_cached = lr_cuda_list_steps_are_cached(variant),
-                              .skips = variant >= LR_LISTMODE_SORTED,
-                              .is_fast = variant == LR_LISTMODE_FASTMATH,
-                              .tile_bytes = steps->tile_bytes};
-    step.pass.events = steps->events;
-    if (steps->records != NULL) {
-        step.records = steps->records + begin;
-    } else {
-        step.pass.events.crystals[0] += begin;
-        step.pass.events.crystals[1] += begin;
-        step.pass.events.tof_mm += begin;
-        step.pass.events.number += begin;
-    }
-    memcpy(step.size, steps->params->model->grid.size, sizeof(step.size));
-    return step;
-}
-
-static lr_status run(const struct lr_cuda_list_steps *steps, const lr_cuda_list_step *step, bool is_back)
-{
-    if (step->count == 0) return LR_OK;
-    return lr_cuda_check(lr_cuda_launch_list_step(step, is_back), "projecting events", steps->params->log);
-}
-
 lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,
                                      float *image, bool is_back)
 {
+    const lr_listmode_variant variant = steps->params->variant;
+    const bool by_groups = variant >= LR_LISTMODE_PARTITIONED; /* one launch for each group; otherwise one in all */
     const int64_t *groups = steps->params->events->groups[r];
-    if (steps->params->variant < LR_LISTMODE_PARTITIONED) {
-        lr_cuda_list_step step = step_of(steps, pass, groups[0]);
-        step.image = image;
-        step.count = (int32_t)(groups[LR_LISTMODE_GROUPS] - groups[0]);
-        return run(steps, &step, is_back);
-    }
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        lr_cuda_list_step step = step_of(steps, pass, groups[g]);
-        step.count = (int32_t)(groups[g + 1] - groups[g]);
-        step.axis = lr_listmode_group_axis(g);
-        LR_TRY(run(steps, &step, is_back));
+    for (int g = 0; g < (by_groups ? LR_LISTMODE_GROUPS : 1); g++) {
+        const int64_t begin = groups[g], end = groups[by_groups ? g + 1 : LR_LISTMODE_GROUPS];
+        lr_cuda_list_step step = {.pass = *pass,
+                                  .count = (int32_t)(end - begin),
+                                  .axis = by_groups ? lr_listmode_group_axis(g) : -1,
+                                  .is_cached = lr_cuda_list_steps_are_cached(variant),
+                                  .skips = variant >= LR_LISTMODE_SORTED,
+                                  .is_fast = variant == LR_LISTMODE_FASTMATH,
+                                  .tile_bytes = steps->tile_bytes,
+                                  .image = by_groups ? NULL : image};
+        if (step.count == 0) continue;
+        step.pass.events = steps->events;
+        if (steps->records != NULL) {
+            step.records = steps->records + begin;
+        } else {
+            step.pass.events.crystals[0] += begin;
+            step.pass.events.crystals[1] += begin;
+            step.pass.events.tof_mm += begin;
+            step.pass.events.number += begin;
+        }
+        memcpy(step.size, steps->params->model->grid.size, sizeof(step.size));
+        LR_TRY(lr_cuda_check(lr_cuda_launch_list_step(&step, is_back), "projecting events", steps->params->log));
     }
     return LR_OK;
 }

@@ -49,7 +49,8 @@ struct shared_tile {
 
 /* --- kernels --- */
 
-/* Lines go with their block through slices in shared memory. Back, a slice is added to the numbers after them. */
+/* All lines of a block go through slices in shared memory together. In back projection, a slice is added to the
+ * frame's numbers after all lines have passed it. */
 template <class Footprint, class Math>
 __global__ void __launch_bounds__(step_threads)
     project_cached(const __grid_constant__ lr_cuda_list_step step, bool is_back)

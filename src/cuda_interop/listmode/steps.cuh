@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The paper's steps (II.B) for one thread, which has one line. Written for the processor, too. Tiles have
- *   float load(row, column)         numbers of a slice, margins included; 0 where they are not the tile's
- *   void add(row, column, number)   nothing there */
+ * The paper's steps (II.B) for one thread, which has one line. The code also compiles for the processor. Rows and
+ * columns are those of a slice, margins included. A tile is a type with
+ *   float load(row, column)         a number; 0 outside of the tile
+ *   void add(row, column, number)   adds to a number; does nothing outside of the tile */
 #ifndef LR_CUDA_LISTMODE_STEPS_CUH
 #define LR_CUDA_LISTMODE_STEPS_CUH
 
@@ -19,8 +20,8 @@ struct step_line {
     int axis;
     int64_t place;
     line_walk walk;
-    float value; /* back; 0: nothing to do */
-    float sum;   /* forward */
+    float value; /* the event's value, for back projection; 0 = the thread has no line */
+    float sum;   /* the event's sum, for forward projection */
 
     __host__ __device__ step_line(const lr_cuda_list_step &step, int64_t k, bool is_back)
         : axis(step.axis), place(-1), walk(), value(0), sum(0)
@@ -114,7 +115,7 @@ struct line_footprint {
     }
 };
 
-/* A line in one slice, or in the part of it that a tile has. */
+/* Projects a line in one slice, or in the part of the slice that a tile has. */
 template <class Footprint, class Math, class Tile>
 __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &line, const step_way &way, int slice,
                                     bool is_back, const Tile &tile)
@@ -141,9 +142,9 @@ __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &li
     }
 }
 
-/* --- the image where it is --- */
+/* --- the image in global memory --- */
 
-/* Voxel (row, column) of a frame's slice in the grid's order; -1: it is of a margin. */
+/* Number in the grid's order of voxel (row, column) of a frame's slice; -1 if the voxel is in a margin. */
 __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice,
                                             int row, int column)
 {

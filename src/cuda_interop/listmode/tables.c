@@ -40,7 +40,7 @@ void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
     memory->count = 0;
 }
 
-/* --- as passes read them --- */
+/* --- tables of the host, in the layout that passes read --- */
 
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log)
 {
@@ -62,53 +62,11 @@ float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
     return table;
 }
 
-/* --- what a device holds --- */
-
-lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to, const lr_log *log)
-{
-    const int64_t count = from->layout.count;
-    *to = *from;
-    for (int k = 0; k < 2; k++) to->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
-    to->tof_mm = lr_alloc(count, sizeof(float), "events", log);
-    to->number = lr_alloc(count, sizeof(int32_t), "events", log);
-    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number ? from->held->fetch(from->held, to, log)
-                                                                          : LR_FAILED;
-}
-
-void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched)
-{
-    free(fetched->crystals[0]);
-    free(fetched->crystals[1]);
-    free(fetched->tof_mm);
-    free(fetched->number);
-    *fetched = (struct lr_listmode_events){0};
-}
-
 /* --- on the device --- */
 
 static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
 {
     return lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, count * (int64_t)size});
-}
-
-static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_listmode_events *from,
-                        struct lr_cuda_list_memory *memory)
-{
-    const int64_t count = from->layout.count;
-    lr_cuda_list_events *to = &tables->events;
-    if (from->held != NULL) {
-        void *const *held = from->held->arrays;
-        to->crystals[0] = held[0];
-        to->crystals[1] = held[1];
-        to->tof_mm = held[2];
-        to->number = held[3];
-        return true;
-    }
-    to->crystals[0] = copy(memory, from->crystals[0], count, sizeof(int32_t));
-    to->crystals[1] = copy(memory, from->crystals[1], count, sizeof(int32_t));
-    to->tof_mm = copy(memory, from->tof_mm, count, sizeof(float));
-    to->number = copy(memory, from->number, count, sizeof(int32_t));
-    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number;
 }
 
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
@@ -136,7 +94,21 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
         to->bin_mm = events->bin_mm != NULL ? copy(memory, events->bin_mm, kinds, sizeof(double)) : NULL;
         has_all = to->sigma_mm != NULL && (to->bin_mm != NULL) == (events->bin_mm != NULL);
     }
-    has_all = has_all && (are_streamed || copy_events(tables, events, memory));
+    if (has_all && !are_streamed && events->held != NULL) {
+        void *const *held = events->held->arrays;
+        tables->events.crystals[0] = held[0];
+        tables->events.crystals[1] = held[1];
+        tables->events.tof_mm = held[2];
+        tables->events.number = held[3];
+    } else if (has_all && !are_streamed) {
+        const int64_t count = events->layout.count;
+        lr_cuda_list_events *to = &tables->events;
+        to->crystals[0] = copy(memory, events->crystals[0], count, sizeof(int32_t));
+        to->crystals[1] = copy(memory, events->crystals[1], count, sizeof(int32_t));
+        to->tof_mm = copy(memory, events->tof_mm, count, sizeof(float));
+        to->number = copy(memory, events->number, count, sizeof(int32_t));
+        has_all = to->crystals[0] && to->crystals[1] && to->tof_mm && to->number;
+    }
     if (has_all) {
         tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
         has_all = tables->events.hits != NULL;
@@ -163,7 +135,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
     return all > points ? all - points : 0;
 }
 
-/* Sums take an eighth of the memory if that is less than the usual number. */
+/* The sums of a launch take an eighth of the memory, but at most MOST_SUMS sums. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
@@ -175,7 +147,7 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
 }
 
-/* Events of a piece, at most: page-locking more memory takes longer than it gains. */
+/* Most events of a piece. Page-locking more memory takes longer than the transfer gains by it. */
 enum { MOST_ROOM = 1 << 20 };
 
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)

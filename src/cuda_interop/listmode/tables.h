@@ -31,7 +31,7 @@ struct lr_cuda_list_block {
 void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block);
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
 
-/* Tables of the events and the plan that passes read. hits: [num_crystals] of the host. */
+/* Tables of the events and the plan that passes read. */
 struct lr_cuda_list_tables {
     lr_cuda_list_events events;
     const float *tube; /* table of the tube; NULL = none */
@@ -46,11 +46,6 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
 
-/* Makes a copy of `from` whose events are in host arrays, taken from the device. All else is shared with `from`,
- * which outlives the copy. Finish it in any case. errors: LR_FAILED. */
-lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to, const lr_log *log);
-void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched);
-
 /* Bytes of the device that the family may take: the requested budget, or else half of the device's memory. The ends of
  * lines that are given by them are taken off; a scanner's crystals are too few to count. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
@@ -62,7 +57,7 @@ struct lr_cuda_list_shares {
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
-/* Makes the same tables in host memory. `tables` are the device's; the caller frees the result. */
+/* Makes the tables of crystals and of the tube in host memory; the caller frees them. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
 float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 
@@ -118,14 +113,14 @@ int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params);
 void lr_cuda_list_order_finish(struct lr_cuda_list_order *order);
 
-/* The paper's steps (lr_listmode_variant): the events as each of them has them, and their launches. */
+/* --- events and launches of the paper's steps (lr_listmode_variant) --- */
 
 /* Zero is valid: no steps. */
 struct lr_cuda_list_steps {
     const struct lr_listmode_backend_params *params;
     const lr_cuda_list_pass *pass;      /* frames, hits and resolutions */
     lr_cuda_list_events events;         /* events of all ranges; owned by the memory */
-    const lr_cuda_list_record *records; /* used instead of their arrays; NULL = none */
+    const lr_cuda_list_record *records; /* the events, if the step has records; NULL = they are in arrays */
     int32_t tile_bytes;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The elements of an event, as kernels find them, one by one on the host. */
+ * The elements of an event, found one by one on the host by the functions that kernels use. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/project.cuh"
@@ -13,7 +13,7 @@ extern "C" {
 namespace
 {
 
-/* Passes the elements to the caller's function, instead of adding them to a tile. */
+/* A receiver of elements that passes them to the caller's function. */
 struct visiting {
     static constexpr bool reads = false;
     const lr_cuda_list_frame &frame;
