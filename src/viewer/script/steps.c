@@ -43,7 +43,7 @@ static lr_status run_frames(struct app *app, const struct command_words *words, 
     return is_screenshot && !*is_waiting ? app_write_picture(app, words->words[1]) : LR_OK;
 }
 
-/* --- what is seen --- */
+/* --- the panels, the scene and the camera --- */
 
 /* Chooses a tool, or changes one of its settings. */
 static lr_status act_tool(struct app *app, const struct command_words *words)
@@ -157,24 +157,6 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-static int key_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        int key;
-    } keys[] = {{"escape", INPUT_KEY_ESCAPE},  {"enter", INPUT_KEY_ENTER},
-                {"tab", INPUT_KEY_TAB},        {"backspace", INPUT_KEY_BACKSPACE},
-                {"left", INPUT_KEY_LEFT},      {"right", INPUT_KEY_RIGHT},
-                {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
-                {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
-                {"f1", INPUT_KEY_F1}};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-        if (strcmp(keys[k].name, name) == 0) return keys[k].key;
-    if (strcmp(name, "?") == 0) return '/'; /* the key that "?" is on */
-    const char letter = name[0] >= 'a' && name[0] <= 'z' ? (char)(name[0] - 32) : name[0];
-    return name[1] == '\0' && letter >= 32 ? letter : 0;
-}
-
 /* Steps of the mouse and of a key; each event is handled in a separate frame. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
@@ -186,8 +168,23 @@ static lr_status run_input(struct app *app, const struct command_words *words, i
     const struct input_event there = {.at = {at[0], at[1]}};
     struct input_event events[5] = {there, there, there, there, there};
     if (is_key) {
-        events[0].key = events[1].key = key_of(words->words[1]);
-        if (events[0].key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
+        static const struct {
+            const char *name;
+            int key;
+        } keys[] = {{"escape", INPUT_KEY_ESCAPE},  {"enter", INPUT_KEY_ENTER},
+                    {"tab", INPUT_KEY_TAB},        {"backspace", INPUT_KEY_BACKSPACE},
+                    {"left", INPUT_KEY_LEFT},      {"right", INPUT_KEY_RIGHT},
+                    {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
+                    {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
+                    {"f1", INPUT_KEY_F1}};
+        const char *word = words->words[1];
+        const char letter = word[0] >= 'a' && word[0] <= 'z' ? (char)(word[0] - 32) : word[0];
+        int key = word[1] == '\0' && letter >= 32 ? letter : 0;
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            if (strcmp(keys[k].name, word) == 0) key = keys[k].key;
+        if (strcmp(word, "?") == 0) key = '/'; /* "?" is on the key of "/" */
+        events[0].key = events[1].key = key;
+        if (key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
         events[0].is_down = true;
         events[0].kind = events[1].kind = INPUT_KEY;
         count = 2;

@@ -426,7 +426,7 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     return lr_compose(&all, &image);
 }
 
-/* --- all of it --- */
+/* --- preparing and running --- */
 
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress)
 {

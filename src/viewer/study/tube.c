@@ -224,7 +224,6 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
 }
 
 /* Computes the elements, and their profile along the line. */
-
 static lr_status run(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct tube_task *task = object;
@@ -287,7 +286,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
 
 const struct task_kind tube_kind = {"computing the tube of response", run, destroy};
 
-/* --- asking --- */
+/* --- requests --- */
 
 lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log)

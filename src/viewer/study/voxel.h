@@ -133,7 +133,7 @@ struct voxel_gap {
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window);
 
-/* --- matrix rows that stay --- */
+/* --- copies of matrix rows --- */
 
 /* A copy of a row; zero is an empty one. */
 struct row_copy {
