@@ -138,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* The program ends without flushing or cleaning up, because other threads may hold locks. Output files get
-         * their names only when complete, so that none is left half written. */
+        /* The program ends at once, without flushing or freeing, because other threads may hold locks. No output file
+         * is left half written, because an output file gets its name only when it is complete. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -178,7 +178,7 @@ static unsigned modifiers_of(int mods)
            (mods & GLFW_MOD_ALT ? INPUT_ALT : 0u);
 }
 
-/* GLFW gives positions in screen units; framebuffers of high-density screens have more pixels. */
+/* Converts the position from screen units to pixels; high-density screens have several pixels per unit. */
 static void on_move(GLFWwindow *handle, double x, double y)
 {
     struct window *window = glfwGetWindowUserPointer(handle);

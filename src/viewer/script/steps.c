@@ -71,7 +71,7 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* scanner and lors have switches that hide them */
+    bool unused; /* stands for scanner and lors, whose switches hide instead of show and are set below */
     bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
@@ -219,9 +219,9 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
     return LR_OK;
 }
 
-/* --- asking for values --- */
+/* --- values --- */
 
-/* errors: LR_BAD_INPUT, logged, if no tool has it. */
+/* Asks all tools for a value. errors: LR_BAD_INPUT, logged, if no tool has the value. */
 static lr_status find_value(struct app *app, const char *name, struct command_value *value)
 {
     for (int k = 0; app->tools[k] != NULL; k++)

@@ -12,7 +12,7 @@
 /* Zero fields mean the defaults of lr_operator_params. */
 struct voxel_request {
     double point_mm[3];
-    bool all_primaries; /* a window for each module; otherwise only for this one: */
+    bool all_primaries; /* a window for each module; otherwise only for module `primary` */
     int primary;
     lr_mode mode; /* sampled: no exact elements; otherwise both */
     int rays;     /* R of the windows and of sampled elements */

@@ -37,7 +37,7 @@ struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
     bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
-    bool is_asked;   /* the tables are updated with the settings from then on */
+    bool is_asked;   /* tables were requested once; a change of the settings now requests them again */
     bool has_tables; /* tables have been computed */
     int offset[3];   /* offset whose value is shown */
     struct gl_texture *map;
@@ -250,7 +250,7 @@ static lr_status update(struct app *app)
         if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
         free(texels);
 
-        /* The scene shows the chosen voxel, without lines of other tools. */
+        /* The scene shows the chosen voxel, and no lines of the voxel and LOR tools. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
@@ -263,7 +263,7 @@ static lr_status update(struct app *app)
         if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
     }
 
-    /* The kernel depends on the voxel. */
+    /* A new voxel needs a new kernel. */
     if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
         ask(app);
     return LR_OK;

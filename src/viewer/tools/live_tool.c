@@ -402,7 +402,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* Images of list mode are not in emissions, because its elements have different units, unless they are exact. */
+    /* An image of list mode is in emissions only with exact elements, because the elements of tubes and lines are not probabilities. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
@@ -417,7 +417,7 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
-    /* The scene borrows an image on the device; an image on the host is copied. */
+    /* The scene borrows the texture of an image on the device, and copies an image on the host. */
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     lr_grid grid = live_grid(tool->live);

@@ -43,7 +43,7 @@ static void ask(struct app *app)
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The scene shows the line between the crystals before the tube is ready, and no lines of other tools. */
+    /* The scene shows the line between the crystals before the tube is ready. The voxel tool's lines disappear. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -61,7 +61,7 @@ void lor_tool_choose(struct app *app, int64_t number)
 {
     struct lor_state *tool = app_state(app, &lor_tool);
     if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
-        return; /* the result belongs to an earlier scanner */
+        return; /* the LOR is of a scanner that is no longer open */
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
     tool->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
     tool->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};

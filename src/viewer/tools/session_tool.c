@@ -25,7 +25,7 @@ enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The study owns the strings, so that this session must not be finished. */
+    /* The study owns the strings, so that lr_view_session_finish must not free them. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
@@ -73,7 +73,7 @@ static void forget(struct app *app)
     tool->is_read = false;
 }
 
-/* Begins to open the session's files; the other settings are applied after that. */
+/* Begins to open the session's files. take_study applies the other settings after the files have been opened. */
 static lr_status read_file(struct app *app, const char *path)
 {
     struct session_state *tool = app_state(app, &session_tool);
