@@ -221,25 +221,25 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
 
 /* --- values --- */
 
-/* Asks all tools for a value. errors: LR_BAD_INPUT, logged, if no tool has the value. */
-static lr_status find_value(struct app *app, const char *name, struct command_value *value)
-{
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value)) return LR_OK;
-    return lr_error(&app->log, LR_BAD_INPUT,
-                    "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
-}
-
 static const double look_again_seconds = 0.02;
 
-static void write_value(const struct command_value *value, char text[COMMAND_TEXT])
+/* Asks all tools for a value, and writes it as text. errors: LR_BAD_INPUT, logged, if no tool has the value. */
+static lr_status find_value(struct app *app, const char *name, struct command_value *value, char text[COMMAND_TEXT])
 {
+    bool is_there = false;
+    for (int k = 0; app->tools[k] != NULL && !is_there; k++)
+        is_there = app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value);
+    if (!is_there) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
+    }
     if (value->text[0] != '\0')
         snprintf(text, COMMAND_TEXT, "%s", value->text);
     else if (isnan(value->number)) /* a NaN is printed without its sign */
         snprintf(text, COMMAND_TEXT, "nan");
     else
         snprintf(text, COMMAND_TEXT, "%.17g", value->number);
+    return LR_OK;
 }
 
 /* Prints a value, or compares it with the expected one. Values are taken in the next frame, unless the step before
@@ -252,9 +252,8 @@ static lr_status run_value(struct app *app, const struct command_words *words, i
     *is_waiting = call < 1 && app->asked_frame != app->num_frames;
     if (*is_waiting) return LR_OK;
     app->asked_frame = app->num_frames;
-    LR_TRY(find_value(app, words->words[1], &value));
+    LR_TRY(find_value(app, words->words[1], &value, text));
     if (strcmp(words->words[0], "print") == 0) {
-        write_value(&value, text);
         printf("%s %s\n", words->words[1], text);
         return LR_OK;
     }
@@ -281,8 +280,7 @@ static lr_status run_stay(struct app *app, const struct command_words *words, in
     for (int k = 1; k < words->count; k++) {
         struct command_value value = {0};
         char text[COMMAND_TEXT];
-        LR_TRY(find_value(app, words->words[k], &value));
-        write_value(&value, text);
+        LR_TRY(find_value(app, words->words[k], &value, text));
         if (call == 0 || strcmp(text, app->watched[k - 1]) != 0) {
             snprintf(app->watched[k - 1], COMMAND_TEXT, "%s", text);
             printf("%s %s\n", words->words[k], text);

@@ -34,24 +34,6 @@ struct study_state {
 
 /* --- frames --- */
 
-/* Reads the number in "folder/NAME-12.nii.gz", and the lengths of the path before the number and including it.
- * Returns 0 if there is no number. */
-static int parse(const char *path, int *before, int *after)
-{
-    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    for (const char *at = name; (at = strchr(at, '-')) != NULL; at++) {
-        char *end;
-        if (!isdigit((unsigned char)at[1])) continue;
-        const long number = strtol(at + 1, &end, 10);
-        if (*end == '.' && at[1] != '0' && number <= FRAMES_MOST) {
-            *before = (int)(at + 1 - path);
-            *after = (int)(end - path);
-            return (int)number;
-        }
-    }
-    return 0;
-}
-
 /* Makes the path of a frame. Returns false if it is too long. */
 static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
 {
@@ -127,7 +109,19 @@ static lr_status take_opened(struct app *app)
             frames->number = colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
             frames->count = open->num_frames;
         } else {
-            frames->number = parse(frames->path, &frames->before, &frames->after);
+            /* A file's frame number, as in "folder/NAME-12.nii.gz"; 0 = the file has none. */
+            const char *slash = strrchr(frames->path, '/');
+            frames->number = 0;
+            for (const char *at = slash != NULL ? slash : frames->path;
+                 frames->number == 0 && (at = strchr(at, '-')) != NULL; at++) {
+                char *end;
+                if (!isdigit((unsigned char)at[1])) continue;
+                const long number = strtol(at + 1, &end, 10);
+                if (number > FRAMES_MOST || *end != '.' || at[1] == '0') continue;
+                frames->before = (int)(at + 1 - frames->path);
+                frames->after = (int)(end - frames->path);
+                frames->number = (int)number;
+            }
             int count = 0;
             while (!is_frame && frames->number > 0 && count < FRAMES_MOST && name_frame(frames, count + 1, own) &&
                    access(own, F_OK) == 0)

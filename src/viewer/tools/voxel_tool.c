@@ -293,8 +293,21 @@ static void show_sheet(struct app *app, int k)
     if (touch.is_pressed) lor_tool_choose(app, pixel.lor);
 }
 
-static void show_sheets(struct app *app)
+static void show_result(struct app *app, const struct voxel_result *result)
 {
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const struct voxel_gap *gap = &tool->gap;
+    char label[48];
+    if (gap->why[0] != '\0') {
+        ui_toned(UI_WARNING, "%s", gap->why);
+        snprintf(label, sizeof(label), "show module %d##better", gap->better);
+        if (gap->better >= 0 && gap->better != tool->request.primary && ui_button(label, true)) {
+            tool->request.primary = gap->better;
+            tool->request.all_primaries = false;
+            ask(app);
+        }
+    }
+
     static const char *const sheet_titles[SHEET_NUM_KINDS] = {
         [SHEET_CRYSTALS] = "crystals",
         [SHEET_WEIGHTS] = "weight of each line (share of emissions)",
@@ -303,8 +316,6 @@ static void show_sheets(struct app *app)
         [SHEET_DIFFERENCE] = "sampled - exact (detections per emission)",
     };
     const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
-    struct voxel_state *tool = app_state(app, &voxel_tool);
-    const struct voxel_result *result = voxel_result(tool->voxel, NULL);
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
         const enum sheet_kind kind = tool->sheet_kinds[k];
@@ -338,24 +349,6 @@ static void show_sheets(struct app *app)
             ui_table_end();
         }
     }
-}
-
-static void show_result(struct app *app, const struct voxel_result *result)
-{
-    struct voxel_state *tool = app_state(app, &voxel_tool);
-    const struct voxel_gap *gap = &tool->gap;
-    char label[48];
-    if (gap->why[0] != '\0') {
-        ui_toned(UI_WARNING, "%s", gap->why);
-        snprintf(label, sizeof(label), "show module %d##better", gap->better);
-        if (gap->better >= 0 && gap->better != tool->request.primary && ui_button(label, true)) {
-            tool->request.primary = gap->better;
-            tool->request.all_primaries = false;
-            ask(app);
-        }
-    }
-
-    show_sheets(app);
     char text[1400];
     describe_backends(result, text, sizeof(text));
     ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
