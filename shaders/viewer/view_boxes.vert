@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Edges of modules as boxes of crystals: bright if the module faces the eye, else dim.
+// The twelve edges of each module's box: bright if the module faces the eye, else dim.
 //
-// reads:  modules, their colours
+// reads:  modules and their colours
 // writes: colour
-// shape:  lines, 12 edges, an instance for each module
+// shape:  12 lines; one instance for each module
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// One colour a primitive.
+// Lines with one colour each, without transparency.
 layout(location = 0) flat in vec3 in_colour;
 layout(location = 0) out vec4 out_colour;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lines, over what is there.
+// Lines with one colour each, whose alpha blends them with the picture below.
 layout(location = 0) flat in vec4 in_colour;
 layout(location = 0) out vec4 out_colour;
 

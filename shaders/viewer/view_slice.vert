@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A slice across axis shown.x in the scene: x or y to the right, y or z upwards.
+// The rectangle of a slice that is perpendicular to axis shown.x.
 //
 // writes: place within the image, 0 .. 1
-// shape:  triangle strip of four
+// shape:  triangle strip of four vertices
 #include "viewer/view.glsl"
 
 layout(location = 0) out vec3 out_at;

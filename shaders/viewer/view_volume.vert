@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The image's box. Only the faces turned away from the eye are drawn: lines of sight leave the box
-// there.
+// The faces of the image's box that are turned away from the eye. Lines of sight leave the box through these faces.
 //
-// writes: the place, mm
-// shape:  triangles, 6 faces of two
+// writes: place on the face, mm
+// shape:  12 triangles, two for each face
 #include "viewer/view.glsl"
 
 layout(location = 0) out vec3 out_at;

@@ -26,11 +26,6 @@ void app_choose(struct app *app, const struct viewer_tool *tool)
     app->wants_tool = true;
 }
 
-void app_add_runner(struct app *app, struct task_runner *runner)
-{
-    app->runners[app->num_runners++] = runner;
-}
-
 bool app_is_busy(const struct app *app)
 {
     bool is_busy = draw_is_busy(app->draw);
@@ -38,13 +33,6 @@ bool app_is_busy(const struct app *app)
     for (int k = 0; app->tools[k] != NULL; k++)
         is_busy = is_busy || (app->tools[k]->is_busy != NULL && app->tools[k]->is_busy(app));
     return is_busy;
-}
-
-void app_cancel(struct app *app)
-{
-    for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->cancel != NULL) app->tools[k]->cancel(app);
 }
 
 static const struct viewer_tool *find_reader(const struct app *app, enum lr_file_kind kind)
@@ -143,7 +131,7 @@ void app_show_image(struct app *app, enum draw_image which)
     slices->high = app->ranges[which][1];
     if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) return;
     const lr_grid *own = draw_get_grid(app->draw, which), *grid = own != NULL ? own : &app->open.grid;
-    for (int k = 0; k < 3; k++) { /* all three slices, through the middle */
+    for (int k = 0; k < 3; k++) { /* shows all three slices, through the middle of the grid */
         slices->is_shown[k] = true;
         slices->at_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
     }
@@ -182,7 +170,7 @@ struct probe scene_probe(const struct app *app)
 
     if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
 
-    /* A slice may be nearer than the module. */
+    /* A slice replaces the module if the slice is nearer to the eye. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
@@ -196,25 +184,15 @@ struct probe scene_probe(const struct app *app)
         }
     }
     if (probe.axis >= 0) {
+        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
         probe.hit.module = -1;
         (void)pick_voxel(grid, probe.point_mm, probe.voxel);
+        probe.value = draw_get_voxel(app->draw, slices->image, probe.voxel);
+        if (slices->overlay_high > 0.0 && slices->image != DRAW_TUBE && grid != NULL && tube != NULL &&
+            memcmp(grid->size, tube->size, sizeof(grid->size)) == 0)
+            probe.tube = draw_get_voxel(app->draw, DRAW_TUBE, probe.voxel);
     }
     return probe;
-}
-
-void scene_update_probe(struct app *app)
-{
-    struct probe *probe = &app->probe;
-    *probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
-    if (app->held_button < 0 && !ui_wants_mouse(app->ui)) *probe = scene_probe(app);
-    if (probe->axis >= 0) {
-        probe->value = draw_get_voxel(app->draw, app->slices.image, probe->voxel);
-        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
-        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
-        if (app->slices.overlay_high > 0.0 && app->slices.image != DRAW_TUBE && shown != NULL && tube != NULL &&
-            memcmp(shown->size, tube->size, sizeof(shown->size)) == 0)
-            probe->tube = draw_get_voxel(app->draw, DRAW_TUBE, probe->voxel);
-    }
 }
 
 void scene_describe_probe(const struct app *app, char *text, size_t size)
@@ -325,6 +303,6 @@ void scene_show_labels(struct app *app)
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (at[1] > 0.0) ui_bar_at(&bars[k], at);
+        if (at[1] > 0.0) ui_bar(&bars[k], at);
     }
 }

@@ -26,7 +26,7 @@ struct probe {
     double tube;         /* value of the overlaid tube; NaN: no tube */
 };
 
-/* A tool: it has a tab among the tools, or works without one. All functions may be NULL. */
+/* A tool of the viewer. Some tools have a tab in the panel Tools. All functions may be NULL. */
 struct viewer_tool {
     const char *name;          /* name of its tab; NULL = no tab */
     const char *word;          /* the tab's name in scripts */
@@ -74,9 +74,9 @@ struct app {
     struct gl_target *target; /* target as large as the window */
     struct script *script;    /* NULL: a person uses the viewer */
 
-    const struct viewer_tool *const *tools; /* the list ends with NULL */
-    void *states[APP_TOOLS];                /* owned, in the same order as the tools */
-    struct task_runner *runners[APP_RUNNERS];
+    const struct viewer_tool *const *tools;   /* the list ends with NULL */
+    void *states[APP_TOOLS];                  /* owned, in the same order as the tools */
+    struct task_runner *runners[APP_RUNNERS]; /* owned by the tools; polled once a frame, before the tools' updates */
     int num_runners;
 
     struct study *study;
@@ -113,7 +113,7 @@ struct app {
     bool has_moved;     /* the mouse has moved since the button was pressed */
     struct probe probe; /* module or slice under the mouse in the scene */
 
-    /* talk */
+    /* messages and frames */
     struct app_message messages[APP_MESSAGES];
     int num_messages; /* number of all messages so far; only the last APP_MESSAGES are kept */
     bool wants_quit;
@@ -131,14 +131,8 @@ void *app_state(const struct app *app, const struct viewer_tool *tool);
 /* Brings a tool's tab to the front. */
 void app_choose(struct app *app, const struct viewer_tool *tool);
 
-/* Adds a task runner. Its tasks are polled once a frame before the tools' updates, and app_cancel cancels them too. */
-void app_add_runner(struct app *app, struct task_runner *runner);
-
 /* True while anything is being opened or computed. */
 bool app_is_busy(const struct app *app);
-
-/* Stops all opening and computing. */
-void app_cancel(struct app *app);
 
 /* Hands a file to the tool that reads its kind, or else to the study. app_drop detects the kind and brings the tool
  * to the front. */
@@ -147,7 +141,7 @@ void app_drop(struct app *app, const char *path);
 
 /* --- messages --- */
 
-/* Keeps a message for display and passes it on; serves as app->log. user: the app. */
+/* Keeps a message for display and passes it on to the program's log; serves as app->log. user: the app. */
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
 
@@ -157,7 +151,7 @@ void app_keep_error(void *user, lr_log_level level, lr_status status, const char
 /* Reports the reason why a job has failed. is_expected: true if a script continues after the failure. */
 void app_take_failure(struct app *app, const struct job_report *report, bool is_expected);
 
-/* Keeps the value under the mouse if the mouse is on that curve. */
+/* Keeps a curve's value under the mouse for scripts. Does nothing if the mouse is not on the curve. */
 void app_take_reading(struct app *app, struct ui_reading reading);
 
 /* --- the scene --- */
@@ -173,11 +167,8 @@ void app_show_image(struct app *app, enum draw_image which);
 /* Writes the last drawn picture to a PNG file. */
 lr_status app_write_picture(struct app *app, const char *path);
 
-/* The nearest module or slice under the mouse, without values. */
+/* The nearest module or slice under the mouse, with the slice's values. */
 struct probe scene_probe(const struct app *app);
-
-/* Updates app->probe; called once a frame before drawing. */
-void scene_update_probe(struct app *app);
 
 /* "image 0.25, voxel (12, 30, 4), (1.20, 3.40, 5.00) mm, transaxial slice"; "" if nothing is under the mouse. */
 void scene_describe_probe(const struct app *app, char *text, size_t size);

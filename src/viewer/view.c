@@ -24,12 +24,12 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last is
- * longer, because drawing takes processor time from the work. */
+/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The pause
+ * with a software renderer is longer, because drawing takes processor time from the computation. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
-/* Nominal duration of an invisible frame, whatever its real duration: two clicks of a script are then a double click
- * on every machine. */
+/* Nominal duration of an invisible frame. Dear ImGui gets it instead of the real duration, so that two clicks of a
+ * script are a double click on every machine. */
 static const double unseen_frame_s = 1.0 / 60.0;
 
 /* --- opening and closing --- */
@@ -169,7 +169,11 @@ static void press_key(struct app *app, int key)
         }
     } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
-    case INPUT_KEY_ESCAPE: app_cancel(app); break;
+    case INPUT_KEY_ESCAPE: /* stops all opening and computing */
+        for (int k = 0; k < app->num_runners; k++) task_runner_cancel(app->runners[k]);
+        for (int k = 0; app->tools[k] != NULL; k++)
+            if (app->tools[k]->cancel != NULL) app->tools[k]->cancel(app);
+        break;
     default: break;
     }
 }
@@ -220,35 +224,9 @@ static void take_event(struct app *app, const struct input_event *event)
 
 static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
 
-/* True if the two panels are at the right, one above the other, because the window is too narrow for both sides. */
-static bool is_narrow(double width)
-{
-    return width < left_width + right_width;
-}
-
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
-}
-
-static void show_help(struct app *app)
-{
-    const struct ui_place place = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
-    if (ui_panel("Keys and mouse", &place, &app->shows_help)) {
-        if (ui_table("keys", 2)) {
-            for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
-                ui_cell();
-                ui_text("%s", key_list[k].name);
-                ui_cell();
-                ui_text("%s", key_list[k].what);
-            }
-            ui_table_end();
-        }
-        ui_line();
-        ui_text("drag: turn; right or middle button: move; wheel: nearer");
-        ui_text("click on a slice: that voxel; on a crystal: that crystal");
-    }
-    ui_panel_end();
 }
 
 static void show_panels(struct app *app)
@@ -268,7 +246,9 @@ static void show_panels(struct app *app)
         bar = fmin(fmax(needed, bar_height), fmax(screen[1] / 3.0, bar_height));
     }
     const double height = screen[1] - bar;
-    const bool narrow = is_narrow(screen[0]);
+
+    /* Study and Tools are on both sides, or at the right, one above the other, if the window is narrow. */
+    const bool narrow = screen[0] < left_width + right_width;
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
                                    {narrow ? right_width : left_width, narrow ? above : height},
@@ -281,18 +261,20 @@ static void show_panels(struct app *app)
     scene_show_labels(app);
     if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
     ui_panel_end();
-    if (ui_panel("Tools", &tools, NULL) && ui_tabs("tools")) {
-        const struct viewer_tool *wanted = app->tool;
+    if (ui_panel("Tools", &tools, NULL)) {
+        const struct viewer_tool *tabs[APP_TOOLS];
+        const char *names[APP_TOOLS];
+        int count = 0, wanted = -1;
         for (int k = 0; app->tools[k] != NULL; k++) {
-            const struct viewer_tool *tool = app->tools[k];
-            if (tool->name != NULL && ui_tab(tool->name, app->wants_tool && wanted == tool)) {
-                if (!app->wants_tool) app->tool = tool;
-                tool->panel(app);
-                ui_tab_end();
-            }
+            if (app->tools[k]->name == NULL) continue;
+            if (app->wants_tool && app->tools[k] == app->tool) wanted = count;
+            names[count] = app->tools[k]->name;
+            tabs[count++] = app->tools[k];
         }
+        const int front = ui_tabs("tools", names, count, wanted);
+        if (front >= 0 && !app->wants_tool) app->tool = tabs[front];
+        if (front >= 0) tabs[front]->panel(app);
         app->wants_tool = false;
-        ui_tabs_end();
     }
     ui_panel_end();
 
@@ -308,7 +290,24 @@ static void show_panels(struct app *app)
     ui_panel_end();
 
     opener_tool_panels(app);
-    if (app->shows_help) show_help(app);
+    if (app->shows_help) {
+        const struct ui_place help = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
+        if (ui_panel("Keys and mouse", &help, &app->shows_help)) {
+            if (ui_table("keys", 2)) {
+                for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
+                    ui_cell();
+                    ui_text("%s", key_list[k].name);
+                    ui_cell();
+                    ui_text("%s", key_list[k].what);
+                }
+                ui_table_end();
+            }
+            ui_line();
+            ui_text("drag: turn; right or middle button: move; wheel: nearer");
+            ui_text("click on a slice: that voxel; on a crystal: that crystal");
+        }
+        ui_panel_end();
+    }
     if (app->shows_messages) {
         const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
         if (ui_panel("Messages", &place, &app->shows_messages)) {
@@ -324,10 +323,64 @@ static void show_panels(struct app *app)
 
 /* --- frames --- */
 
-static lr_status draw_frame(struct app *app)
+/* Runs one frame: handles input, takes finished work, draws, and shows the picture. */
+static lr_status run_frame(struct app *app)
 {
+    int size[2];
+    const double now = lr_clock_seconds(), seconds = now - app->now_s;
+    app->now_s = now;
+    app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
+    app->longest_frame_s = fmax(app->longest_frame_s, app->num_frames > 1 ? seconds : 0.0);
+    app->num_frames++;
+
+    if (app->script != NULL) LR_TRY(script_run(app->script, app));
+    /* The scene fills the area that the panels leave free, at least one pixel. */
+    const double scale = window_scale(app->window);
+    int window[2];
+    window_size(app->window, window);
+    const bool narrow = window[0] / scale < left_width + right_width;
+    app->scene_at[0] = narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    app->scene_at[1] = 0.0;
+    app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
+    app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
+    app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
+
+    /* Events are handled up to and including the next press or release of a button or key, because panels see only
+     * one in each frame. */
+    struct input_event event;
+    while (window_next(app->window, &event)) {
+        ui_take(app->ui, &event);
+        take_event(app, &event);
+        if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
+            event.kind == INPUT_TEXT)
+            break; /* ui_wants_mouse is up to date only after the panels' next frame */
+    }
+
+    /* Takes results of finished work. */
+    for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
+
+    if (app->waits && !window_is_seen(app->window)) /* the picture is not visible */
+        return LR_OK;
+    window_size(app->window, size);
+    if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
+        window_wait(app->window, idle_seconds);
+        return LR_OK;
+    }
+    if (app->target == NULL || app->target->size[0] != size[0] || app->target->size[1] != size[1]) {
+        gl_target_destroy(app->target);
+        app->target = gl_target_create(
+            app->ctx,
+            &(struct gl_target_params){
+                .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
+        if (app->target == NULL) return LR_FAILED;
+    }
+
+    /* Draws the scene, and the panels over it. */
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
-    scene_update_probe(app);
+    app->probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
+    if (app->held_button < 0 && !ui_wants_mouse(app->ui)) app->probe = scene_probe(app);
     const struct draw_params params = {
         .view = &app->seen,
         .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
@@ -352,62 +405,6 @@ static lr_status draw_frame(struct app *app)
         if (app_write_picture(app, choose_path(app, ".png")) == LR_OK)
             app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
     }
-    return LR_OK;
-}
-
-/* One frame: input, finished work, drawing, showing. */
-static lr_status run_frame(struct app *app)
-{
-    int size[2];
-    const double now = lr_clock_seconds(), seconds = now - app->now_s;
-    app->now_s = now;
-    app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
-    app->longest_frame_s = fmax(app->longest_frame_s, app->num_frames > 1 ? seconds : 0.0);
-    app->num_frames++;
-
-    if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    /* The scene fills the area that the panels leave free, at least one pixel. */
-    const double scale = window_scale(app->window);
-    int window[2];
-    window_size(app->window, window);
-    app->scene_at[0] = is_narrow(window[0] / scale) ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
-    app->scene_at[1] = 0.0;
-    app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
-    app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
-    app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
-
-    /* Events are handled up to and including the next press or release of a button or key, because panels see only
-     * one in each frame. */
-    struct input_event event;
-    while (window_next(app->window, &event)) {
-        ui_take(app->ui, &event);
-        take_event(app, &event);
-        if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
-            event.kind == INPUT_TEXT)
-            break; /* only the next frame knows if the mouse is over a panel */
-    }
-
-    /* Takes results of finished work. */
-    for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
-
-    if (app->waits && !window_is_seen(app->window)) /* the picture is not visible */
-        return LR_OK;
-    window_size(app->window, size);
-    if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
-        window_wait(app->window, idle_seconds);
-        return LR_OK;
-    }
-    if (app->target == NULL || app->target->size[0] != size[0] || app->target->size[1] != size[1]) {
-        gl_target_destroy(app->target);
-        app->target = gl_target_create(
-            app->ctx,
-            &(struct gl_target_params){
-                .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
-        if (app->target == NULL) return LR_FAILED;
-    }
-    LR_TRY(draw_frame(app));
     window_show(app->window, app->target);
     if (app->first_frame_s <= 0.0) {
         glFinish();
@@ -443,22 +440,6 @@ static lr_status bench(struct app *app)
     return LR_OK;
 }
 
-static lr_status run(struct app *app)
-{
-    const bool is_bench = app->params->bench_frames > 0;
-    while (!app->wants_quit) {
-        LR_TRY(lr_progress_report(app->params->progress, "viewer", 0.0, 0.0)); /* asks if a signal requests the end */
-        LR_TRY(run_frame(app));
-        if (is_bench && !app_is_busy(app) && app->num_frames > 3)
-            return app->failure != LR_OK ? app->failure : bench(app);
-        /* Frames without a pause would keep a software renderer from the jobs: their contexts share its threads in
-         * no fixed order. */
-        const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
-        if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
-    }
-    return LR_OK;
-}
-
 lr_status view_run(const struct view_params *params)
 {
     struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
@@ -472,9 +453,22 @@ lr_status view_run(const struct view_params *params)
     app->scene_size[0] = app->scene_size[1] = 1.0;
     camera_fit(&app->camera, 100.0, 1.0);
     lr_status status = open_parts(app);
-    if (status == LR_OK) {
-        status = run(app);
-        const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
+    const bool is_open = status == LR_OK, is_bench = params->bench_frames > 0;
+    while (status == LR_OK && !app->wants_quit) {
+        status = lr_progress_report(params->progress, "viewer", 0.0, 0.0); /* asks if a signal requests the end */
+        if (status == LR_OK) status = run_frame(app);
+        if (status != LR_OK) break;
+        if (is_bench && !app_is_busy(app) && app->num_frames > 3) {
+            status = app->failure != LR_OK ? app->failure : bench(app);
+            break;
+        }
+        /* Jobs that use OpenGL share the threads of a software renderer with the window. Frames without a pause would
+         * take these threads from the jobs. */
+        const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
+        if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
+    }
+    if (is_open) {
+        const bool is_ended_bench = is_bench && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
             session_tool_write(app, choose_path(app, ".yaml")); /* the session can still be saved */
         if (status == LR_OK && app->script != NULL) status = app->failure;

@@ -100,13 +100,6 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
 
 /* --- rays --- */
 
-static int crystal_at(double place, int count, double pitch, double face)
-{
-    const double cell = floor(place / pitch + 0.5 * count);
-    const double middle = (cell + 0.5 - 0.5 * count) * pitch;
-    return cell >= 0.0 && cell < count && fabs(place - middle) <= 0.5 * face ? (int)cell : -1;
-}
-
 struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ray)
 {
     struct pick_hit nearest = {.module = -1, .share = HUGE_VAL};
@@ -114,7 +107,7 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
         const lr_module *module = &scanner->modules[m];
         const int *crystals = module->crystals;
         struct pick_hit hit = {.module = m};
-        double depth = 0.0, approach = 0.0, u = 0.0, v = 0.0;
+        double depth = 0.0, approach = 0.0, on_face[2] = {0.0, 0.0}; /* on_face: mm along u and v */
         for (int k = 0; k < 3; k++) {
             depth += (module->centre_mm[k] - ray->from_mm[k]) * module->normal[k];
             approach += ray->direction[k] * module->normal[k];
@@ -123,14 +116,19 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
         hit.share = depth / approach;
         for (int k = 0; k < 3; k++) {
             hit.point_mm[k] = ray->from_mm[k] + hit.share * ray->direction[k];
-            const double on_face = hit.point_mm[k] - module->centre_mm[k];
-            u += on_face * module->u[k];
-            v += on_face * module->v[k];
+            const double from_centre = hit.point_mm[k] - module->centre_mm[k];
+            on_face[0] += from_centre * module->u[k];
+            on_face[1] += from_centre * module->v[k];
         }
-        hit.crystal[0] = crystal_at(u, crystals[0], module->pitch_mm[0], module->face_mm[0]);
-        hit.crystal[1] = crystal_at(v, crystals[1], module->pitch_mm[1], module->face_mm[1]);
-        const bool is_hit =
-            2.0 * fabs(u) <= crystals[0] * module->pitch_mm[0] && 2.0 * fabs(v) <= crystals[1] * module->pitch_mm[1];
+        bool is_hit = true;
+        for (int k = 0; k < 2; k++) {
+            const double pitch = module->pitch_mm[k], cell = floor(on_face[k] / pitch + 0.5 * crystals[k]);
+            const double middle = (cell + 0.5 - 0.5 * crystals[k]) * pitch;
+            const bool is_on_crystal =
+                cell >= 0.0 && cell < crystals[k] && fabs(on_face[k] - middle) <= 0.5 * module->face_mm[k];
+            hit.crystal[k] = is_on_crystal ? (int)cell : -1;
+            is_hit = is_hit && 2.0 * fabs(on_face[k]) <= crystals[k] * pitch;
+        }
         if (is_hit && hit.share < nearest.share) nearest = hit;
     }
     return nearest;

@@ -323,7 +323,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
     return LR_OK;
 }
 
-/* --- lines that stand for something --- */
+/* --- the grid, the axes and the cursor --- */
 
 static const uint32_t grid_colour = 0xc8c8c890, cursor_colour = 0xffd24dff;
 /* Colours that colour-blind people can also distinguish: vermilion, bluish green, blue (Okabe and Ito 2008). */
@@ -393,9 +393,12 @@ struct view_uniforms {
     float steps[4];
 };
 
-/* Length of a step along a ray, in voxels. The other two are the attenuation of the largest value across the image:
- * an image looks solid, a density field looks like haze. */
-static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
+/* Length of a step along a ray of the volume, in voxels. */
+static const double voxels_per_step = 0.75;
+
+/* Attenuation of a ray that crosses the image's largest side at the largest value: the activity looks solid, the
+ * mu-map looks like haze. */
+static const double solid = 30.0, haze = 3.0;
 
 /* --- passes --- */
 
@@ -432,33 +435,6 @@ static lr_status draw_group(struct draw *draw, const struct frame *frame, enum d
 static const struct gl_texture *image_or_empty(const struct draw *draw, enum draw_image which)
 {
     return draw->images[which] != NULL ? draw->images[which] : draw->empty;
-}
-
-static lr_status draw_volume(struct draw *draw, struct frame *frame, const struct draw_params *params)
-{
-    const struct draw_slices *slices = &params->slices;
-    const lr_grid *grid = &draw->grids[slices->image];
-    struct view_uniforms *uniforms = &frame->uniforms;
-    double size = 0.0, voxel = HUGE_VAL;
-    for (int k = 0; k < 3; k++) {
-        size = fmax(size, grid->size[k] * grid->voxel_mm[k]);
-        voxel = fmin(voxel, grid->voxel_mm[k]);
-    }
-    uniforms->high_mm[3] = (float)params->volume_high;
-    uniforms->steps[0] = (float)(voxels_per_step * voxel);
-    uniforms->steps[1] = (float)(solid / size);
-    uniforms->steps[2] = (float)(haze / size);
-    uniforms->steps[3] = draw->images[DRAW_MU] != NULL ? draw->highest[DRAW_MU] : 0.0f;
-    struct gl_pass pass = {
-        .label = "volume",
-        .program = draw->programs[DRAW_VOLUME],
-        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], image_or_empty(draw, slices->image),
-                     image_or_empty(draw, DRAW_MU)},
-        .blending = GL_BLENDING_OVER,
-        .primitive = GL_TRIANGLES,
-        .vertices = 36,
-    };
-    return run_pass(draw, frame, &pass);
 }
 
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params)
@@ -523,7 +499,28 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
     }
     for (int k = 0; k < DRAW_LOR; k++)
         if (k != DRAW_LORS || !params->hides_lors) LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
-    if (params->has_volume && has_image) LR_TRY(draw_volume(draw, &frame, params));
+    if (params->has_volume && has_image) {
+        double size = 0.0, voxel = HUGE_VAL;
+        for (int k = 0; k < 3; k++) {
+            size = fmax(size, grid->size[k] * grid->voxel_mm[k]);
+            voxel = fmin(voxel, grid->voxel_mm[k]);
+        }
+        uniforms->high_mm[3] = (float)params->volume_high;
+        uniforms->steps[0] = (float)(voxels_per_step * voxel);
+        uniforms->steps[1] = (float)(solid / size);
+        uniforms->steps[2] = (float)(haze / size);
+        uniforms->steps[3] = draw->images[DRAW_MU] != NULL ? draw->highest[DRAW_MU] : 0.0f;
+        struct gl_pass pass = {
+            .label = "volume",
+            .program = draw->programs[DRAW_VOLUME],
+            .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], image_or_empty(draw, slices->image),
+                         image_or_empty(draw, DRAW_MU)},
+            .blending = GL_BLENDING_OVER,
+            .primitive = GL_TRIANGLES,
+            .vertices = 36,
+        };
+        LR_TRY(run_pass(draw, &frame, &pass));
+    }
     if (!params->hides_lors) LR_TRY(draw_group(draw, &frame, DRAW_LOR));
     return draw_group(draw, &frame, DRAW_CURSOR);
 }

@@ -18,7 +18,7 @@ struct handover {
     double largest[2];
     /* Fences of the hidden texture; at most one of them exists. */
     GLsync written; /* signalled when the texture can be shown */
-    GLsync read;    /* signalled when the window has finished drawing the texture */
+    GLsync read;    /* signalled when the device has finished the window's last drawing of the texture */
 };
 
 struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
@@ -67,8 +67,8 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* No image can be taken while one is being written, so that `shown` does not change. An image that was not taken is
- * overwritten: only the newest one matters. */
+/* The window can take no image while the job writes one, because `written` is NULL meanwhile; `shown` therefore stays
+ * the same. An image that the window has not taken is overwritten, because only the newest image is shown. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);
@@ -95,7 +95,6 @@ bool handover_take(struct handover *handover)
     const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
     if (is_there) {
-        /* The texture just written is now shown. */
         glDeleteSync(handover->written);
         handover->written = NULL;
         if (handover->has_shown) {

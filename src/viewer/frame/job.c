@@ -48,9 +48,9 @@ static void *run_job(void *user)
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* A constructor returns NULL and gives the reason only to the log. */
+    /* A constructor returns only NULL; the log has the status that tells the reason. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
-    /* Work that was asked to stop may have completed before it noticed; it counts as done. */
+    /* Work that was asked to stop counts as done if it completed before it noticed the request. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
     job->report.share = status == LR_OK ? 1 : job->report.share;
     job->has_ended = true;
@@ -60,7 +60,7 @@ static void *run_job(void *user)
 
 /* --- on the window's thread --- */
 
-/* Joins a thread that has ended, so that there is no wait. */
+/* Joins the job's thread, which waits if the thread has not ended. */
 static void join(struct job *job)
 {
     if (job->needs_join) {
@@ -127,7 +127,7 @@ void job_finish(struct job *job)
     pthread_mutex_destroy(&job->mutex);
 }
 
-/* --- tasks of which only the newest counts --- */
+/* --- task runners --- */
 
 void task_runner_init(struct task_runner *runner, const struct task_kind *kind)
 {
@@ -166,7 +166,7 @@ void task_runner_ask(struct task_runner *runner, void *task)
     discard(runner, &runner->waiting);
     runner->waiting = task;
     runner->has_failed = false;
-    runner->report.state = JOB_RUNNING; /* also before the next poll */
+    runner->report.state = JOB_RUNNING; /* readers of the report see it before the next poll */
     if (runner->running != NULL)
         job_cancel(&runner->job);
     else

@@ -58,12 +58,12 @@ void job_cancel(struct job *job);
 /* Cancels, waits for the end and frees what the job holds. */
 void job_finish(struct job *job);
 
-/* Waits for the end without cancelling: for programs without a window. */
+/* Waits for the end of the work without cancelling it; meant for programs without a window. */
 enum job_state job_wait(struct job *job);
 
-/* --- tasks of which only the newest counts --- */
+/* --- task runners --- */
 
-/* A task is an object that the caller defines. It has the inputs and, after it has run, the results. */
+/* A task is an object that the caller defines. The task holds the inputs and, after it has run, the results. */
 struct task_kind {
     const char *what; /* "drawing the correspondence image" */
     lr_status (*run)(void *task, const lr_log *log, const lr_progress *progress);

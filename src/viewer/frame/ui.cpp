@@ -3,9 +3,9 @@
 //
 // Dear ImGui: its context, its input and its drawing; panels and widgets; pictures, curves and colour bars.
 //
-// The backend imgui_impl_opengl3 of Dear ImGui draws, with a window and without.
-// imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
-// that is seen, and drops what scripts do. ui_take serves people and scripts.
+// Dear ImGui's backend imgui_impl_opengl3 draws the panels, on visible and on invisible surfaces. Its backend
+// imgui_impl_glfw is not used: imgui_impl_glfw reads mouse and clock from GLFW in each frame, so that it needs a
+// visible window and ignores the input of scripts. ui_take passes on the input of people and of scripts.
 #include "viewer/frame/ui.h"
 
 extern "C" {
@@ -37,8 +37,8 @@ static inline ImU32 ui_packed(uint32_t rgba)
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
 }
 
-// A tooltip at the mouse that leaves one of two parts of the screen free, in pixels: the larger part if there is room
-// next to it, else the smaller one.
+// The parts of the screen that a tooltip at the mouse must not cover, in pixels. The tooltip stays outside the larger
+// part if there is room next to it, and otherwise outside the smaller part only.
 struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corners
 };
@@ -48,22 +48,7 @@ struct ui {
     char layout_path[1024];
 };
 
-namespace
-{
-
-const float letters_height = 14.0f;
-
-const char *get_clipboard(void *user)
-{
-    return window_pasted(static_cast<struct window *>(user));
-}
-
-void set_clipboard(void *user, const char *text)
-{
-    window_copy(static_cast<struct window *>(user), text);
-}
-
-} // namespace
+static const float letters_height = 14.0f; // units of the screen
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 {
@@ -84,10 +69,10 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     style.ScaleAllSizes(ui_scale);
 
     ImFontAtlas *fonts = io.Fonts;
-    // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
+    // The font's characters: Latin, Greek, punctuation, superscripts, arrows and mathematical signs.
     static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
     ImFontConfig config;
-    config.FontDataOwnedByAtlas = false; // and therefore does not write to it
+    config.FontDataOwnedByAtlas = false; // the atlas neither frees nor changes the font's bytes
     fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(lr_font_files[0].bytes), lr_font_files[0].count,
                                 letters_height * ui_scale, &config, ranges);
 
@@ -118,8 +103,8 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
     io.LogFilename = nullptr;
-    io.GetClipboardTextFn = get_clipboard;
-    io.SetClipboardTextFn = set_clipboard;
+    io.GetClipboardTextFn = [](void *user) { return window_pasted(static_cast<struct window *>(user)); };
+    io.SetClipboardTextFn = [](void *user, const char *text) { window_copy(static_cast<struct window *>(user), text); };
     io.ClipboardUserData = params->window;
     if (!ImGui_ImplOpenGL3_Init("#version 450")) {
         lr_log_write(log, LR_LOG_ERROR, LR_NO_DEVICE,
@@ -231,7 +216,7 @@ static void ui_show_tip(const struct ui_tip *tip, const char *text)
     ImGui::EndTooltip();
 }
 
-static bool is_in_table; // columns of a table fit their text, which must then not wrap
+static bool is_in_table; // texts in tables do not wrap, because a column is as wide as its text
 
 // --- panels ---
 
@@ -275,24 +260,18 @@ bool ui_section(const char *label, bool is_open_first)
     return ImGui::CollapsingHeader(label, is_open_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
 }
 
-bool ui_tabs(const char *label)
+int ui_tabs(const char *label, const char *const *names, int count, int wanted)
 {
-    return ImGui::BeginTabBar(label);
-}
-
-bool ui_tab(const char *label, bool wants_it)
-{
-    return ImGui::BeginTabItem(label, nullptr, wants_it ? ImGuiTabItemFlags_SetSelected : 0);
-}
-
-void ui_tab_end(void)
-{
-    ImGui::EndTabItem();
-}
-
-void ui_tabs_end(void)
-{
+    int chosen = -1;
+    if (!ImGui::BeginTabBar(label)) return chosen;
+    for (int k = 0; k < count; k++) {
+        if (ImGui::BeginTabItem(names[k], nullptr, k == wanted ? ImGuiTabItemFlags_SetSelected : 0)) {
+            chosen = k;
+            ImGui::EndTabItem();
+        }
+    }
     ImGui::EndTabBar();
+    return chosen;
 }
 
 // --- text ---
@@ -550,7 +529,8 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
-// Writes the numbers below a horizontal axis that fit between room[0] and room[1].
+// Writes numbers below a horizontal axis, between the pixels room[0] and room[1]. A number that would overlap its left
+// neighbour is left out.
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
 {
     char text[TICKS_TEXT];
@@ -571,15 +551,24 @@ void write_numbers(ImDrawList *list, const struct axis *axis, float top, const f
 
 // --- colours ---
 
-static float title_height(const struct ui_bar *bar)
+double ui_bar_height(const struct ui_bar *bar)
 {
-    return ImGui::CalcTextSize(bar->title, nullptr, false, (float)bar->width * ui_scale).y;
+    const float title = ImGui::CalcTextSize(bar->title, nullptr, false, (float)bar->width * ui_scale).y;
+    return (double)((ImGui::GetTextLineHeight() + title) / ui_scale) + 17.0;
 }
 
-static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
+void ui_bar(const struct ui_bar *bar, const double *at)
 {
-    const float width = (float)bar->width * ui_scale;
-    const float top = corner.y + title_height(bar) + 2.0f * ui_scale;
+    const float width = (float)bar->width * ui_scale, height = (float)ui_bar_height(bar) * ui_scale;
+    const ImVec2 corner = at != nullptr ? ui_pixels(at) : ImGui::GetCursorScreenPos();
+    ImDrawList *list = at != nullptr ? ImGui::GetBackgroundDrawList() : ImGui::GetWindowDrawList();
+    if (at != nullptr) {
+        const ImVec2 margin(6.0f * ui_scale, 4.0f * ui_scale);
+        list->AddRectFilled(ImVec2(corner.x - margin.x, corner.y - margin.y),
+                            ImVec2(corner.x + width + margin.x, corner.y + height), IM_COL32(14, 15, 19, 200),
+                            3.0f * ui_scale);
+    }
+    const float top = corner.y + ImGui::CalcTextSize(bar->title, nullptr, false, width).y + 2.0f * ui_scale;
     const float bottom = top + 10.0f * ui_scale;
     struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
     axis.ticks = ticks_make(axis.range, 5, false);
@@ -593,28 +582,7 @@ static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
     list->AddRect(ImVec2(corner.x, top), ImVec2(corner.x + width, bottom), dim_colour());
     const float room[2] = {corner.x, corner.x + width};
     write_numbers(list, &axis, bottom, room);
-}
-
-double ui_bar_height(const struct ui_bar *bar)
-{
-    return (double)((ImGui::GetTextLineHeight() + title_height(bar)) / ui_scale) + 17.0;
-}
-
-void ui_bar(const struct ui_bar *bar)
-{
-    draw_bar(ImGui::GetWindowDrawList(), bar, ImGui::GetCursorScreenPos());
-    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height(bar) * ui_scale));
-}
-
-void ui_bar_at(const struct ui_bar *bar, const double at[2])
-{
-    const ImVec2 corner = ui_pixels(at), margin(6.0f * ui_scale, 4.0f * ui_scale);
-    const float width = (float)bar->width * ui_scale;
-    ImDrawList *list = ImGui::GetBackgroundDrawList();
-    list->AddRectFilled(ImVec2(corner.x - margin.x, corner.y - margin.y),
-                        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height(bar) * ui_scale),
-                        IM_COL32(14, 15, 19, 200), 3.0f * ui_scale);
-    draw_bar(list, bar, corner);
+    if (at == nullptr) ImGui::Dummy(ImVec2(width, height));
 }
 
 void ui_square(const uint32_t colours[4], double size)
@@ -633,17 +601,16 @@ namespace
 {
 
 struct plot {
-    const struct ui_curve *curve;
     ImVec2 corners[2]; // upper left and lower right corners of the plot area
     struct axis x, y;
 };
 
-// Draws the frame and the numbers of a curve. The numbers along y are left of the frame, which leaves room for their
-// width.
+// Draws the frame of a curve and the numbers along both axes. The frame begins to the right of the widest number
+// along y.
 struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
 {
     const float line = ImGui::GetTextLineHeight();
-    struct plot plot = {curve, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
+    struct plot plot = {{corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
     double *range = plot.y.range;
     range[0] = HUGE_VAL;
     range[1] = -HUGE_VAL;
@@ -687,52 +654,6 @@ struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 cor
     return plot;
 }
 
-double place_of(const struct ui_curve *curve, int k)
-{
-    return curve->count > 1 ? curve->x[0] + k * (curve->x[1] - curve->x[0]) / (curve->count - 1) : curve->x[0];
-}
-
-ImVec2 point_of(const struct plot *plot, const float *values, int k)
-{
-    return ImVec2(place_on(&plot->x, place_of(plot->curve, k)), place_on(&plot->y, (double)values[k]));
-}
-
-void draw_values(ImDrawList *list, const struct plot *plot, const float *values, ImU32 colour)
-{
-    for (int k = 0; k < plot->curve->count; k++) {
-        if (!std::isfinite(values[k])) continue;
-        const ImVec2 here = point_of(plot, values, k);
-        if (k > 0 && std::isfinite(values[k - 1])) list->AddLine(point_of(plot, values, k - 1), here, colour);
-        if (plot->curve->is_counted && plot->curve->count < 50) list->AddCircleFilled(here, 2.0f * ui_scale, colour);
-    }
-}
-
-void show_touched(ImDrawList *list, const struct plot *plot, int k)
-{
-    const struct ui_curve *curve = plot->curve;
-    const ImVec2 at = point_of(plot, curve->values, k);
-    const float *y = plot->y.ends;
-    char text[1024];
-    list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
-    const char *name = curve->num_beside > 0 ? curve->name : curve->title;
-    int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label, place_of(curve, k), name,
-                          (double)curve->values[k]);
-    int number = 1;
-    for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
-        const struct ui_series *series = &curve->beside[n];
-        number = series->name != nullptr ? 1 : number + 1;
-        name = series->name != nullptr ? series->name : name;
-        const bool is_one =
-            series->name != nullptr && (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
-        length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g", name,
-                                    (double)series->values[k])
-                         : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g", name, number,
-                                    (double)series->values[k]);
-    }
-    const struct ui_tip tip = {{plot->corners[0], plot->corners[1]}, {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
-    ui_show_tip(&tip, text);
-}
-
 } // namespace
 
 struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
@@ -746,11 +667,27 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
     list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
     const struct plot plot = draw_axes(list, curve, corner, ImVec2(width, height));
     const ImU32 own = curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
-    for (int k = 0; k < curve->num_beside; k++)
-        draw_values(list, &plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
-    draw_values(list, &plot, curve->values, own);
+    const auto x_of = [curve](int k) {
+        return curve->count > 1 ? curve->x[0] + k * (curve->x[1] - curve->x[0]) / (curve->count - 1) : curve->x[0];
+    };
+    const auto point_of = [&plot, x_of](const float *values, int k) {
+        return ImVec2(place_on(&plot.x, x_of(k)), place_on(&plot.y, (double)values[k]));
+    };
 
-    // Names are written from right to left, to the right of the title.
+    // The curve itself comes last, above the other series.
+    for (int n = 0; n <= curve->num_beside; n++) {
+        const bool is_own = n == curve->num_beside;
+        const float *values = is_own ? curve->values : curve->beside[n].values;
+        const ImU32 colour = is_own ? own : ui_packed(curve->beside[n].colour);
+        for (int k = 0; k < curve->count; k++) {
+            if (!std::isfinite(values[k])) continue;
+            const ImVec2 here = point_of(values, k);
+            if (k > 0 && std::isfinite(values[k - 1])) list->AddLine(point_of(values, k - 1), here, colour);
+            if (curve->is_counted && curve->count < 50) list->AddCircleFilled(here, 2.0f * ui_scale, colour);
+        }
+    }
+
+    // The legend lists the names from right to left, to the right of the title.
     float right = plot.corners[1].x - 4.0f * ui_scale;
     const float left = plot.corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
@@ -765,13 +702,35 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
 
     struct ui_reading reading = {-1, 0.0, 0.0};
     if (ImGui::IsItemHovered()) {
-        // The value nearest to the mouse along x.
+        // The reading is the value nearest to the mouse along x.
         const float *x = plot.x.ends;
         const float share = (ImGui::GetIO().MousePos.x - x[0]) / fmaxf(x[1] - x[0], 1.0f);
         const int last = curve->count - 1, nearest = (int)floorf(share * (float)last + 0.5f);
         const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
-        reading = {k, place_of(curve, k), (double)curve->values[k]};
-        show_touched(list, &plot, k);
+        reading = {k, x_of(k), (double)curve->values[k]};
+
+        // A vertical line marks the place, and a tooltip lists the values of all series.
+    const ImVec2 at = point_of(curve->values, k);
+        const float *y = plot.y.ends;
+    char text[1024];
+    list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
+    const char *name = curve->num_beside > 0 ? curve->name : curve->title;
+    int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label, reading.x, name,
+                          reading.value);
+    int number = 1;
+    for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
+        const struct ui_series *series = &curve->beside[n];
+        number = series->name != nullptr ? 1 : number + 1;
+        name = series->name != nullptr ? series->name : name;
+        const bool is_one =
+            series->name != nullptr && (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
+        length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g", name,
+                                    (double)series->values[k])
+                         : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g", name, number,
+                                    (double)series->values[k]);
+    }
+    const struct ui_tip tip = {{plot.corners[0], plot.corners[1]}, {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
+    ui_show_tip(&tip, text);
     }
     list->PopClipRect();
     return reading;
@@ -787,7 +746,7 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     ImGui::InvisibleButton(label, ImVec2(width, height));
     if (bars->count < 1) return -1;
 
-    // Values are written above and below the bars; the numbers along y are left of the bars.
+    // The axis leaves room for the value of each bar above or below it, and for the numbers along y to the left.
     const float line = ImGui::GetTextLineHeight();
     struct axis y = {};
     for (int k = 0; k < bars->count; k++) {

@@ -62,12 +62,12 @@ double ui_text_height(const char *text, double width);
 /* Size of the window in the units of ui_place. */
 void ui_screen(double size[2]);
 
-/* Parts of a panel: sections fold, and only one of several tabs is shown. */
+/* A heading that folds the widgets below it. Returns false while it is folded. */
 bool ui_section(const char *label, bool is_open_first);
-bool ui_tabs(const char *label);
-bool ui_tab(const char *label, bool wants_it); /* call ui_tab_end only if true */
-void ui_tab_end(void);
-void ui_tabs_end(void);
+
+/* A row of tabs. wanted: the tab to bring to the front; -1 = the one that a person chose. Returns the tab in front,
+ * whose widgets follow the call; -1 = none is visible. */
+int ui_tabs(const char *label, const char *const *names, int count, int wanted);
 
 /* --- text --- */
 
@@ -182,9 +182,11 @@ struct ui_bar {
     double width;
     uint32_t colours[UI_BAR_COLOURS]; /* 0xRRGGBBAA, at equal steps from low to high */
 };
-void ui_bar(const struct ui_bar *bar);
-void ui_bar_at(const struct ui_bar *bar, const double at[2]); /* draws it over the scene and below all panels */
-double ui_bar_height(const struct ui_bar *bar);               /* height including a title of several lines */
+double ui_bar_height(const struct ui_bar *bar); /* height including a title of several lines */
+
+/* Draws the bar in the current panel if `at` is NULL. Otherwise draws it over the scene and below all panels, with its
+ * upper left corner at `at`, in the units of ui_place. */
+void ui_bar(const struct ui_bar *bar, const double *at);
 
 /* A square whose colours are interpolated between its corners: lower left, lower right, upper left, upper right. */
 void ui_square(const uint32_t colours[4], double size);

@@ -9,31 +9,26 @@ enum { RIGHT = 0, LEFT, BELOW, ABOVE, NUM_SIDES };
 
 static const double gap = 8.0;
 
-static void stand(const struct place_box *part, const double size[2], const double screen[2], int side, double at[2])
-{
-    const int axis = side / 2, other = 1 - axis;
-    at[axis] = side % 2 == 0 ? part->to[axis] + gap : part->from[axis] - gap - size[axis];
-    const double middle = 0.5 * (part->from[other] + part->to[other]) - 0.5 * size[other];
-    at[other] = fmax(fmin(middle, screen[other] - size[other]), 0.0);
-}
-
 bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2])
 {
-    int widest = RIGHT;
+    /* The first side on which the box fits, or else the side with the most room. */
+    int chosen = RIGHT;
     double most = -HUGE_VAL;
-    for (int side = 0; side < NUM_SIDES; side++) {
-        const int axis = side / 2;
-        const double free_px = side % 2 == 0 ? screen[axis] - part->to[axis] : part->from[axis];
-        const double spare = free_px - gap - size[axis];
-        if (spare >= 0.0 && size[1 - axis] <= screen[1 - axis]) {
-            stand(part, size, screen, side, at);
-            return true;
-        }
-        widest = spare > most ? side : widest;
+    bool fits = false;
+    for (int side = 0; side < NUM_SIDES && !fits; side++) {
+        const int along = side / 2;
+        const double free_px = side % 2 == 0 ? screen[along] - part->to[along] : part->from[along];
+        const double spare = free_px - gap - size[along];
+        fits = spare >= 0.0 && size[1 - along] <= screen[1 - along];
+        chosen = fits || spare > most ? side : chosen;
         most = fmax(most, spare);
     }
-    stand(part, size, screen, widest, at);
-    return false;
+
+    const int axis = chosen / 2, other = 1 - axis;
+    at[axis] = chosen % 2 == 0 ? part->to[axis] + gap : part->from[axis] - gap - size[axis];
+    const double middle = 0.5 * (part->from[other] + part->to[other]) - 0.5 * size[other];
+    at[other] = fmax(fmin(middle, screen[other] - size[other]), 0.0);
+    return fits;
 }
 
 /* --- ticks --- */

@@ -138,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* The program ends without flushing or cleaning up, because other threads may hold locks. Output files get
-         * their names only when complete, so that none is left half written. */
+        /* The program ends at once, without flushing or freeing, because other threads may hold locks. No output file
+         * is left half written, because an output file gets its name only when it is complete. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -178,33 +178,7 @@ static unsigned modifiers_of(int mods)
            (mods & GLFW_MOD_ALT ? INPUT_ALT : 0u);
 }
 
-static int key_of(int key)
-{
-    static const struct {
-        int glfw, key;
-    } keys[] = {
-        {GLFW_KEY_ESCAPE, INPUT_KEY_ESCAPE},
-        {GLFW_KEY_ENTER, INPUT_KEY_ENTER},
-        {GLFW_KEY_KP_ENTER, INPUT_KEY_ENTER},
-        {GLFW_KEY_TAB, INPUT_KEY_TAB},
-        {GLFW_KEY_BACKSPACE, INPUT_KEY_BACKSPACE},
-        {GLFW_KEY_DELETE, INPUT_KEY_DELETE},
-        {GLFW_KEY_LEFT, INPUT_KEY_LEFT},
-        {GLFW_KEY_RIGHT, INPUT_KEY_RIGHT},
-        {GLFW_KEY_UP, INPUT_KEY_UP},
-        {GLFW_KEY_DOWN, INPUT_KEY_DOWN},
-        {GLFW_KEY_PAGE_UP, INPUT_KEY_PAGE_UP},
-        {GLFW_KEY_PAGE_DOWN, INPUT_KEY_PAGE_DOWN},
-        {GLFW_KEY_HOME, INPUT_KEY_HOME},
-        {GLFW_KEY_END, INPUT_KEY_END},
-        {GLFW_KEY_F1, INPUT_KEY_F1},
-    };
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-        if (keys[k].glfw == key) return keys[k].key;
-    return key >= 32 && key < 128 ? key : 0;
-}
-
-/* GLFW gives positions in screen units; framebuffers of high-density screens have more pixels. */
+/* Converts the position from screen units to pixels; high-density screens have several pixels per unit. */
 static void on_move(GLFWwindow *handle, double x, double y)
 {
     struct window *window = glfwGetWindowUserPointer(handle);
@@ -236,9 +210,31 @@ static void on_scroll(GLFWwindow *handle, double x, double y)
 static void on_key(GLFWwindow *handle, int key, int scancode, int action, int mods)
 {
     (void)scancode;
-    if (key_of(key) != 0) {
+    static const struct {
+        int glfw, own;
+    } keys[] = {
+        {GLFW_KEY_ESCAPE, INPUT_KEY_ESCAPE},
+        {GLFW_KEY_ENTER, INPUT_KEY_ENTER},
+        {GLFW_KEY_KP_ENTER, INPUT_KEY_ENTER},
+        {GLFW_KEY_TAB, INPUT_KEY_TAB},
+        {GLFW_KEY_BACKSPACE, INPUT_KEY_BACKSPACE},
+        {GLFW_KEY_DELETE, INPUT_KEY_DELETE},
+        {GLFW_KEY_LEFT, INPUT_KEY_LEFT},
+        {GLFW_KEY_RIGHT, INPUT_KEY_RIGHT},
+        {GLFW_KEY_UP, INPUT_KEY_UP},
+        {GLFW_KEY_DOWN, INPUT_KEY_DOWN},
+        {GLFW_KEY_PAGE_UP, INPUT_KEY_PAGE_UP},
+        {GLFW_KEY_PAGE_DOWN, INPUT_KEY_PAGE_DOWN},
+        {GLFW_KEY_HOME, INPUT_KEY_HOME},
+        {GLFW_KEY_END, INPUT_KEY_END},
+        {GLFW_KEY_F1, INPUT_KEY_F1},
+    };
+    int own = key >= 32 && key < 128 ? key : 0;
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (keys[k].glfw == key) own = keys[k].own;
+    if (own != 0) {
         add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_KEY,
-                                                                          .key = key_of(key),
+                                                                          .key = own,
                                                                           .is_down = action != GLFW_RELEASE,
                                                                           .modifiers = modifiers_of(mods)});
     }
@@ -288,24 +284,8 @@ static const char *last_error(void)
     return text != NULL ? text : "no reason is given";
 }
 
-/* The descriptor of the connection to an X server; -1 on other systems. GLFW has the necessary function only if it
- * is built for X, and has then loaded Xlib. */
-static int find_connection(void)
-{
-    void *(*get_display)(void);
-    int (*get_number)(void *display);
-    void *const program = dlopen(NULL, RTLD_LAZY);
-    if (program == NULL) return -1;
-    *(void **)&get_display = dlsym(program, "glfwGetX11Display");
-    *(void **)&get_number = dlsym(program, "XConnectionNumber");
-    void *const display = get_display != NULL && get_number != NULL ? get_display() : NULL;
-    const int connection = display != NULL ? get_number(display) : -1;
-    dlclose(program);
-    return connection;
-}
-
-/* EGL makes the context, as everywhere in LORaster; if that fails, the system's interface makes it. Each is tried
- * first with driver reports of resets, then without. */
+/* EGL makes the context, or the system's own interface (GLX, WGL) if EGL fails. Each interface is tried twice: first
+ * with driver reports of resets, then without them. */
 struct window *window_open(const struct window_params *params)
 {
     static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
@@ -365,7 +345,21 @@ struct window *window_open(const struct window_params *params)
     glfwSetFramebufferSizeCallback(handle, on_size);
     glfwSetWindowContentScaleCallback(handle, on_scale);
     glfwSetWindowCloseCallback(handle, on_close);
-    screen_watch_start(&window->watch, find_connection());
+
+    /* The descriptor of the connection to an X server stays -1 on other systems. GLFW has glfwGetX11Display only if
+     * it is built for X; it has then loaded Xlib. */
+    void *(*get_display)(void);
+    int (*get_number)(void *display);
+    void *const program = dlopen(NULL, RTLD_LAZY);
+    int connection = -1;
+    if (program != NULL) {
+        *(void **)&get_display = dlsym(program, "glfwGetX11Display");
+        *(void **)&get_number = dlsym(program, "XConnectionNumber");
+        void *const display = get_display != NULL && get_number != NULL ? get_display() : NULL;
+        connection = display != NULL ? get_number(display) : -1;
+        dlclose(program);
+    }
+    screen_watch_start(&window->watch, connection);
     if (gl_context_make_current(window->ctx) == LR_OK) return window;
 
 failed:

@@ -26,8 +26,8 @@ struct command {
     int least, most;          /* least and most number of arguments */
     /* Exactly one of `act` and `run` is set. `act` completes at once, as most steps do. */
     lr_status (*act)(struct app *app, const struct command_words *words);
-    /* *is_waiting: set to true if the step is not complete; it is then called again before the next frame. call:
-     * number of earlier calls. */
+    /* Sets *is_waiting if the step is not complete; the step is then called again before the next frame. call: number
+     * of earlier calls. */
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
 };
 

@@ -43,7 +43,7 @@ static lr_status run_frames(struct app *app, const struct command_words *words, 
     return is_screenshot && !*is_waiting ? app_write_picture(app, words->words[1]) : LR_OK;
 }
 
-/* --- what is seen --- */
+/* --- the panels, the scene and the camera --- */
 
 /* Chooses a tool, or changes one of its settings. */
 static lr_status act_tool(struct app *app, const struct command_words *words)
@@ -71,7 +71,7 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* scanner and lors have switches that hide them */
+    bool unused; /* stands for scanner and lors, whose switches hide instead of show and are set below */
     bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
@@ -157,24 +157,6 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-static int key_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        int key;
-    } keys[] = {{"escape", INPUT_KEY_ESCAPE},  {"enter", INPUT_KEY_ENTER},
-                {"tab", INPUT_KEY_TAB},        {"backspace", INPUT_KEY_BACKSPACE},
-                {"left", INPUT_KEY_LEFT},      {"right", INPUT_KEY_RIGHT},
-                {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
-                {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
-                {"f1", INPUT_KEY_F1}};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-        if (strcmp(keys[k].name, name) == 0) return keys[k].key;
-    if (strcmp(name, "?") == 0) return '/'; /* the key that "?" is on */
-    const char letter = name[0] >= 'a' && name[0] <= 'z' ? (char)(name[0] - 32) : name[0];
-    return name[1] == '\0' && letter >= 32 ? letter : 0;
-}
-
 /* Steps of the mouse and of a key; each event is handled in a separate frame. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
@@ -186,8 +168,23 @@ static lr_status run_input(struct app *app, const struct command_words *words, i
     const struct input_event there = {.at = {at[0], at[1]}};
     struct input_event events[5] = {there, there, there, there, there};
     if (is_key) {
-        events[0].key = events[1].key = key_of(words->words[1]);
-        if (events[0].key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
+        static const struct {
+            const char *name;
+            int key;
+        } keys[] = {{"escape", INPUT_KEY_ESCAPE},  {"enter", INPUT_KEY_ENTER},
+                    {"tab", INPUT_KEY_TAB},        {"backspace", INPUT_KEY_BACKSPACE},
+                    {"left", INPUT_KEY_LEFT},      {"right", INPUT_KEY_RIGHT},
+                    {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
+                    {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
+                    {"f1", INPUT_KEY_F1}};
+        const char *word = words->words[1];
+        const char letter = word[0] >= 'a' && word[0] <= 'z' ? (char)(word[0] - 32) : word[0];
+        int key = word[1] == '\0' && letter >= 32 ? letter : 0;
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            if (strcmp(keys[k].name, word) == 0) key = keys[k].key;
+        if (strcmp(word, "?") == 0) key = '/'; /* "?" is on the key of "/" */
+        events[0].key = events[1].key = key;
+        if (key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
         events[0].is_down = true;
         events[0].kind = events[1].kind = INPUT_KEY;
         count = 2;
@@ -222,27 +219,27 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
     return LR_OK;
 }
 
-/* --- asking for values --- */
-
-/* errors: LR_BAD_INPUT, logged, if no tool has it. */
-static lr_status find_value(struct app *app, const char *name, struct command_value *value)
-{
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value)) return LR_OK;
-    return lr_error(&app->log, LR_BAD_INPUT,
-                    "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
-}
+/* --- values --- */
 
 static const double look_again_seconds = 0.02;
 
-static void write_value(const struct command_value *value, char text[COMMAND_TEXT])
+/* Asks all tools for a value, and writes it as text. errors: LR_BAD_INPUT, logged, if no tool has the value. */
+static lr_status find_value(struct app *app, const char *name, struct command_value *value, char text[COMMAND_TEXT])
 {
+    bool is_there = false;
+    for (int k = 0; app->tools[k] != NULL && !is_there; k++)
+        is_there = app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value);
+    if (!is_there) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
+    }
     if (value->text[0] != '\0')
         snprintf(text, COMMAND_TEXT, "%s", value->text);
     else if (isnan(value->number)) /* a NaN is printed without its sign */
         snprintf(text, COMMAND_TEXT, "nan");
     else
         snprintf(text, COMMAND_TEXT, "%.17g", value->number);
+    return LR_OK;
 }
 
 /* Prints a value, or compares it with the expected one. Values are taken in the next frame, unless the step before
@@ -255,9 +252,8 @@ static lr_status run_value(struct app *app, const struct command_words *words, i
     *is_waiting = call < 1 && app->asked_frame != app->num_frames;
     if (*is_waiting) return LR_OK;
     app->asked_frame = app->num_frames;
-    LR_TRY(find_value(app, words->words[1], &value));
+    LR_TRY(find_value(app, words->words[1], &value, text));
     if (strcmp(words->words[0], "print") == 0) {
-        write_value(&value, text);
         printf("%s %s\n", words->words[1], text);
         return LR_OK;
     }
@@ -284,8 +280,7 @@ static lr_status run_stay(struct app *app, const struct command_words *words, in
     for (int k = 1; k < words->count; k++) {
         struct command_value value = {0};
         char text[COMMAND_TEXT];
-        LR_TRY(find_value(app, words->words[k], &value));
-        write_value(&value, text);
+        LR_TRY(find_value(app, words->words[k], &value, text));
         if (call == 0 || strcmp(text, app->watched[k - 1]) != 0) {
             snprintf(app->watched[k - 1], COMMAND_TEXT, "%s", text);
             printf("%s %s\n", words->words[k], text);

@@ -73,7 +73,7 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* Stores a guess after one of its iterations. */
+/* Stores a guess for the window after each of its iterations. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
@@ -86,14 +86,19 @@ static lr_status after_guess(void *user, int guess, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-/* Hands the image of an iteration to the window; if that is not possible, copies it to the host: work->image.
- * *difference: |image - reference| / |reference| over all voxels, computed at the image's place; NaN without a
- * reference or if the reference is zero. */
-static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
+/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
+static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
+                               const lr_operator *op, const lr_composition *composed)
 {
+    struct live_work *work = &live->work;
+    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
+    const int num = live->num_iterations;
+    lr_status status = LR_OK;
     lr_vector_sums own, other, sums;
-    *difference = NAN;
-    *is_shown = work->is_on_device && image->values == NULL;
+
+    /* The distance to the reference is computed at the image's place. NaN: no reference, or it is zero. */
+    iteration->difference = NAN;
+    const bool is_shown = work->is_on_device && image->values == NULL;
     if (work->reference != NULL) {
         const lr_vector reference = lr_image_vector(work->reference);
         if (image->values != NULL) {
@@ -106,27 +111,17 @@ static lr_status take_image(struct live_work *work, const lr_vector *image, bool
         }
         LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
         LR_TRY(lr_vector_add_up(image, &work->there, &other));
-        *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
+        iteration->difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
     }
 
-    if (*is_shown) {
+    /* The image goes to the window's texture, or else to the host. */
+    if (is_shown) {
         LR_TRY(lr_vector_add_up(image, NULL, &sums));
-        return handover_write(work->request.handover, image, sums.largest);
+        LR_TRY(handover_write(work->request.handover, image, sums.largest));
+    } else {
+        lr_vector host = lr_vector_of_floats(work->image, image->count);
+        LR_TRY(lr_vector_copy(image, &host));
     }
-    lr_vector host = lr_vector_of_floats(work->image, image->count);
-    return lr_vector_copy(image, &host);
-}
-
-/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
-static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
-                               const lr_operator *op, const lr_composition *composed)
-{
-    struct live_work *work = &live->work;
-    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
-    const int num = live->num_iterations;
-    lr_status status = LR_OK;
-    bool is_shown;
-    LR_TRY(take_image(work, image, &is_shown, &iteration->difference));
     pthread_mutex_lock(&live->mutex);
     live->is_on_device = is_shown;
     memcpy(live->why, work->why, sizeof(live->why));
@@ -242,8 +237,12 @@ lr_grid live_grid_for(const struct study_view *study, const struct live_request 
                                             : study->grid;
 }
 
-static lr_status check(const struct study_view *study, const struct live_request *request, const lr_log *log)
+lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
+                     const lr_log *log)
 {
+    struct live_work *work = &live->work;
+    if (job_poll(&live->job) == JOB_RUNNING)
+        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
     if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES || request->local_iterations < 0) {
         return lr_error(log, LR_USAGE,
                         "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
@@ -282,16 +281,7 @@ static lr_status check(const struct study_view *study, const struct live_request
                              fabs(other->origin_mm[k] - grid.origin_mm[k]) < slack_mm;
         if (!is_same) return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
     }
-    return LR_OK;
-}
 
-lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
-                     const lr_log *log)
-{
-    struct live_work *work = &live->work;
-    if (job_poll(&live->job) == JOB_RUNNING)
-        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
-    LR_TRY(check(study, request, log));
     live_work_finish(work);
     if (request->reference != NULL) {
         const lr_image *image = request->reference;
@@ -333,7 +323,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     return job_start(&live->job, &params);
 }
 
-/* --- wishes --- */
+/* --- pause, step and stop --- */
 
 void live_control(struct live *live, enum live_wish wish)
 {
@@ -358,7 +348,7 @@ void live_control(struct live *live, enum live_wish wish)
     pthread_mutex_unlock(&live->mutex);
 }
 
-/* --- looking --- */
+/* --- results for the window --- */
 
 enum live_state live_poll(struct live *live, struct job_report *report)
 {

@@ -15,8 +15,8 @@ enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT, LIVE_LISTMODE };
 struct live_request {
     enum live_family family;
     lr_recon_algorithm algorithm;
-    double relaxation;         /* RAMLA only; 0 = the default, as in lr_recon_params; */
-    double relaxation_fall;    /* OSEM ignores both fields */
+    double relaxation;         /* RAMLA only; 0 = the default, as in lr_recon_params */
+    double relaxation_fall;    /* RAMLA only */
     int subsets;               /* 0 = 1; OSEM with one subset is ML-EM */
     int iterations;            /* 0 = until stopped */
     int guesses;               /* family correspondence: number of guesses, composed as in a cluster
@@ -128,10 +128,11 @@ void live_backend(struct live *live, char name[LIVE_BACKEND]);
  * device, only the last one is copied, after all iterations. */
 bool live_copy_image(struct live *live, int64_t *serial, float *values);
 
-/* Copies a guess in the same way: after each of its iterations, and after composition. */
+/* Copies a guess as live_copy_image copies the image. A guess is new after each of its iterations and after each
+ * composition. */
 bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values);
 
-/* Copies compositions: one for each iteration of the history, in the same order. */
+/* Copies compositions as live_copy_history copies iterations. Each iteration of the history has one composition. */
 int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity);
 
 /* Returns the number of iterations so far. Copies at most `capacity` of them, from number `first` (counted from 0)

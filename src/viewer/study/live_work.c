@@ -101,47 +101,6 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Reads the events of the study's data or draws photon pairs from its image. Keeps only prompts in coincidence,
- * which the sensitivity counts. errors: LR_CANCELLED; those of the readers, logged. */
-static lr_status take_events(struct live_work *work, const lr_operator_params *params)
-{
-    struct live_listmode *listmode = &work->listmode;
-    const struct study_view *study = &work->study;
-    const struct live_request *request = &work->request;
-    finish_listmode(listmode);
-    LR_TRY(lr_progress_report(params->progress, "reading the events", 0, 1));
-    if (request->simulates) {
-        struct drawing drawing = {.log = params->log};
-        const lr_event_sink sink = {.take = append, .user = &drawing};
-        const lr_photon_params photons = {.lors = study->lors,
-                                          .activity = study->image,
-                                          .count = request->counts > 0 ? (int64_t)request->counts : INT64_C(1000000),
-                                          .seed = request->seed,
-                                          .log = params->log,
-                                          .progress = params->progress};
-        listmode->list = drawing.list = lr_alloc(1, sizeof(*drawing.list), "events", params->log);
-        if (drawing.list == NULL) return LR_FAILED;
-        LR_TRY(lr_events_from_activity(&photons, &sink, &drawing.list->info));
-    } else {
-        struct lr_watched_log reason;
-        lr_log_watch(&reason, params->log);
-        const lr_events_source source = {.path = study->data_path, .scanner = study->scanner, .log = &reason.log};
-        listmode->list = lr_event_list_read(&source);
-        if (listmode->list == NULL) return reason.status;
-    }
-
-    lr_event_list *list = listmode->list;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < list->count; k++) {
-        const lr_event *event = &list->events[k];
-        const int64_t lor = lr_lors_number(study->lors, event->crystals[0], event->crystals[1]);
-        if (!event->is_delayed && lor >= 0 && lr_lors_in_coincidence(study->lors, lor)) list->events[kept++] = *event;
-    }
-    list->count = kept;
-    listmode->has_tof = list->info.has_tof;
-    return kept > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there are no prompts in coincidence");
-}
-
 /* --- the operator --- */
 
 static lr_operator_params settle_operator(const struct live_work *work, lr_operator_params params)
@@ -166,13 +125,53 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
 {
     static const char *const listmode_names[] = {"auto", "cpu", "native", "compute", "cuda", NULL};
     const struct live_request *request = &work->request;
-    const struct live_listmode *listmode = &work->listmode;
+    struct live_listmode *listmode = &work->listmode;
     const struct live_direct *direct = &work->direct;
     if (request->family == LIVE_CORRESPONDENCE) {
         params = settle_operator(work, params);
         return operator_create(&params, op);
     }
-    if (request->family == LIVE_LISTMODE) LR_TRY(take_events(work, &params));
+
+    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in coincidence
+     * are kept, because the sensitivity counts no others. */
+    if (request->family == LIVE_LISTMODE) {
+        const struct study_view *study = &work->study;
+        finish_listmode(listmode);
+        LR_TRY(lr_progress_report(params.progress, "reading the events", 0, 1));
+        if (request->simulates) {
+            struct drawing drawing = {.log = params.log};
+            const lr_event_sink sink = {.take = append, .user = &drawing};
+            const lr_photon_params photons = {.lors = study->lors,
+                                              .activity = study->image,
+                                              .count =
+                                                  request->counts > 0 ? (int64_t)request->counts : INT64_C(1000000),
+                                              .seed = request->seed,
+                                              .log = params.log,
+                                              .progress = params.progress};
+            listmode->list = drawing.list = lr_alloc(1, sizeof(*drawing.list), "events", params.log);
+            if (drawing.list == NULL) return LR_FAILED;
+            LR_TRY(lr_events_from_activity(&photons, &sink, &drawing.list->info));
+        } else {
+            struct lr_watched_log reason;
+            lr_log_watch(&reason, params.log);
+            const lr_events_source source = {.path = study->data_path, .scanner = study->scanner, .log = &reason.log};
+            listmode->list = lr_event_list_read(&source);
+            if (listmode->list == NULL) return reason.status;
+        }
+
+        lr_event_list *list = listmode->list;
+        int64_t kept = 0;
+        for (int64_t k = 0; k < list->count; k++) {
+            const lr_event *event = &list->events[k];
+            const int64_t lor = lr_lors_number(study->lors, event->crystals[0], event->crystals[1]);
+            if (!event->is_delayed && lor >= 0 && lr_lors_in_coincidence(study->lors, lor))
+                list->events[kept++] = *event;
+        }
+        list->count = kept;
+        listmode->has_tof = list->info.has_tof;
+        if (kept == 0) return lr_error(params.log, LR_BAD_INPUT, "there are no prompts in coincidence");
+    }
+
     LR_TRY(lr_progress_report(params.progress, "preparing the projector", 0, 1));
     if (request->family == LIVE_DIRECT) {
         *op = lr_direct_create(&(lr_direct_params){.grid = &work->study.grid,
@@ -426,7 +425,7 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     return lr_compose(&all, &image);
 }
 
-/* --- all of it --- */
+/* --- preparing and running --- */
 
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress)
 {

@@ -7,7 +7,7 @@
 
 #include "viewer/study/live.h"
 
-/* --- family direct: views, and counts of histo-images that are open --- */
+/* --- family direct: views, and counts from the open histo-images --- */
 
 /* Copies of the request's views and counts, because the request may be freed before the job ends. */
 struct live_direct {
@@ -21,7 +21,7 @@ struct live_direct {
 /* Copies views and counts. errors: LR_USAGE for an invalid set of views; LR_FAILED. */
 lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log);
 
-/* --- family listmode: the events, and the randoms expected of each --- */
+/* --- family listmode: events, and the randoms expected for each event --- */
 
 /* Zero is valid. */
 struct live_listmode {
@@ -31,7 +31,7 @@ struct live_listmode {
     bool has_tof;
 };
 
-/* --- guesses that are composed; docs/method/cluster.md, "paper": ranks are guesses of one process here --- */
+/* --- guesses, which one process makes and composes as ranks of a cluster do: docs/method/cluster.md, "paper" --- */
 
 struct live_work;
 

@@ -124,7 +124,7 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     if (image->values == NULL) return LR_FAILED;
 
-    /* Index of the list's first entry that belongs to the pair or a later one. */
+    /* Finds the list's first LOR that is not below the pair's first LOR. */
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
     int64_t low = lors == NULL ? first : 0, high = lors == NULL ? first : count;
     while (low < high) {

@@ -19,16 +19,16 @@ const char *backend_name(const char *wished, const char *usual);
 /* One operator at most, which stays open with its context and shaders until work needs other settings. Backend cpu
  * is not cached: it opens quickly, and may have replaced another backend. All members are private. */
 struct cached_operator {
-    pthread_mutex_t mutex;     /* locked while the operator is made or used */
-    lr_operator *op;           /* NULL: none */
-    lr_operator_params params; /* the operator's parameters; they point to: */
-    lr_grid grid;
+    pthread_mutex_t mutex;           /* locked while the operator is made or used */
+    lr_operator *op;                 /* NULL: none */
+    lr_operator_params params;       /* the operator's parameters */
+    lr_grid grid;                    /* the grid that params points to */
     struct opened *scanner, *mu;     /* held */
     lr_log log;                      /* the operator's log, which forwards to job_log */
     const lr_log *job_log;           /* log of the current work */
     lr_progress progress;            /* the operator's progress, which forwards to job_progress */
     const lr_progress *job_progress; /* progress of the current work */
-    bool is_second_hand;             /* the operator is older than the current work */
+    bool is_second_hand;             /* the operator was made for earlier work */
     atomic_int num_made;             /* number of operators made so far */
 };
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- the grid where nothing says which --- */
+/* --- the default grid --- */
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
@@ -48,8 +48,8 @@ lr_grid study_default_grid(const lr_scanner *scanner)
         }
     }
 
-    /* Half the edge of the square in x and y. Corners may lie outside the field of view; if the scanner names none,
-     * they stay out of the modules. */
+    /* Half the edge of the grid in x and y. If the scanner names a field of view, the grid is the square around it.
+     * Otherwise it is the square within the radius, so that its corners stay out of the modules. */
     radius_mm *= within;
     const double view_mm = scanner->coincidence.field_of_view_mm;
     const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
@@ -71,7 +71,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
     return grid;
 }
 
-/* --- what has been read --- */
+/* --- opened files --- */
 
 /* The contents of one file, as a part of the study. They never change; the last holder frees them. */
 struct opened {
@@ -197,7 +197,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     }
     opened->lors = opened->scanner != NULL ? lr_lors_create(opened->scanner, &reason.log) : NULL;
     if (opened->lors != NULL) {
-        put_part(content, PART_DATA, NULL); /* these counts belong to LORs of the old scanner */
+        put_part(content, PART_DATA, NULL); /* the open counts belong to LORs of the old scanner */
         put_part(content, PART_SCANNER, opened);
         content->chosen = (lr_grid){0};
         return LR_OK;
@@ -257,7 +257,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
     }
     free(file);
 
-    /* A mu-map may have another unit. Only a CT scan has values far below 0. */
+    /* The file of a mu-map may have the unit 1/mm, 1/cm or, for a CT scan, HU. Only HU have values far below 0. */
     lr_status status = opened->image != NULL ? LR_OK : LR_BAD_INPUT;
     float lowest = 0, before = 0;
     if (status == LR_OK) find_extremes(opened->image, &lowest, &before);
@@ -520,25 +520,23 @@ void study_cancel(struct study *study)
     job_cancel(&study->job);
 }
 
-/* Replaces the paths that an opening will change if it succeeds. */
-static void await(const struct opening *opening, const char *paths[NUM_PATHS])
-{
-    if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* data of the old scanner are closed */
-    for (int k = 0; k < NUM_PATHS; k++)
-        if (opening->paths[k] != NULL) paths[k] = opening->paths[k];
-}
-
 struct study_wish study_awaited(const struct study *study)
 {
     struct study_view view = study_take(study);
     const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.data_path};
     study_view_release(&view); /* the study also holds the parts */
-    if (!study->is_taken) await(&study->opening, paths);
-    if (study->has_next) await(&study->next, paths);
+    const struct opening *openings[2] = {study->is_taken ? NULL : &study->opening,
+                                         study->has_next ? &study->next : NULL};
+    for (int n = 0; n < 2; n++) {
+        if (openings[n] == NULL) continue;
+        if (openings[n]->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* data of the old scanner are closed */
+        for (int k = 0; k < NUM_PATHS; k++)
+            if (openings[n]->paths[k] != NULL) paths[k] = openings[n]->paths[k];
+    }
     return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU], paths[PATH_DATA], NULL};
 }
 
-/* --- looking --- */
+/* --- views --- */
 
 struct study_view study_take(const struct study *study)
 {

@@ -18,7 +18,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Points along each axis of a voxel that are sorted into the planes of the profile. */
+/* Points along each axis of a voxel; the profile is made from these points. */
 enum { PARTS = 4 };
 
 /* Most planes of the profile. */
@@ -224,7 +224,6 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
 }
 
 /* Computes the elements, and their profile along the line. */
-
 static lr_status run(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct tube_task *task = object;
@@ -254,7 +253,8 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     profile->weight = task->weight = lr_alloc(profile->count, sizeof(*task->weight), "a profile", log);
     if (task->weight == NULL) return LR_FAILED;
 
-    /* Distributes each voxel's points over the planes, so that the sum is preserved. */
+    /* Each voxel's element is divided equally among points in the voxel, and each point adds its part to its plane.
+     * The sum over all planes is thus the sum of the elements. */
     for (int64_t n = 0; n < task->num_voxels; n++) {
         const int64_t row = task->voxels[n];
         const double share = task->image->values[row] / (double)(PARTS * PARTS * PARTS);
@@ -272,7 +272,6 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     for (int n = 1; n < profile->count; n++) peak = profile->weight[n] > profile->weight[peak] ? n : peak;
     result->peak_mm = profile->first_mm + peak * profile->step_mm;
 
-    /* The time-of-flight kernel. */
     const double sigma = result->sigma_mm;
     const double centre_mm = request->kernel != TUBE_LOR && request->has_tof ? request->tof_mm : 0;
     if (!(sigma > 0)) return LR_OK;
@@ -287,7 +286,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
 
 const struct task_kind tube_kind = {"computing the tube of response", run, destroy};
 
-/* --- asking --- */
+/* --- requests --- */
 
 lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log)

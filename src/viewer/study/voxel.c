@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- matrix rows that stay --- */
+/* --- copies of matrix rows --- */
 
 /* An element, in the form that qsort sorts. */
 struct entry {
@@ -71,6 +71,7 @@ struct voxel_task {
     struct study_view study;        /* held */
     struct cached_operator *cached; /* [NUM_PURPOSES] owned by voxel mode */
     struct voxel_request request;   /* the request, with a static string as backend */
+    enum purpose sampler;           /* operator that samples elements: FOR_SAMPLED only if compute is requested */
     int64_t id;                     /* number of the request */
     struct voxel_result result;
     struct voxel_window *windows; /* owned, including their arrays [result.num_windows] */
@@ -80,7 +81,7 @@ struct voxel_task {
 
 const char *const voxel_backends[] = {"raster", "compute", "cpu", NULL};
 
-/* Most pixels of all windows together, which take about 3 GB. */
+/* Limit for the pixels of all windows together. 64 million pixels take about 3 GB. */
 static const double most_pixels = 64e6;
 
 /* --- the request --- */
@@ -127,6 +128,7 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     made->study = study_view_hold(study);
     made->request = *request;
     made->request.backend = backend_name(request->backend, voxel_backends[0]);
+    made->sampler = strcmp(made->request.backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
     result->request = *request;
     result->request.backend = NULL; /* the text may be freed before the job ends */
     result->has_exact = request->mode != LR_MODE_SAMPLED;
@@ -161,12 +163,6 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
 
 /* --- operators and rows --- */
 
-/* The backend that draws windows also samples elements, unless backend compute is requested. */
-static enum purpose sampler_of(const struct voxel_request *request)
-{
-    return strcmp(request->backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
-}
-
 /* One use of an operator by a task: to draw the windows, to compute a row, or both. */
 struct step {
     struct voxel_task *task;
@@ -176,41 +172,6 @@ struct step {
     const lr_log *log;
     const lr_progress *progress;
 };
-
-/* Allocates the windows. errors: LR_USAGE for too many pixels; LR_FAILED. */
-static lr_status size_windows(struct voxel_task *task, const lr_log *log)
-{
-    struct voxel_result *result = &task->result;
-    const int rays = result->request.rays;
-    double total = 0;
-    for (int k = 0; k < result->num_windows; k++) {
-        const int *crystals = task->study.scanner->modules[task->windows[k].module].crystals;
-        total += (double)crystals[0] * crystals[1] * rays * rays;
-    }
-    if (total > most_pixels) {
-        return lr_error(log, LR_USAGE, "R = %d gives %.3g pixels: choose a smaller R, or one primary module", rays,
-                        total);
-    }
-    for (int k = 0; k < result->num_windows; k++) {
-        static const char what[] = "a correspondence image";
-        struct voxel_window *window = &task->windows[k];
-        const int *crystals = task->study.scanner->modules[window->module].crystals;
-        const int64_t count = (int64_t)crystals[0] * crystals[1] * rays * rays;
-        finish_window(window); /* windows of an attempt whose device was lost */
-        *window = (struct voxel_window){.module = window->module, .size = {crystals[0] * rays, crystals[1] * rays}};
-        window->pixels = lr_alloc(count, sizeof(*window->pixels), what, log);
-        window->lors = lr_alloc(count, sizeof(*window->lors), what, log);
-        window->weight = lr_alloc(count, sizeof(*window->weight), what, log);
-        window->sampled = lr_alloc(count, sizeof(*window->sampled), what, log);
-        if (window->pixels == NULL || window->lors == NULL || window->weight == NULL || window->sampled == NULL)
-            return LR_FAILED;
-        if (!result->has_exact) continue;
-        window->exact = lr_alloc(count, sizeof(*window->exact), what, log);
-        window->difference = lr_alloc(count, sizeof(*window->difference), what, log);
-        if (window->exact == NULL || window->difference == NULL) return LR_FAILED;
-    }
-    return LR_OK;
-}
 
 /* Notes the backend that did part of the work, and the reason if cpu replaced the requested one. by: the result's
  * field for the backend. */
@@ -234,7 +195,37 @@ static lr_status use_operator(void *user, lr_operator *op)
         memcpy(result->samples, info->samples, sizeof(result->samples));
         note_backend(result, &result->drawn_by, info);
         snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
-        LR_TRY(size_windows(task, step->log));
+
+        /* Allocates the windows, or again if the device was lost in an earlier attempt. */
+        const int rays = result->request.rays;
+        double total = 0;
+        for (int k = 0; k < result->num_windows; k++) {
+            const int *crystals = task->study.scanner->modules[task->windows[k].module].crystals;
+            total += (double)crystals[0] * crystals[1] * rays * rays;
+        }
+        if (total > most_pixels) {
+            return lr_error(step->log, LR_USAGE, "R = %d gives %.3g pixels: choose a smaller R, or one primary module",
+                            rays, total);
+        }
+        for (int k = 0; k < result->num_windows; k++) {
+            static const char what[] = "a correspondence image";
+            struct voxel_window *window = &task->windows[k];
+            const int *crystals = task->study.scanner->modules[window->module].crystals;
+            const int64_t count = (int64_t)crystals[0] * crystals[1] * rays * rays;
+            finish_window(window);
+            *window = (struct voxel_window){.module = window->module, .size = {crystals[0] * rays, crystals[1] * rays}};
+            window->pixels = lr_alloc(count, sizeof(*window->pixels), what, step->log);
+            window->lors = lr_alloc(count, sizeof(*window->lors), what, step->log);
+            window->weight = lr_alloc(count, sizeof(*window->weight), what, step->log);
+            window->sampled = lr_alloc(count, sizeof(*window->sampled), what, step->log);
+            if (window->pixels == NULL || window->lors == NULL || window->weight == NULL || window->sampled == NULL)
+                return LR_FAILED;
+            if (!result->has_exact) continue;
+            window->exact = lr_alloc(count, sizeof(*window->exact), what, step->log);
+            window->difference = lr_alloc(count, sizeof(*window->difference), what, step->log);
+            if (window->exact == NULL || window->difference == NULL) return LR_FAILED;
+        }
+
         for (int k = 0; k < result->num_windows; k++) {
             LR_TRY(lr_progress_report(step->progress, "drawing correspondence images", k, result->num_windows));
             LR_TRY(lr_operator_picture(op, result->request.point_mm, task->windows[k].module, task->windows[k].pixels));
@@ -253,13 +244,13 @@ static lr_status use_operator(void *user, lr_operator *op)
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
-/* The operator's grid is the study's, so that it serves all voxels; a point outside the grid needs a separate
- * one-voxel grid. Backends are tried in order; native is the fastest one on processors. */
+/* Runs a step with an operator on the study's grid, which serves all voxels. A point outside that grid gets an
+ * operator on a grid of one voxel. Backends are tried in the given order; native is the fastest on processors. */
 static lr_status run_step(struct step step)
 {
     const struct voxel_task *task = step.task;
     const struct voxel_request *request = &task->request;
-    const bool is_exact = step.purpose == FOR_EXACT, computes = sampler_of(request) == FOR_SAMPLED;
+    const bool is_exact = step.purpose == FOR_EXACT, computes = task->sampler == FOR_SAMPLED;
     struct operator_work work = {.study = &task->study, .run = use_operator, .user = &step};
     work.params = (lr_operator_params){.lors = task->study.lors,
                                        .grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel,
@@ -290,7 +281,7 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    const bool samples = sampler_of(&task->request) == FOR_WINDOWS;
+    const bool samples = task->sampler == FOR_WINDOWS;
     LR_TRY(
         run_step((struct step){task, FOR_WINDOWS, true, samples ? ROW_POINT_SAMPLED : NUM_VOXEL_ROWS, log, progress}));
     if (!samples) LR_TRY(run_step((struct step){task, FOR_SAMPLED, false, ROW_POINT_SAMPLED, log, progress}));
@@ -326,25 +317,26 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
     return LR_OK;
 }
 
-/* --- which LORs of the voxel --- */
+/* --- the voxel's rows --- */
 
-/* Most elements of a voxel's row that are computed without being requested; they take seconds. */
+/* Limit for the elements of a voxel's row. Above it, only the LORs that the windows show are computed, because all
+ * LORs would take more than seconds. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    if (result->is_part && result->num_pairs == 0) return LR_OK; /* there are only empty windows */
-    LR_TRY(run_step((struct step){task, sampler_of(&task->request), false, ROW_VOXEL_SAMPLED, log, progress}));
+    if (result->is_part && result->num_pairs == 0) return LR_OK; /* all windows are empty */
+    LR_TRY(run_step((struct step){task, task->sampler, false, ROW_VOXEL_SAMPLED, log, progress}));
     if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_VOXEL_EXACT, log, progress}));
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);
     return LR_OK;
 }
 
-/* Two kinds of tasks. One makes the windows and the rows of the point. The other makes the rows of the voxel, which
- * take as many times longer as the voxel has points. */
+/* Two kinds of tasks. The first makes the windows and the rows of the point. The second makes the rows of the voxel,
+ * which take longer: n points of a voxel take n times as long as one point. */
 static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
@@ -392,7 +384,7 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
     return LR_OK;
 }
 
-/* --- both put together --- */
+/* --- results of both tasks --- */
 
 /* The task with the voxel's rows if it has the same request as the windows; else NULL. */
 static const struct voxel_task *means_task(const struct voxel *voxel)
@@ -498,7 +490,7 @@ const struct study_view *voxel_study(const struct voxel *voxel)
     return task != NULL ? &task->study : NULL;
 }
 
-/* --- under the cursor --- */
+/* --- the pixel under the mouse --- */
 
 /* Solid angle of the part of the crystal's face that the pixel's line represents: area times the cosine of the angle
  * to the face's normal, divided by the squared distance. The line's weight uses the same formula. */
@@ -581,7 +573,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
         if (window->lors[k] >= 0) return gap;
     if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
 
-    /* Number of the row's LORs that end in the module, and how many of these have it as primary module. */
+    /* Counts the row's LORs that end in the module, and among them the LORs whose primary module it is. */
     int64_t ends = 0, primary = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, row->lor[k]);

@@ -12,7 +12,7 @@
 /* Zero fields mean the defaults of lr_operator_params. */
 struct voxel_request {
     double point_mm[3];
-    bool all_primaries; /* a window for each module; otherwise only for this one: */
+    bool all_primaries; /* a window for each module; otherwise only for module `primary` */
     int primary;
     lr_mode mode; /* sampled: no exact elements; otherwise both */
     int rays;     /* R of the windows and of sampled elements */
@@ -133,7 +133,7 @@ struct voxel_gap {
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window);
 
-/* --- matrix rows that stay --- */
+/* --- copies of matrix rows --- */
 
 /* A copy of a row; zero is an empty one. */
 struct row_copy {

@@ -37,7 +37,7 @@ struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
     bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
-    bool is_asked;   /* the tables are updated with the settings from then on */
+    bool is_asked;   /* tables were requested once; a change of the settings now requests them again */
     bool has_tables; /* tables have been computed */
     int offset[3];   /* offset whose value is shown */
     struct gl_texture *map;
@@ -45,11 +45,6 @@ struct direct_state {
     double counts;          /* counts in that view */
     char path[DIRECT_PATH]; /* file to open */
 };
-
-static struct direct_state *own(const struct app *app)
-{
-    return app_state(app, &direct_tool);
-}
 
 /* --- tables --- */
 
@@ -95,7 +90,7 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     return LR_OK;
 }
 
-/* mSRval of the result's kernel at an offset in voxels; 0 if mSR does not include it. */
+/* The kernel's value (mSRval) at an offset in voxels; 0 if the offset is not in the list mSR. */
 static double direct_kernel_value(const struct direct_result *result, const int offset[3])
 {
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
@@ -132,39 +127,41 @@ static lr_status run_histo(void *object, const lr_log *log, const lr_progress *p
 static const struct task_kind direct_tables_kind = {"building look-up tables", run_tables, destroy_tables};
 static const struct task_kind direct_histo_kind = {"reading histo-images", run_histo, destroy_histo};
 
-/* --- life --- */
+/* --- opening and closing --- */
 
 static const double usual_tof_ps = 400.0;
 
 static lr_status open_direct(struct app *app)
 {
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     task_runner_init(&tool->tables, &direct_tables_kind);
     task_runner_init(&tool->histo, &direct_histo_kind);
-    app_add_runner(app, &tool->tables);
-    app_add_runner(app, &tool->histo);
+    app->runners[app->num_runners++] = &tool->tables;
+    app->runners[app->num_runners++] = &tool->histo;
     tool->request.kernel.resolution.tof_ps = usual_tof_ps;
     return LR_OK;
 }
 
 static void close_direct(struct app *app)
 {
-    gl_texture_destroy(own(app)->map);
-    task_runner_finish(&own(app)->tables);
-    task_runner_finish(&own(app)->histo);
+    struct direct_state *tool = app_state(app, &direct_tool);
+    gl_texture_destroy(tool->map);
+    task_runner_finish(&tool->tables);
+    task_runner_finish(&tool->histo);
 }
 
 const lr_histo_images *direct_tool_histo(const struct app *app)
 {
-    const struct histo_task *task = own(app)->histo.result;
+    struct direct_state *tool = app_state(app, &direct_tool);
+    const struct histo_task *task = tool->histo.result;
     return task != NULL ? task->histo : NULL;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 const lr_direct_kernel *direct_tool_kernel(struct app *app)
 {
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     const lr_scanner *scanner = app->open.scanner;
     if (!tool->has_tof && scanner != NULL && scanner->tof_resolution_ps > 0.0)
         tool->request.kernel.resolution.tof_ps = scanner->tof_resolution_ps;
@@ -173,7 +170,7 @@ const lr_direct_kernel *direct_tool_kernel(struct app *app)
 
 static void ask(struct app *app)
 {
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     (void)direct_tool_kernel(app);
     memcpy(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm));
     const lr_histo_images *histo = direct_tool_histo(app);
@@ -191,10 +188,11 @@ static void ask(struct app *app)
 
 static lr_status open_histo(struct app *app, const char *path)
 {
+    struct direct_state *tool = app_state(app, &direct_tool);
     struct histo_task *task = lr_alloc(1, sizeof(*task), "histo-images", &app->log);
     if (task != NULL) task->path = lr_copy_string(path, &app->log);
     if (task != NULL && task->path != NULL)
-        task_runner_ask(&own(app)->histo, task);
+        task_runner_ask(&tool->histo, task);
     else
         free(task);
     return LR_OK;
@@ -202,7 +200,7 @@ static lr_status open_histo(struct app *app, const char *path)
 
 static void show_view(struct app *app, int view)
 {
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     const lr_histo_images *histo = direct_tool_histo(app);
     if (histo == NULL || view < 0 || view >= histo->num_views) return;
     const int64_t count = lr_grid_num_voxels(&histo->grid);
@@ -221,11 +219,11 @@ static void show_view(struct app *app, int view)
     if (tool->is_asked) ask(app);
 }
 
-/* --- what becomes ready --- */
+/* --- results --- */
 
 static lr_status update(struct app *app)
 {
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     if (task_runner_take_failure(&tool->tables)) {
         app_take_failure(app, &tool->tables.report, false);
         tool->is_asked = false;
@@ -252,7 +250,7 @@ static lr_status update(struct app *app)
         if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
         free(texels);
 
-        /* The scene shows the chosen voxel, without lines of other tools. */
+        /* The scene shows the chosen voxel, and no lines of the voxel and LOR tools. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
@@ -265,74 +263,20 @@ static lr_status update(struct app *app)
         if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
     }
 
-    /* The kernel depends on the voxel. */
+    /* A new voxel needs a new kernel. */
     if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
         ask(app);
     return LR_OK;
 }
 
-/* --- its panel --- */
+/* --- the panel --- */
 
 static const double picture_width = 370.0, most_height = 260.0;
-
-/* --- histo-images --- */
-
-/* --- tables --- */
-
-static void show_tables(struct app *app, const struct direct_result *result)
-{
-    struct direct_state *tool = own(app);
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
-    const lr_grid *grid = &info->grid;
-    const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
-    const struct ui_image image = {.texture = own(app)->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
-    const struct ui_touch touch = ui_image("##LORmap", &image);
-    if (touch.is_over) { /* a click chooses a voxel in the same slice as the previous one */
-        const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
-        const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
-        const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
-        const int identifier = kernel % info->num_identifiers;
-        const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
-                                     {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
-        ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
-                   grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
-                   identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
-        if (touch.is_pressed) {
-            const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
-                                        grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
-            voxel_tool_set_point(app, point_mm);
-        }
-    }
-    const struct ui_bar bar =
-        scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, info->num_kernels}, "LORmap: number of the voxel's kernel");
-    if (result->is_inside) {
-        const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0], 1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
-        const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
-        ui_mark((const double[2]){at[0] - half[0], at[1] - half[1]},
-                (const double[2]){at[0] + half[0], at[1] + half[1]}, true, 0xffffffff);
-    }
-    ui_bar(&bar);
-
-    ui_text("%d identifiers of %.4g mm; %lld offsets in mSR", info->num_identifiers, info->epsilon_mm,
-            (long long)info->num_offsets);
-    ui_toned(UI_DIM, "sigma %.4g mm along the line, up to %.4g across, %.4g axially", info->sigma_mm[0],
-             info->sigma_mm[1], info->sigma_mm[2]);
-    if (!result->is_inside) {
-        ui_toned(UI_DIM, "the chosen point is outside the grid");
-        return;
-    }
-    ui_text("voxel (%d, %d, %d), %.4g mm from the axis: kernel %d", result->voxel[0], result->voxel[1],
-            result->voxel[2], result->radial_mm, result->kernel);
-    ui_integers("offset", tool->offset, 3);
-    ui_hint("in voxels along x, y and z");
-    ui_text("value %.8g, the largest is %.8g", direct_kernel_value(result, tool->offset), result->largest);
-    if (ui_button("show##kernel", true)) app_show_image(app, DRAW_KERNEL);
-}
 
 static void show_panel(struct app *app)
 {
     static const char *const models[] = {"invariant", "variant1", "variant2", "variant3"};
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     const struct direct_result *result = tool->tables.result;
     lr_resolution *resolution = &tool->request.kernel.resolution;
     double angles[2] = {tool->request.view.azimuth_deg, tool->request.view.tilt_deg};
@@ -353,7 +297,54 @@ static void show_panel(struct app *app)
     if (has_changed && tool->is_asked) ask(app);
     if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
 
-    if (result != NULL && tool->map != NULL) show_tables(app, result);
+    if (result != NULL && tool->map != NULL) {
+        const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
+        const lr_grid *grid = &info->grid;
+        const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
+        const struct ui_image image = {.texture = tool->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
+        const struct ui_touch touch = ui_image("##LORmap", &image);
+        if (touch.is_over) { /* a click chooses a voxel in the same slice as the previous one */
+            const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
+            const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
+            const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
+            const int identifier = kernel % info->num_identifiers;
+            const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
+                                         {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
+            ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
+                       grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
+                       identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
+            if (touch.is_pressed) {
+                const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
+                                            grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
+                voxel_tool_set_point(app, point_mm);
+            }
+        }
+        const struct ui_bar bar = scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, info->num_kernels},
+                                            "LORmap: number of the voxel's kernel");
+        if (result->is_inside) {
+            const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0],
+                                  1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
+            const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
+            ui_mark((const double[2]){at[0] - half[0], at[1] - half[1]},
+                    (const double[2]){at[0] + half[0], at[1] + half[1]}, true, 0xffffffff);
+        }
+        ui_bar(&bar, NULL);
+
+        ui_text("%d identifiers of %.4g mm; %lld offsets in mSR", info->num_identifiers, info->epsilon_mm,
+                (long long)info->num_offsets);
+        ui_toned(UI_DIM, "sigma %.4g mm along the line, up to %.4g across, %.4g axially", info->sigma_mm[0],
+                 info->sigma_mm[1], info->sigma_mm[2]);
+        if (!result->is_inside) {
+            ui_toned(UI_DIM, "the chosen point is outside the grid");
+        } else {
+            ui_text("voxel (%d, %d, %d), %.4g mm from the axis: kernel %d", result->voxel[0], result->voxel[1],
+                    result->voxel[2], result->radial_mm, result->kernel);
+            ui_integers("offset", tool->offset, 3);
+            ui_hint("in voxels along x, y and z");
+            ui_text("value %.8g, the largest is %.8g", direct_kernel_value(result, tool->offset), result->largest);
+            if (ui_button("show##kernel", true)) app_show_image(app, DRAW_KERNEL);
+        }
+    }
 
     ui_line();
     ui_text("histo-images");
@@ -376,7 +367,7 @@ static void show_panel(struct app *app)
 static lr_status act_direct(struct app *app, const struct command_words *words)
 {
     static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", NULL};
-    struct direct_state *tool = own(app);
+    struct direct_state *tool = app_state(app, &direct_tool);
     lr_resolution *resolution = &tool->request.kernel.resolution;
     int model = (int)resolution->model;
     LR_TRY(command_real(&app->log, words, 1, &tool->request.view.azimuth_deg));
@@ -408,13 +399,14 @@ static lr_status act_histo(struct app *app, const struct command_words *words)
 
 static lr_status act_offset(struct app *app, const struct command_words *words)
 {
-    for (int k = 0; k < 3; k++) LR_TRY(command_integer(&app->log, words, 1 + k, &own(app)->offset[k]));
+    struct direct_state *tool = app_state(app, &direct_tool);
+    for (int k = 0; k < 3; k++) LR_TRY(command_integer(&app->log, words, 1 + k, &tool->offset[k]));
     return LR_OK;
 }
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct direct_state *tool = own(app);
+    const struct direct_state *tool = app_state(app, &direct_tool);
     const struct direct_result *result = tool->tables.result;
     const lr_direct_tables_info *info = result != NULL ? lr_direct_tables_get_info(result->tables) : NULL;
     const bool is_inside = result != NULL && result->is_inside;

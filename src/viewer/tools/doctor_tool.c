@@ -14,16 +14,11 @@ struct doctor_state {
     int chosen;                    /* index of the finding; -1: all */
 };
 
-static struct doctor_state *own(const struct app *app)
-{
-    return app_state(app, &doctor_tool);
-}
-
 static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
 
 static void forget(struct app *app)
 {
-    struct doctor_state *tool = own(app);
+    struct doctor_state *tool = app_state(app, &doctor_tool);
     free(tool->refused.modules);
     free(tool->refused.first_crystal);
     tool->refused = (lr_scanner){0};
@@ -32,7 +27,7 @@ static void forget(struct app *app)
 /* Colours the modules of the chosen finding, or those of all suspicious findings. */
 static lr_status colour_modules(struct app *app)
 {
-    const struct doctor_state *tool = own(app);
+    const struct doctor_state *tool = app_state(app, &doctor_tool);
     const int count = tool->refused.num_modules > 0 ? tool->refused.num_modules
                       : app->open.scanner != NULL   ? app->open.scanner->num_modules
                                                     : 0;
@@ -53,14 +48,14 @@ static lr_status colour_modules(struct app *app)
 static lr_status take_study(struct app *app, bool is_new)
 {
     (void)is_new;
-    struct doctor_state *tool = own(app);
+    struct doctor_state *tool = app_state(app, &doctor_tool);
     const lr_scanner_draft *draft = NULL;
     const lr_diagnosis *refused = study_refused(app->study, &draft);
     tool->chosen = -1;
     tool->diagnosis = refused != NULL ? refused : app->open.diagnosis;
     if (refused != NULL && draft != NULL) {
         app_choose(app, &doctor_tool);
-        /* The scanner is only drawn, so that no values are checked. */
+        /* A refused scanner is drawn as its file describes it. */
         lr_scanner *shown = &tool->refused;
         const int count = draft->params.num_modules;
         forget(app);
@@ -71,7 +66,7 @@ static lr_status take_study(struct app *app, bool is_new)
         for (int m = 0; m < count; m++) {
             lr_module *module = &shown->modules[m];
             *module = draft->params.modules[m];
-            /* A file may omit normals; such modules face the axis. */
+            /* A module without a normal in the file faces the axis. */
             double *n = module->normal, *c = module->centre_mm;
             if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
                 const double away = hypot(c[0], c[1]);
@@ -96,11 +91,11 @@ static lr_status take_study(struct app *app, bool is_new)
     return colour_modules(app);
 }
 
-/* --- its panel --- */
+/* --- the panel --- */
 
 static void show_panel(struct app *app)
 {
-    struct doctor_state *tool = own(app);
+    struct doctor_state *tool = app_state(app, &doctor_tool);
     if (tool->diagnosis == NULL) {
         ui_toned(UI_DIM, "no scanner has been examined");
         return;
@@ -127,7 +122,7 @@ static void show_panel(struct app *app)
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct doctor_state *tool = own(app);
+    const struct doctor_state *tool = app_state(app, &doctor_tool);
     const struct command_number numbers[] = {
         {"doctor.suspects", tool->diagnosis != NULL ? tool->diagnosis->num_suspects : 0},
         {"doctor.refused", tool->refused.num_modules},

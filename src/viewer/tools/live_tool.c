@@ -28,7 +28,7 @@ struct guesses_look {
     int colours;
 };
 
-/* Zero is valid and means no guesses. */
+/* Guesses as they arrive from the reconstruction. A zero struct has no guesses. */
 struct guesses {
     int count;  /* guesses of the shown reconstruction; 0 = none are composed */
     int asked;  /* guesses requested at the last start */
@@ -63,23 +63,11 @@ struct live_tool_state {
     struct guesses guesses; /* used if the image is composed of guesses */
 };
 
-static struct live_tool_state *own(const struct app *app)
-{
-    return app_state(app, &live_tool);
-}
-
 /* --- guesses that are composed, their weights, residuals and slices --- */
 
 enum { COLUMNS = 3, GAP = 6 };
 
 static const double width_units = 376.0;
-
-static void forget_guesses(struct guesses *tool)
-{
-    struct gl_texture *texture = tool->texture;
-    free(tool->images);
-    *tool = (struct guesses){.texture = texture};
-}
 
 /* Sizes of a slice and of its title on the screen, in pixels. */
 struct tiles {
@@ -90,7 +78,8 @@ struct tiles {
 
 static struct tiles lay_out(const struct app *app)
 {
-    const struct guesses *tool = &own(app)->guesses;
+    struct live_tool_state *state = app_state(app, &live_tool);
+    const struct guesses *tool = &state->guesses;
     const lr_grid *grid = &tool->grid;
     const double scale = window_scale(app->window);
     const lr_text_style style = {.size_px = (int)(12.0 * scale)};
@@ -107,87 +96,35 @@ static struct tiles lay_out(const struct app *app)
     return tiles;
 }
 
-static void find_corner(const struct tiles *tiles, int k, int corner[2])
-{
-    corner[0] = k % tiles->columns * (tiles->size[0] + tiles->gap);
-    corner[1] = k / tiles->columns * (tiles->size[1] + tiles->title + tiles->gap);
-}
+/* Tile k: a guess, or the composed image, which is the last tile. */
+struct tile {
+    int corner[2];       /* upper left corner of the title, in pixels */
+    char name[64];       /* the title */
+    const float *values; /* NULL = no image yet */
+};
 
-/* The values of a tile. The last tile is the composed image. */
-static const float *tile_values(const struct app *app, int k)
+static struct tile tile_at(const struct app *app, const struct tiles *tiles, int k)
 {
-    const struct guesses *tool = &own(app)->guesses;
-    return k < tool->count           ? tool->images + k * lr_grid_num_voxels(&tool->grid)
-           : tool->rounds == 0       ? NULL
-           : own(app)->image != NULL ? own(app)->image->values
-                                     : NULL;
-}
-
-static void name_tile(const struct guesses *tool, int k, char text[64])
-{
-    if (k == tool->count)
-        snprintf(text, 64, "composed");
-    else if (tool->rounds == 0)
-        snprintf(text, 64, "guess %d", k + 1);
-    else
-        snprintf(text, 64, "guess %d, \u03b1 %.3f", k + 1, tool->last.weights[k]);
-}
-
-static lr_status paint_tiles(struct app *app, const struct tiles *tiles, const struct guesses_look *look)
-{
-    struct guesses *tool = &own(app)->guesses;
-    const lr_grid *grid = &tool->grid;
-    const int64_t count = (int64_t)tiles->all[0] * tiles->all[1];
-    lr_picture *picture = lr_picture_create(tiles->all, &app->log);
-    uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
-    lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
-        for (int k = 0; k < tiles->count; k++) {
-            const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
-            const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
-                                         .size_px = (int)(12.0 * window_scale(app->window)),
-                                         .most_px = tiles->size[0]};
-            const float *values = tile_values(app, k);
-            char text[64];
-            int corner[2];
-            find_corner(tiles, k, corner);
-            name_tile(tool, k, text);
-            lr_picture_text(picture, corner, text, &style);
-            corner[1] += tiles->title;
-            lr_picture_fill(picture, corner, tiles->size, (lr_colour){38, 40, 46});
-            if (values != NULL) {
-                const lr_map_params map = {.values = values + (int64_t)look->slice * grid->size[0] * grid->size[1],
-                                           .size = {grid->size[0], grid->size[1]},
-                                           .drawn_size = {tiles->size[0], tiles->size[1]},
-                                           .low = look->range[0],
-                                           .high = look->range[1],
-                                           .colours = (lr_colour_map)look->colours};
-                lr_picture_map(picture, corner, &map);
-            }
-        }
-
-        for (int64_t n = 0; n < count; n++) {
-            memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
-            texels[4 * n + 3] = 255;
-        }
-        const struct gl_texture *old = tool->texture;
-        if (old == NULL || old->size[0] != tiles->all[0] || old->size[1] != tiles->all[1]) {
-            gl_texture_destroy(tool->texture);
-            tool->texture = gl_texture_create(
-                app->ctx, &(struct gl_texture_params){
-                              .label = "guesses", .format = GL_RGBA8, .width = tiles->all[0], .height = tiles->all[1]});
-        }
-        status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
+    const struct live_tool_state *live = app_state(app, &live_tool);
+    const struct guesses *tool = &live->guesses;
+    struct tile tile = {.corner = {k % tiles->columns * (tiles->size[0] + tiles->gap),
+                                   k / tiles->columns * (tiles->size[1] + tiles->title + tiles->gap)}};
+    if (k == tool->count) {
+        snprintf(tile.name, sizeof(tile.name), "composed");
+        tile.values = tool->rounds > 0 && live->image != NULL ? live->image->values : NULL;
+    } else {
+        tile.values = tool->images + k * lr_grid_num_voxels(&tool->grid);
+        if (tool->rounds == 0)
+            snprintf(tile.name, sizeof(tile.name), "guess %d", k + 1);
+        else
+            snprintf(tile.name, sizeof(tile.name), "guess %d, \u03b1 %.3f", k + 1, tool->last.weights[k]);
     }
-    free(texels);
-    lr_picture_destroy(picture);
-    return status;
+    return tile;
 }
 
 static lr_status update_guesses(struct app *app)
 {
-    struct live_tool_state *live = own(app);
+    struct live_tool_state *live = app_state(app, &live_tool);
     struct guesses *tool = &live->guesses;
     if (tool->asked == 0) return LR_OK;
     if (tool->count == 0) {
@@ -208,7 +145,7 @@ static lr_status update_guesses(struct app *app)
         tool->condition[n] = (float)log10(next.condition);
     }
 
-    /* The picture of slices is painted again if an input has changed. */
+    /* The picture of the slices is painted again if something that it shows has changed. */
     const lr_grid *grid = &tool->grid;
     const struct tiles tiles = lay_out(app);
     const double *range = app->ranges[DRAW_LIVE];
@@ -229,84 +166,118 @@ static lr_status update_guesses(struct app *app)
          look.range[1] == painted->range[1] && look.colours == painted->colours))
         return LR_OK;
     tool->painted = look;
-    return paint_tiles(app, &tiles, &look);
-}
-
-static void show_slices(struct app *app)
-{
-    const struct guesses *tool = &own(app)->guesses;
-    const struct tiles tiles = lay_out(app);
-    if (tool->texture == NULL || tool->painted.serials == 0) return;
-    const lr_grid *grid = &tool->grid;
-    const double z_mm = grid->origin_mm[2] + tool->painted.slice * grid->voxel_mm[2];
-    ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
-    const double scale = window_scale(app->window);
-    const struct ui_image image = {
-        .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
-    const struct ui_touch touch = ui_image("##guesses", &image);
-
-    /* A tooltip describes the voxel under the mouse. */
-    for (int k = 0; k < tiles.count && touch.is_over; k++) {
-        const double *at = touch.at;
-        int corner[2], voxel[3] = {0, 0, tool->painted.slice};
-        double mm[3], share[2];
-        char name[64];
-        find_corner(&tiles, k, corner);
-        share[0] = (at[0] * tiles.all[0] - corner[0]) / tiles.size[0];
-        share[1] = 1.0 - (at[1] * tiles.all[1] - corner[1] - tiles.title) / tiles.size[1];
-        const float *values = tile_values(app, k);
-        if (values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
-        for (int a = 0; a < 3; a++) {
-            voxel[a] = a < 2 ? (int)(share[a] * grid->size[a]) : voxel[a];
-            mm[a] = grid->origin_mm[a] + voxel[a] * grid->voxel_mm[a];
+    const int64_t count = (int64_t)tiles.all[0] * tiles.all[1];
+    lr_picture *picture = lr_picture_create(tiles.all, &app->log);
+    uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
+    lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
+        for (int k = 0; k < tiles.count; k++) {
+            const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
+            const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
+                                         .size_px = (int)(12.0 * window_scale(app->window)),
+                                         .most_px = tiles.size[0]};
+            struct tile tile = tile_at(app, &tiles, k);
+            lr_picture_text(picture, tile.corner, tile.name, &style);
+            tile.corner[1] += tiles.title;
+            lr_picture_fill(picture, tile.corner, tiles.size, (lr_colour){38, 40, 46});
+            if (tile.values != NULL) {
+                const lr_map_params map = {.values = tile.values + (int64_t)look.slice * grid->size[0] * grid->size[1],
+                                           .size = {grid->size[0], grid->size[1]},
+                                           .drawn_size = {tiles.size[0], tiles.size[1]},
+                                           .low = look.range[0],
+                                           .high = look.range[1],
+                                           .colours = (lr_colour_map)look.colours};
+                lr_picture_map(picture, tile.corner, &map);
+            }
         }
-        name_tile(tool, k, name);
-        const struct ui_part part = {{at[0] - 0.02, at[1] - 0.02}, {at[0] + 0.02, at[1] + 0.02}};
-        ui_tooltip(&part, "%s: %.6g emissions\nvoxel (%d, %d, %d) at (%.2f, %.2f, %.2f) mm", name,
-                   (double)values[(int64_t)voxel[2] * grid->size[0] * grid->size[1] +
-                                  (int64_t)voxel[1] * grid->size[0] + voxel[0]],
-                   voxel[0], voxel[1], voxel[2], mm[0], mm[1], mm[2]);
+
+        for (int64_t n = 0; n < count; n++) {
+            memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
+            texels[4 * n + 3] = 255;
+        }
+        const struct gl_texture *old = tool->texture;
+        if (old == NULL || old->size[0] != tiles.all[0] || old->size[1] != tiles.all[1]) {
+            gl_texture_destroy(tool->texture);
+            tool->texture = gl_texture_create(
+                app->ctx, &(struct gl_texture_params){
+                              .label = "guesses", .format = GL_RGBA8, .width = tiles.all[0], .height = tiles.all[1]});
+        }
+        status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
     }
-    const struct ui_bar bar =
-        scene_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
-    ui_bar(&bar);
+    free(texels);
+    lr_picture_destroy(picture);
+    return status;
 }
 
 static void show_guesses(struct app *app)
 {
-    const struct guesses *tool = &own(app)->guesses;
+    struct live_tool_state *state = app_state(app, &live_tool);
+    const struct guesses *tool = &state->guesses;
     const struct live_round *last = &tool->last;
     if (tool->count == 0) return;
-    if (tool->rounds == 0) {
-        show_slices(app);
-        return;
+
+    /* The residuals and weights of the last composition. */
+    if (tool->rounds > 0) {
+        double best = HUGE_VAL;
+        for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
+        if (ui_table("composition", 2)) {
+            ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
+            ui_field("residual", "%.9g counts\u00b2", last->residual);
+            ui_field("of the best guess", "%.9g counts\u00b2", best);
+            if (isfinite(last->condition))
+                ui_field("condition", "%.4g", last->condition);
+            else
+                ui_field("condition", "singular: weights of least norm");
+            ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels,
+                     last->negative_sum);
+            ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
+            ui_table_end();
+        }
+        const struct ui_bars bars = {.values = last->weights,
+                                     .count = last->count,
+                                     .height = 130.0,
+                                     .title = "weights \u03b1 of the guesses (their sum is 1)",
+                                     .x_label = "guess"};
+        ui_bars("##weights", &bars);
     }
 
-    /* Shows the residuals and weights of the last composition. */
-    double best = HUGE_VAL;
-    for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
-    if (ui_table("composition", 2)) {
-        ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
-        ui_field("residual", "%.9g counts\u00b2", last->residual);
-        ui_field("of the best guess", "%.9g counts\u00b2", best);
-        if (isfinite(last->condition))
-            ui_field("condition", "%.4g", last->condition);
-        else
-            ui_field("condition", "singular: weights of least norm");
-        ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels,
-                 last->negative_sum);
-        ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
-        ui_table_end();
-    }
-    const struct ui_bars bars = {.values = last->weights,
-                                 .count = last->count,
-                                 .height = 130.0,
-                                 .title = "weights \u03b1 of the guesses (their sum is 1)",
-                                 .x_label = "guess"};
-    ui_bars("##weights", &bars);
-    show_slices(app);
+    const struct tiles tiles = lay_out(app);
+    const lr_grid *grid = &tool->grid;
+    if (tool->texture != NULL && tool->painted.serials != 0) {
+        const double z_mm = grid->origin_mm[2] + tool->painted.slice * grid->voxel_mm[2];
+        ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
+        const double scale = window_scale(app->window);
+        const struct ui_image image = {
+            .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
+        const struct ui_touch touch = ui_image("##guesses", &image);
 
-    /* Shows curves over all compositions. */
+        /* A tooltip describes the voxel under the mouse. */
+        for (int k = 0; k < tiles.count && touch.is_over; k++) {
+            const double *at = touch.at;
+            int voxel[3] = {0, 0, tool->painted.slice};
+            double mm[3], share[2];
+            const struct tile tile = tile_at(app, &tiles, k);
+            share[0] = (at[0] * tiles.all[0] - tile.corner[0]) / tiles.size[0];
+            share[1] = 1.0 - (at[1] * tiles.all[1] - tile.corner[1] - tiles.title) / tiles.size[1];
+            if (tile.values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
+            for (int a = 0; a < 3; a++) {
+                voxel[a] = a < 2 ? (int)(share[a] * grid->size[a]) : voxel[a];
+                mm[a] = grid->origin_mm[a] + voxel[a] * grid->voxel_mm[a];
+            }
+            const struct ui_part part = {{at[0] - 0.02, at[1] - 0.02}, {at[0] + 0.02, at[1] + 0.02}};
+            ui_tooltip(&part, "%s: %.6g emissions\nvoxel (%d, %d, %d) at (%.2f, %.2f, %.2f) mm", tile.name,
+                       (double)tile.values[(int64_t)voxel[2] * grid->size[0] * grid->size[1] +
+                                           (int64_t)voxel[1] * grid->size[0] + voxel[0]],
+                       voxel[0], voxel[1], voxel[2], mm[0], mm[1], mm[2]);
+        }
+        const struct ui_bar bar =
+            scene_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
+        ui_bar(&bar, NULL);
+    }
+    if (tool->rounds == 0) return;
+
+    /* Curves over all compositions. */
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
     for (int k = 0; k < tool->count; k++)
@@ -334,11 +305,11 @@ static void show_guesses(struct app *app)
     app_take_reading(app, ui_curve("##condition", &condition));
 }
 
-/* --- life --- */
+/* --- opening and starting --- */
 
 static lr_status open_live(struct app *app)
 {
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     tool->live = live_create(&app->log);
     tool->request.subsets = 4;
     tool->request.iterations = 10;
@@ -353,30 +324,24 @@ static lr_status open_live(struct app *app)
 
 static void close_live(struct app *app)
 {
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     live_destroy(tool->live);
-    forget_guesses(&tool->guesses);
+    free(tool->guesses.images);
     gl_texture_destroy(tool->guesses.texture);
     if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
     handover_destroy(tool->handover);
     lr_image_destroy(tool->image);
 }
 
-/* The open histo-images if the family is direct; NULL = none. */
-static const lr_histo_images *find_histo(const struct app *app)
-{
-    return own(app)->request.family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
-}
-
 static void start(struct app *app)
 {
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->num_iterations = 0;
     struct live_request *request = &tool->request;
     request->simulates = false;
-    request->histo = find_histo(app);
+    request->histo = request->family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
     request->kernel = *direct_tool_kernel(app);
     const bool is_measured = live_is_measured(&app->open, request);
     request->simulates = !is_measured;
@@ -394,8 +359,9 @@ static void start(struct app *app)
         return;
     }
     snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
-    forget_guesses(&tool->guesses);
-    tool->guesses.asked = tool->request.guesses > 1 ? tool->request.guesses : 0;
+    free(tool->guesses.images);
+    tool->guesses = (struct guesses){.texture = tool->guesses.texture,
+                                     .asked = tool->request.guesses > 1 ? tool->request.guesses : 0};
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
         handover_destroy(before);
@@ -405,14 +371,15 @@ static void start(struct app *app)
 /* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: relaxation must be above 0, fall at least 0. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
+    struct live_tool_state *tool = app_state(app, &live_tool);
     if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
         return lr_error(&app->log, LR_BAD_INPUT,
                         "relaxation %g, fall %g: the relaxation must be above 0, or 0 for the "
                         "default, its fall 0 or more",
                         relaxation, fall);
     }
-    own(app)->request.relaxation = relaxation;
-    own(app)->request.relaxation_fall = fall;
+    tool->request.relaxation = relaxation;
+    tool->request.relaxation_fall = fall;
     return LR_OK;
 }
 
@@ -420,21 +387,22 @@ static lr_status relax(struct app *app, double relaxation, double fall)
  * LR_USAGE for too many; logged. */
 static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
-    const lr_view_set wished = {azimuths, tilts, own(app)->request.views.acceptance_deg};
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    const lr_view_set wished = {azimuths, tilts, tool->request.views.acceptance_deg};
     if (azimuths < 1 || tilts < 1)
         return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more", azimuths, tilts);
-    return lr_view_set_complete(&wished, &own(app)->request.views, &app->log);
+    return lr_view_set_complete(&wished, &tool->request.views, &app->log);
 }
 
 static lr_status update(struct app *app)
 {
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     struct job_report report;
     const enum live_state before = tool->state;
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* Images of list mode are not in emissions, because its elements have different units, unless they are exact. */
+    /* An image of list mode is in emissions only with exact elements, because the elements of tubes and lines are not probabilities. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
@@ -449,7 +417,7 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
-    /* The scene borrows an image on the device; an image on the host is copied. */
+    /* The scene borrows the texture of an image on the device, and copies an image on the host. */
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     lr_grid grid = live_grid(tool->live);
@@ -481,14 +449,15 @@ static lr_status update(struct app *app)
     return tool->is_on_device ? LR_OK : update_guesses(app);
 }
 
-/* --- its panel --- */
+/* --- the panel --- */
 
 static void choose_data(struct app *app)
 {
-    struct live_request *request = &own(app)->request;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    struct live_request *request = &tool->request;
     int seed = (int)request->seed;
-    const lr_histo_images *histo = find_histo(app);
     const enum live_family family = request->family;
+    const lr_histo_images *histo = family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
     const bool has_data =
         family != LIVE_DIRECT && app->open.data != NULL && (family != LIVE_LISTMODE || app->open.data_are_events);
     if (histo != NULL)
@@ -497,7 +466,7 @@ static void choose_data(struct app *app)
         ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s", app->open.data_path);
     if (histo != NULL || has_data) {
         if (app->open.image != NULL) {
-            ui_check("compare with the open image", &own(app)->compares);
+            ui_check("compare with the open image", &tool->compares);
             ui_hint("the distance to it is told after each iteration; it must lie on the same grid");
         }
         return;
@@ -516,49 +485,14 @@ static void choose_data(struct app *app)
     request->without_noise = !has_noise;
 }
 
-static void show_curves(struct app *app)
-{
-    const struct live_tool_state *tool = own(app);
-    const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
-    if (count == 0) return;
-    const struct live_iteration *last = &tool->last;
-    /* The first image is uniform. The curve begins with the second iteration if the first value is so small that it
-     * would hide the others. */
-    const float *likelihood = tool->likelihood;
-    enum { FEW = 5 };
-    static const double most = 20.0;
-    float highest = -HUGE_VALF;
-    for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
-    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
-    const int first = rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
-
-    struct ui_curve curve = {.values = tool->likelihood + first,
-                             .count = count - first,
-                             .x = {1.0 + first, count},
-                             .is_counted = true,
-                             .height = 144.0,
-                             .title = first > 0 ? "log-likelihood, from the second on" : "log-likelihood",
-                             .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
-    ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds, last->log_likelihood);
-    app_take_reading(app, ui_curve("##likelihood", &curve));
-    if (isfinite(last->difference)) {
-        curve.values = tool->difference;
-        curve.count = count;
-        curve.x[0] = 1.0;
-        curve.height = 124.0;
-        curve.title = "distance to the reference over its norm";
-        app_take_reading(app, ui_curve("##difference", &curve));
-    }
-    ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
-}
-
 static void choose_method(struct app *app)
 {
+    struct live_tool_state *state = app_state(app, &live_tool);
     static const char *const families[] = {"correspondence", "DIRECT", "list mode"};
     static const char *const algorithms[] = {"OSEM", "block RAMLA"};
     static const int subsets[2] = {1, 32}, iterations[2] = {0, 200}, local[2] = {1, 50};
     static const int samples[2] = {0, 64}, guesses[2] = {0, LIVE_MOST_GUESSES};
-    struct live_request *request = &own(app)->request;
+    struct live_request *request = &state->request;
     int family = (int)request->family, algorithm = (int)request->algorithm;
     if (ui_choose("family", &family, families, 3)) request->family = (enum live_family)family;
     ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
@@ -570,7 +504,7 @@ static void choose_method(struct app *app)
         ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
                 "long");
     }
-    if (request->family == LIVE_DIRECT && find_histo(app) == NULL) {
+    if (request->family == LIVE_DIRECT && direct_tool_histo(app) == NULL) {
         static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
         int views[2] = {request->views.azimuths, request->views.tilts};
         const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
@@ -607,7 +541,7 @@ static void show_panel(struct app *app)
 {
     static const char *const states[] = {"ready", "preparing", "running", "paused", "done", "failed"};
     struct job_report report;
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     choose_method(app);
     ui_check("image stays on the device", &tool->on_device);
     ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
@@ -643,14 +577,46 @@ static void show_panel(struct app *app)
         ui_toned(UI_WARNING, "all below is of %s, which is not open any more", shown);
 
     show_guesses(app);
-    show_curves(app);
-    const lr_traffic *traffic = &tool->last.traffic;
+    const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
+    const struct live_iteration *last = &tool->last;
+    if (count > 0) {
+        /* The first image is uniform. The curve begins with the second iteration if the first value is so small that it
+     * would hide the others. */
+        const float *likelihood = tool->likelihood;
+        enum { FEW = 5 };
+        static const double most = 20.0;
+        float highest = -HUGE_VALF;
+        for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
+        const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
+        const int first = rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
+
+        struct ui_curve curve = {.values = tool->likelihood + first,
+                                 .count = count - first,
+                                 .x = {1.0 + first, count},
+                                 .is_counted = true,
+                                 .height = 144.0,
+                                 .title = first > 0 ? "log-likelihood, from the second on" : "log-likelihood",
+                                 .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
+        ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds, last->log_likelihood);
+        app_take_reading(app, ui_curve("##likelihood", &curve));
+        if (isfinite(last->difference)) {
+            curve.values = tool->difference;
+            curve.count = count;
+            curve.x[0] = 1.0;
+            curve.height = 124.0;
+            curve.title = "distance to the reference over its norm";
+            app_take_reading(app, ui_curve("##difference", &curve));
+        }
+        ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
+    }
+
+    const lr_traffic *traffic = &last->traffic;
     if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
         tool->why[0] == '\0') {
         ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
     } else if (tool->num_iterations > 0) {
         ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
-                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
+                 (long long)traffic->to_device, (long long)traffic->to_host, last->number);
         ui_toned(UI_DIM, "%s",
                  tool->is_on_device     ? "the image is on the device"
                  : tool->why[0] != '\0' ? tool->why
@@ -665,7 +631,8 @@ static void show_panel(struct app *app)
 
 static void write_session(const struct app *app, struct lr_view_session *session)
 {
-    const struct live_request *request = &own(app)->request;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    const struct live_request *request = &tool->request;
     session->has_recon = true;
     session->recon_family = (int)request->family;
     session->recon_algorithm = (int)request->algorithm;
@@ -675,7 +642,8 @@ static void write_session(const struct app *app, struct lr_view_session *session
 
 static void read_session(struct app *app, const struct lr_view_session *session)
 {
-    struct live_request *request = &own(app)->request;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    struct live_request *request = &tool->request;
     if (!session->has_recon) return;
     request->family = (enum live_family)session->recon_family;
     request->algorithm = (lr_recon_algorithm)session->recon_algorithm;
@@ -688,7 +656,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 static lr_status act_recon(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {"start", "pause", "resume", "step", "stop", "device", "host", NULL};
-    struct live_tool_state *tool = own(app);
+    struct live_tool_state *tool = app_state(app, &live_tool);
     struct live_request *request = &tool->request;
     int what = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
@@ -713,7 +681,8 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
 
 static lr_status set_word(struct app *app, const struct command_words *words)
 {
-    struct live_request *request = &own(app)->request;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    struct live_request *request = &tool->request;
     const char *name = words->words[1];
     const bool is_algorithm = strcmp(name, "algorithm") == 0, is_family = strcmp(name, "family") == 0;
     int value = 0;
@@ -733,7 +702,8 @@ static lr_status set_word(struct app *app, const struct command_words *words)
 
 static lr_status set_number(struct app *app, const struct command_words *words)
 {
-    struct live_request *request = &own(app)->request;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    struct live_request *request = &tool->request;
     const char *name = words->words[1];
     double real = 0.0;
     if (strcmp(name, "relaxation") == 0 || strcmp(name, "fall") == 0 || strcmp(name, "counts") == 0) {
@@ -776,7 +746,7 @@ static const char *write_numbers(const double *numbers, int count, char text[COM
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct live_tool_state *tool = own(app);
+    const struct live_tool_state *tool = app_state(app, &live_tool);
     const struct guesses *guesses = &tool->guesses;
     const struct live_round *round = guesses->rounds > 0 ? &guesses->last : NULL;
     const bool has_last = tool->num_iterations > 0;
@@ -826,12 +796,14 @@ static const struct command_setting settings[] = {
 
 static bool is_busy(const struct app *app)
 {
-    return own(app)->state == LIVE_PREPARING || own(app)->state == LIVE_RUNNING;
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    return tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING;
 }
 
 static void cancel(struct app *app)
 {
-    live_control(own(app)->live, LIVE_STOP);
+    struct live_tool_state *tool = app_state(app, &live_tool);
+    live_control(tool->live, LIVE_STOP);
 }
 
 const struct viewer_tool live_tool = {.name = "Recon",

@@ -16,11 +16,6 @@ struct lor_state {
     char error[JOB_SENTENCE]; /* reason why there is no tube; "" = there is one */
 };
 
-static struct lor_state *own(const struct app *app)
-{
-    return app_state(app, &lor_tool);
-}
-
 static const uint32_t lor_colour = 0xffd24dff;
 
 /* Names in scripts, in the order of enum tube_kernel. */
@@ -28,25 +23,27 @@ static const char *const kernel_names[] = {"lor", "tube", "line", "exact", NULL}
 
 static lr_status open_lor(struct app *app)
 {
-    task_runner_init(&own(app)->tubes, &tube_kind);
-    app_add_runner(app, &own(app)->tubes);
+    struct lor_state *tool = app_state(app, &lor_tool);
+    task_runner_init(&tool->tubes, &tube_kind);
+    app->runners[app->num_runners++] = &tool->tubes;
     return LR_OK;
 }
 
 static void close_lor(struct app *app)
 {
-    task_runner_finish(&own(app)->tubes);
+    struct lor_state *tool = app_state(app, &lor_tool);
+    task_runner_finish(&tool->tubes);
 }
 
 static void ask(struct app *app)
 {
-    struct lor_state *tool = own(app);
+    struct lor_state *tool = app_state(app, &lor_tool);
     const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The scene shows the line between the crystals before the tube is ready, and no lines of other tools. */
+    /* The scene shows the line between the crystals before the tube is ready. The voxel tool's lines disappear. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -62,18 +59,19 @@ static void ask(struct app *app)
 
 void lor_tool_choose(struct app *app, int64_t number)
 {
+    struct lor_state *tool = app_state(app, &lor_tool);
     if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
-        return; /* the result belongs to an earlier scanner */
+        return; /* the LOR is of a scanner that is no longer open */
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
-    own(app)->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
-    own(app)->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
+    tool->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
+    tool->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
     app_choose(app, &lor_tool);
     ask(app);
 }
 
 static lr_status update(struct app *app)
 {
-    struct lor_state *tool = own(app);
+    struct lor_state *tool = app_state(app, &lor_tool);
     if (task_runner_take_failure(&tool->tubes) && tool->is_asked) {
         snprintf(tool->error, sizeof(tool->error), "%s", tool->tubes.report.error);
         tool->is_asked = false;
@@ -81,7 +79,8 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* Units: elements of an event are solid angles, chords, or fractions of the time-of-flight Gaussian. */
+    /* The unit of an event's elements depends on its kernel: exact elements are probabilities, the others are chord
+     * lengths in mm, or shares of the line if there is a time of flight. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
@@ -94,25 +93,12 @@ static lr_status update(struct app *app)
     return LR_OK;
 }
 
-/* --- its panel --- */
-
-static bool choose_crystal(struct app *app, int end)
-{
-    static const char *const labels[2] = {"module, p, q", "module, r, s"};
-    struct tube_crystal *crystal = &own(app)->request.crystals[end];
-    int numbers[3] = {crystal->module, crystal->p, crystal->q};
-    const bool changed = ui_integers(labels[end], numbers, 3);
-    *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-    ui_beside();
-    ui_radio(end == 0 ? "##first" : "##second", &own(app)->next_end, end);
-    ui_hint("the next click on a crystal sets this end");
-    return changed;
-}
+/* --- the panel --- */
 
 static void show_panel(struct app *app)
 {
     static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
-    struct lor_state *tool = own(app);
+    struct lor_state *tool = app_state(app, &lor_tool);
     struct tube_request *request = &tool->request;
     const struct job_report *report = &tool->tubes.report;
     const struct tube_result *result = tube_result(&tool->tubes);
@@ -121,8 +107,16 @@ static void show_panel(struct app *app)
         return;
     }
     ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
-    bool changed = choose_crystal(app, 0);
-    changed = choose_crystal(app, 1) || changed;
+    bool changed = false;
+    for (int end = 0; end < 2; end++) {
+        struct tube_crystal *crystal = &request->crystals[end];
+        int numbers[3] = {crystal->module, crystal->p, crystal->q};
+        changed = ui_integers(end == 0 ? "module, p, q" : "module, r, s", numbers, 3) || changed;
+        *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
+        ui_beside();
+        ui_radio(end == 0 ? "##first" : "##second", &tool->next_end, end);
+        ui_hint("the next click on a crystal sets this end");
+    }
     int kernel = (int)request->kernel;
     changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
     ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
@@ -183,7 +177,7 @@ static void show_panel(struct app *app)
 
 static bool click(struct app *app, const struct probe *probe)
 {
-    struct lor_state *tool = own(app);
+    struct lor_state *tool = app_state(app, &lor_tool);
     const struct pick_hit *hit = &probe->hit;
     if (app->tool != &lor_tool || hit->module < 0 || hit->crystal[0] < 0 || hit->crystal[1] < 0) return false;
     tool->request.crystals[tool->next_end] = (struct tube_crystal){hit->module, hit->crystal[0], hit->crystal[1]};
@@ -196,8 +190,9 @@ static bool click(struct app *app, const struct probe *probe)
 
 static void write_session(const struct app *app, struct lr_view_session *session)
 {
-    const struct tube_request *request = &own(app)->request;
-    session->has_lor = own(app)->is_asked;
+    struct lor_state *tool = app_state(app, &lor_tool);
+    const struct tube_request *request = &tool->request;
+    session->has_lor = tool->is_asked;
     for (int end = 0; end < 2; end++) {
         const struct tube_crystal *crystal = &request->crystals[end];
         session->lor[3 * end] = crystal->module;
@@ -211,7 +206,8 @@ static void write_session(const struct app *app, struct lr_view_session *session
 
 static void read_session(struct app *app, const struct lr_view_session *session)
 {
-    struct tube_request *request = &own(app)->request;
+    struct lor_state *tool = app_state(app, &lor_tool);
+    struct tube_request *request = &tool->request;
     if (!session->has_lor) return;
     for (int end = 0; end < 2; end++) {
         const int *numbers = session->lor + 3 * end;
@@ -227,7 +223,8 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 
 static lr_status act_lor(struct app *app, const struct command_words *words)
 {
-    struct tube_crystal *crystals = own(app)->request.crystals;
+    struct lor_state *tool = app_state(app, &lor_tool);
+    struct tube_crystal *crystals = tool->request.crystals;
     int *const numbers[6] = {&crystals[0].module, &crystals[0].p, &crystals[0].q,
                              &crystals[1].module, &crystals[1].p, &crystals[1].q};
     for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, numbers[k]));
@@ -237,7 +234,8 @@ static lr_status act_lor(struct app *app, const struct command_words *words)
 
 static lr_status set(struct app *app, const struct command_words *words)
 {
-    struct tube_request *request = &own(app)->request;
+    struct lor_state *tool = app_state(app, &lor_tool);
+    struct tube_request *request = &tool->request;
     int kernel = 0;
     if (strcmp(words->words[1], "kernel") == 0) {
         LR_TRY(command_choice(&app->log, words, 2, kernel_names, &kernel));
@@ -247,7 +245,7 @@ static lr_status set(struct app *app, const struct command_words *words)
         return LR_OK;
     }
 
-    /* Sets the time-of-flight position of an event; "off" means none. */
+    /* Sets the position along the line that the time of flight gives; "off" means no time of flight. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;
@@ -264,7 +262,7 @@ static lr_status set(struct app *app, const struct command_words *words)
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct lor_state *tool = own(app);
+    const struct lor_state *tool = app_state(app, &lor_tool);
     const struct tube_request *request = &tool->request;
     const struct tube_result *result = tube_result(&tool->tubes);
     char error[COMMAND_TEXT];

@@ -24,29 +24,26 @@ struct maps_state {
     int num_highest;
 };
 
-static struct maps_state *own(const struct app *app)
-{
-    return app_state(app, &maps_tool);
-}
-
 static lr_status open_maps(struct app *app)
 {
-    task_runner_init(&own(app)->sensitivities, &sensitivity_kind);
-    app_add_runner(app, &own(app)->sensitivities);
-    own(app)->modules[1] = 1;
+    struct maps_state *tool = app_state(app, &maps_tool);
+    task_runner_init(&tool->sensitivities, &sensitivity_kind);
+    app->runners[app->num_runners++] = &tool->sensitivities;
+    tool->modules[1] = 1;
     return LR_OK;
 }
 
 static void close_maps(struct app *app)
 {
-    pair_image_finish(&own(app)->pair);
-    gl_texture_destroy(own(app)->texture);
-    task_runner_finish(&own(app)->sensitivities);
+    struct maps_state *tool = app_state(app, &maps_tool);
+    pair_image_finish(&tool->pair);
+    gl_texture_destroy(tool->texture);
+    task_runner_finish(&tool->sensitivities);
 }
 
 static void ask(struct app *app)
 {
-    struct maps_state *tool = own(app);
+    struct maps_state *tool = app_state(app, &maps_tool);
     tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &tool->request, &app->log) == LR_OK;
 }
 
@@ -54,18 +51,18 @@ static void ask(struct app *app)
 
 static void take_pair(struct app *app)
 {
-    struct maps_state *tool = own(app);
+    struct maps_state *tool = app_state(app, &maps_tool);
     struct pair_image *pair = &tool->pair;
     const int *modules = tool->modules;
     const lr_log log = {.write = app_keep_error, .user = tool->error};
-    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_result *result = voxel_result(voxel_tool_voxel(app), NULL);
     lr_status status = LR_USAGE;
     tool->error[0] = '\0';
 
-    /* The voxel's rows may contain only some pairs of modules. Invalid pairs are refused below. */
+    /* The voxel's rows may contain only some pairs of modules. pair_image_make refuses invalid pairs. */
     bool is_there = true;
     if (result != NULL && result->is_part) {
-        const lr_lors *lors = voxel_tool_study(app)->lors;
+        const lr_lors *lors = voxel_study(voxel_tool_voxel(app))->lors;
         const int most = lors->scanner->num_modules;
         const bool are_two =
             modules[0] >= 0 && modules[1] >= 0 && modules[0] < most && modules[1] < most && modules[0] != modules[1];
@@ -105,10 +102,10 @@ static void take_pair(struct app *app)
     }
 }
 
-/* The pair may have been chosen for another scanner. */
+/* Forgets the shown pair, which may belong to another scanner. */
 static lr_status take_study(struct app *app, bool is_new)
 {
-    struct maps_state *tool = own(app);
+    struct maps_state *tool = app_state(app, &maps_tool);
     if (!is_new) return LR_OK;
     pair_image_finish(&tool->pair);
     gl_texture_destroy(tool->texture);
@@ -120,7 +117,7 @@ static lr_status take_study(struct app *app, bool is_new)
 
 static lr_status update(struct app *app)
 {
-    struct maps_state *tool = own(app);
+    struct maps_state *tool = app_state(app, &maps_tool);
     if (task_runner_take_failure(&tool->sensitivities) && tool->is_asked) {
         app_take_failure(app, &tool->sensitivities.report, false);
         tool->is_asked = false;
@@ -133,13 +130,13 @@ static lr_status update(struct app *app)
     return LR_OK;
 }
 
-/* --- its panel --- */
+/* --- the panel --- */
 
 static const double picture_width = 370.0, most_height = 300.0;
 
 static void show_panel(struct app *app)
 {
-    struct maps_state *tool = own(app);
+    struct maps_state *tool = app_state(app, &maps_tool);
     ui_text("sensitivity: the chance that an emission is detected");
     const struct job_report *report = &tool->sensitivities.report;
     if (report->state == JOB_RUNNING) {
@@ -180,7 +177,7 @@ static void show_panel(struct app *app)
         }
         if (touch.is_pressed && lor >= 0) lor_tool_choose(app, lor);
         const struct ui_bar bar = scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, fmax(pair->largest, 1e-30)}, unit);
-        ui_bar(&bar);
+        ui_bar(&bar, NULL);
         ui_toned(UI_DIM, "rows: crystals of module %d, columns: of module %d; sum %.6g, largest %.6g", pair->modules[0],
                  pair->modules[1], pair->sum, pair->largest);
     }
@@ -203,19 +200,21 @@ static void show_panel(struct app *app)
 
 static lr_status act(struct app *app, const struct command_words *words)
 {
+    struct maps_state *tool = app_state(app, &maps_tool);
     if (strcmp(words->words[0], "sensitivity") == 0) {
         ask(app);
         return LR_OK;
     }
-    LR_TRY(command_integer(&app->log, words, 1, &own(app)->modules[0]));
-    LR_TRY(command_integer(&app->log, words, 2, &own(app)->modules[1]));
+    LR_TRY(command_integer(&app->log, words, 1, &tool->modules[0]));
+    LR_TRY(command_integer(&app->log, words, 2, &tool->modules[1]));
     take_pair(app);
     return LR_OK;
 }
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct sensitivity_result *result = sensitivity_result(&own(app)->sensitivities);
+    struct maps_state *tool = app_state(app, &maps_tool);
+    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
     const struct command_number numbers[] = {{"sensitivity.largest", result != NULL ? result->largest : 0.0}, {0}};
     return command_pick(numbers, &(struct command_text){0}, name, value);
 }

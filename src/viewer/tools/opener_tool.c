@@ -47,23 +47,12 @@ struct opener_state {
     struct start start;
 };
 
-static struct opener_state *own(const struct app *app)
-{
-    return app_state(app, &opener_tool);
-}
-
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
 static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner", "an image", "a mu-map",
                                                          "data or list mode"};
 
 /* --- folders --- */
-
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
 
 /* Joins "/a/b" and "c" to "/a/b/c". Returns false if the path is too long. */
 static bool join(const char *folder, const char *name, char path[OPENER_PATH])
@@ -98,7 +87,8 @@ static void list_folder(struct opener *opener, const char *folder)
             if ((names[k][0] == '.' && strcmp(names[k], "..") != 0) || !join(opener->folder, names[k], path)) continue;
             struct opener_entry *entry = &opener->entries[opener->count++];
             memcpy(entry->name, names[k], OPENER_NAME);
-            entry->is_folder = is_folder(path);
+            struct stat about;
+            entry->is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
         }
         qsort(opener->entries, (size_t)opener->count, sizeof(*opener->entries), compare_entries);
     } else {
@@ -115,68 +105,9 @@ static void list_folder(struct opener *opener, const char *folder)
 
 /* --- the dialog --- */
 
-/* Lists the path's folder; for a file, begins to open it and closes the dialog. */
-static void follow_path(struct app *app)
-{
-    struct opener *opener = &own(app)->opener;
-    struct stat about;
-    char path[OPENER_PATH];
-    if (opener->path[0] == '/' || !join(opener->folder, opener->path, path)) memcpy(path, opener->path, sizeof(path));
-    if (is_folder(path)) {
-        list_folder(opener, path);
-    } else if (stat(path, &about) != 0) {
-        snprintf(opener->error, sizeof(opener->error),
-                 "there is no file %s: choose one from the list, or correct its path", path);
-    } else {
-        opener->error[0] = '\0';
-        app->shows_opener = false;
-        const struct study_wish wishes[OPENER_NUM_KINDS] = {
-            [OPENER_SCANNER] = {.scanner = path},
-            [OPENER_IMAGE] = {.image = path},
-            [OPENER_MU] = {.mu = path},
-            [OPENER_DATA] = {.data = path},
-        };
-        if (app->opener_kind == OPENER_ANY)
-            app_drop(app, path);
-        else
-            (void)study_open(app->study, &wishes[app->opener_kind]);
-    }
-}
-
 static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
 /* --- the start screen --- */
-
-/* Reads the presets, which takes some milliseconds. Unreadable presets are left out. */
-static void read_presets(struct start *tool)
-{
-    const char *const *presets = lr_scanner_presets();
-    tool->is_read = true;
-    tool->count = 0;
-    for (int k = 0; presets[k] != NULL && tool->count < START_MOST; k++) {
-        lr_scanner *scanner = lr_scanner_read(presets[k], NULL);
-        if (scanner != NULL) {
-            struct start_row *row = &tool->rows[tool->count++];
-            *row = (struct start_row){.preset = presets[k],
-                                      .num_modules = scanner->num_modules,
-                                      .num_crystals = scanner->num_crystals,
-                                      .tof_ps = scanner->tof_resolution_ps};
-            snprintf(row->name, sizeof(row->name), "%s", scanner->name);
-            double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
-            for (int m = 0; m < scanner->num_modules; m++) {
-                const lr_module *module = &scanner->modules[m];
-                const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                           module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-                nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
-                low = fmin(low, module->centre_mm[2] - half);
-                high = fmax(high, module->centre_mm[2] + half);
-            }
-            row->diameter_mm = 2.0 * nearest;
-            row->length_mm = high - low;
-        }
-        lr_scanner_destroy(scanner);
-    }
-}
 
 static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
 
@@ -190,6 +121,7 @@ static bool shows_start(const struct app *app)
 
 static void show_start(struct app *app)
 {
+    struct opener_state *tool = app_state(app, &opener_tool);
     const double scale = window_scale(app->window);
     double left = app->scene_at[0] / scale;
     double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
@@ -205,7 +137,34 @@ static void show_start(struct app *app)
                                    .size = {size[0], size[1]},
                                    .is_fixed = true};
     if (size[0] < 40.0 || size[1] < 40.0) return;
-    if (!own(app)->start.is_read) read_presets(&own(app)->start);
+    struct start *start = &tool->start;
+    if (!start->is_read) { /* takes some milliseconds; presets that cannot be read are left out */
+        const char *const *presets = lr_scanner_presets();
+        start->is_read = true;
+        for (int k = 0; presets[k] != NULL && start->count < START_MOST; k++) {
+            lr_scanner *scanner = lr_scanner_read(presets[k], NULL);
+            if (scanner != NULL) {
+                struct start_row *row = &start->rows[start->count++];
+                *row = (struct start_row){.preset = presets[k],
+                                          .num_modules = scanner->num_modules,
+                                          .num_crystals = scanner->num_crystals,
+                                          .tof_ps = scanner->tof_resolution_ps};
+                snprintf(row->name, sizeof(row->name), "%s", scanner->name);
+                double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
+                for (int m = 0; m < scanner->num_modules; m++) {
+                    const lr_module *module = &scanner->modules[m];
+                    const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                               module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+                    nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
+                    low = fmin(low, module->centre_mm[2] - half);
+                    high = fmax(high, module->centre_mm[2] + half);
+                }
+                row->diameter_mm = 2.0 * nearest;
+                row->length_mm = high - low;
+            }
+            lr_scanner_destroy(scanner);
+        }
+    }
     if (ui_panel("Choose a scanner", &place, NULL)) {
         static const char *const heads[] = {"scanner", "crystals", "diameter", "length", "time of flight"};
         if (ui_table("presets", (int)(sizeof(heads) / sizeof(heads[0])))) {
@@ -213,8 +172,8 @@ static void show_start(struct app *app)
                 ui_cell();
                 ui_toned(UI_DIM, "%s", heads[k]);
             }
-            for (int k = 0; k < own(app)->start.count; k++) {
-                const struct start_row *row = &own(app)->start.rows[k];
+            for (int k = 0; k < start->count; k++) {
+                const struct start_row *row = &start->rows[k];
                 ui_cell();
                 if (ui_item(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
                 ui_hint("%s: %d modules", row->name, row->num_modules);
@@ -245,9 +204,10 @@ static void show_start(struct app *app)
 
 void opener_tool_panels(struct app *app)
 {
+    struct opener_state *tool = app_state(app, &opener_tool);
     if (shows_start(app)) show_start(app);
     if (!app->shows_opener) return;
-    struct opener *opener = &own(app)->opener;
+    struct opener *opener = &tool->opener;
     char path[OPENER_PATH];
     double screen[2];
     ui_screen(screen);
@@ -285,7 +245,30 @@ void opener_tool_panels(struct app *app)
         goes = ui_button("open##file", opener->path[0] != '\0') || goes;
         ui_beside();
         if (ui_button("cancel##file", true)) app->shows_opener = false;
-        if (goes && opener->path[0] != '\0') follow_path(app);
+        if (goes && opener->path[0] != '\0') { /* lists a folder; begins to open a file and closes the dialog */
+            struct stat about;
+            if (opener->path[0] == '/' || !join(opener->folder, opener->path, path))
+                memcpy(path, opener->path, sizeof(path));
+            if (stat(path, &about) != 0) {
+                snprintf(opener->error, sizeof(opener->error),
+                         "there is no file %s: choose one from the list, or correct its path", path);
+            } else if (S_ISDIR(about.st_mode)) {
+                list_folder(opener, path);
+            } else {
+                opener->error[0] = '\0';
+                app->shows_opener = false;
+                const struct study_wish wishes[OPENER_NUM_KINDS] = {
+                    [OPENER_SCANNER] = {.scanner = path},
+                    [OPENER_IMAGE] = {.image = path},
+                    [OPENER_MU] = {.mu = path},
+                    [OPENER_DATA] = {.data = path},
+                };
+                if (app->opener_kind == OPENER_ANY)
+                    app_drop(app, path);
+                else
+                    (void)study_open(app->study, &wishes[app->opener_kind]);
+            }
+        }
         if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
     }
     ui_panel_end();
@@ -293,12 +276,14 @@ void opener_tool_panels(struct app *app)
 
 static void close_opener(struct app *app)
 {
-    free(own(app)->opener.entries);
+    struct opener_state *tool = app_state(app, &opener_tool);
+    free(tool->opener.entries);
 }
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct opener *opener = &own(app)->opener;
+    struct opener_state *tool = app_state(app, &opener_tool);
+    const struct opener *opener = &tool->opener;
     char folder[COMMAND_TEXT], error[COMMAND_TEXT];
     snprintf(folder, sizeof(folder), "%.255s", app->shows_opener ? opener->folder : "none");
     snprintf(error, sizeof(error), "%.255s", opener->error[0] != '\0' ? opener->error : "none");

@@ -16,11 +16,6 @@ struct session_state {
     bool is_read;
 };
 
-static struct session_state *own(const struct app *app)
-{
-    return app_state(app, &session_tool);
-}
-
 /* --- writing --- */
 
 /* Names of the images that are reopened together with the files. */
@@ -30,7 +25,7 @@ enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The study owns the strings, so that this session must not be finished. */
+    /* The study owns the strings, so that lr_view_session_finish must not free them. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
@@ -73,18 +68,20 @@ lr_status session_tool_write(struct app *app, const char *path)
 
 static void forget(struct app *app)
 {
-    if (own(app)->is_read) lr_view_session_finish(&own(app)->session);
-    own(app)->is_read = false;
+    struct session_state *tool = app_state(app, &session_tool);
+    if (tool->is_read) lr_view_session_finish(&tool->session);
+    tool->is_read = false;
 }
 
-/* Begins to open the session's files; the other settings are applied after that. */
+/* Begins to open the session's files. take_study applies the other settings after the files have been opened. */
 static lr_status read_file(struct app *app, const char *path)
 {
+    struct session_state *tool = app_state(app, &session_tool);
     struct lr_view_session session;
     LR_TRY(lr_view_session_read(path, &session, &app->log));
     forget(app);
-    own(app)->session = session;
-    own(app)->is_read = true;
+    tool->session = session;
+    tool->is_read = true;
     const int *size = session.window;
     if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
         window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
@@ -100,8 +97,9 @@ static lr_status read_file(struct app *app, const char *path)
 /* Restores tab, camera, tools and ranges once a new study is in place. */
 static lr_status take_study(struct app *app, bool is_new)
 {
-    const struct lr_view_session *session = &own(app)->session;
-    if (!is_new || !own(app)->is_read) return LR_OK;
+    struct session_state *tool = app_state(app, &session_tool);
+    const struct lr_view_session *session = &tool->session;
+    if (!is_new || !tool->is_read) return LR_OK;
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->name != NULL && app->tools[k]->mode == session->mode) app_choose(app, app->tools[k]);
     if (session->has_camera) {

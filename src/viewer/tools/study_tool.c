@@ -32,30 +32,7 @@ struct study_state {
     int64_t endings; /* number of openings that have been handled */
 };
 
-static struct study_state *own(const struct app *app)
-{
-    return app_state(app, &study_tool);
-}
-
 /* --- frames --- */
-
-/* Reads the number in "folder/NAME-12.nii.gz", and the lengths of the path before the number and including it.
- * Returns 0 if there is no number. */
-static int parse(const char *path, int *before, int *after)
-{
-    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    for (const char *at = name; (at = strchr(at, '-')) != NULL; at++) {
-        char *end;
-        if (!isdigit((unsigned char)at[1])) continue;
-        const long number = strtol(at + 1, &end, 10);
-        if (*end == '.' && at[1] != '0' && number <= FRAMES_MOST) {
-            *before = (int)(at + 1 - path);
-            *after = (int)(end - path);
-            return (int)number;
-        }
-    }
-    return 0;
-}
 
 /* Makes the path of a frame. Returns false if it is too long. */
 static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
@@ -64,40 +41,11 @@ static bool name_frame(const struct frames *frames, int number, char path[FRAMES
            FRAMES_PATH;
 }
 
-/* Checks what has been opened. Returns true if it is another frame of the same image, which is then shown like the
- * last one. */
-static bool take_frame(struct app *app)
-{
-    struct frames *frames = &own(app)->frames;
-    const char *path = app->open.image_path != NULL ? app->open.image_path : "";
-    char own[FRAMES_PATH];
-    if (strcmp(path, frames->path) == 0) return false;
-    const bool is_wanted = frames->wanted > 0 && name_frame(frames, frames->wanted, own) && strcmp(path, own) == 0;
-    if (strlen(path) >= FRAMES_PATH) path = "";
-    snprintf(frames->path, sizeof(frames->path), "%s", path);
-    if (app->open.num_frames > 1) { /* volumes in one file: "NAME.nii:12" */
-        const char *colon = strrchr(frames->path, ':');
-        frames->before = colon != NULL ? (int)(colon + 1 - frames->path) : 0;
-        frames->after = (int)strlen(frames->path);
-        frames->number = colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
-        frames->count = app->open.num_frames;
-    } else {
-        frames->number = parse(frames->path, &frames->before, &frames->after);
-        int count = 0;
-        while (!is_wanted && frames->number > 0 && count < FRAMES_MOST && name_frame(frames, count + 1, own) &&
-               access(own, F_OK) == 0)
-            count++;
-        frames->count = is_wanted ? frames->count : count;
-    }
-    if (frames->number < 1 || frames->number > frames->count || frames->count < 2) frames->number = frames->count = 0;
-    frames->wanted = frames->number;
-    return is_wanted;
-}
-
 /* Begins to open a frame. errors: LR_USAGE, logged, if there is no frame with that number. */
 static lr_status open_frame(struct app *app, int number)
 {
-    struct frames *frames = &own(app)->frames;
+    struct study_state *tool = app_state(app, &study_tool);
+    struct frames *frames = &tool->frames;
     char path[FRAMES_PATH];
     if (number < 1 || number > frames->count || !name_frame(frames, number, path))
         return lr_error(&app->log, LR_USAGE, "there is no frame %d: %d are there", number, frames->count);
@@ -107,7 +55,7 @@ static lr_status open_frame(struct app *app, int number)
                : study_open(app->study, &(struct study_wish){.image = path});
 }
 
-/* --- what has been opened --- */
+/* --- opened files --- */
 
 /* Begins to show an image. One piece is uploaded in each frame; the study holds the image meanwhile. */
 static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
@@ -143,8 +91,48 @@ static lr_status take_opened(struct app *app)
         app_fit(app);
         if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
-    const bool is_frame = take_frame(app);
-    if (status == LR_OK && is_frame && open->mu == before.mu) { /* keep colours and slices */
+
+    /* Another frame of the same image is shown like the last one. */
+    struct study_state *tool = app_state(app, &study_tool);
+    struct frames *frames = &tool->frames;
+    const char *path = open->image_path != NULL ? open->image_path : "";
+    bool is_frame = false;
+    if (strcmp(path, frames->path) != 0) {
+        char own[FRAMES_PATH];
+        is_frame = frames->wanted > 0 && name_frame(frames, frames->wanted, own) && strcmp(path, own) == 0;
+        if (strlen(path) >= FRAMES_PATH) path = "";
+        snprintf(frames->path, sizeof(frames->path), "%s", path);
+        if (open->num_frames > 1) { /* volumes in one file: "NAME.nii:12" */
+            const char *colon = strrchr(frames->path, ':');
+            frames->before = colon != NULL ? (int)(colon + 1 - frames->path) : 0;
+            frames->after = (int)strlen(frames->path);
+            frames->number = colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
+            frames->count = open->num_frames;
+        } else {
+            /* A file's frame number, as in "folder/NAME-12.nii.gz"; 0 = the file has none. */
+            const char *slash = strrchr(frames->path, '/');
+            frames->number = 0;
+            for (const char *at = slash != NULL ? slash : frames->path;
+                 frames->number == 0 && (at = strchr(at, '-')) != NULL; at++) {
+                char *end;
+                if (!isdigit((unsigned char)at[1])) continue;
+                const long number = strtol(at + 1, &end, 10);
+                if (number > FRAMES_MOST || *end != '.' || at[1] == '0') continue;
+                frames->before = (int)(at + 1 - frames->path);
+                frames->after = (int)(end - frames->path);
+                frames->number = (int)number;
+            }
+            int count = 0;
+            while (!is_frame && frames->number > 0 && count < FRAMES_MOST && name_frame(frames, count + 1, own) &&
+                   access(own, F_OK) == 0)
+                count++;
+            frames->count = is_frame ? frames->count : count;
+        }
+        if (frames->number < 1 || frames->number > frames->count || frames->count < 2)
+            frames->number = frames->count = 0;
+        frames->wanted = frames->number;
+    }
+    if (status == LR_OK && is_frame && open->mu == before.mu) {
         const double high = app->ranges[DRAW_IMAGE][1];
         begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
         app->ranges[DRAW_IMAGE][1] = high;
@@ -163,10 +151,11 @@ static lr_status take_opened(struct app *app)
 
 static lr_status update(struct app *app)
 {
+    struct study_state *tool = app_state(app, &study_tool);
     const struct job_report *report = &app->opening;
     study_poll(app->study, &app->opening);
-    const bool has_ended = study_endings(app->study) != own(app)->endings;
-    own(app)->endings = study_endings(app->study);
+    const bool has_ended = study_endings(app->study) != tool->endings;
+    tool->endings = study_endings(app->study);
     if (has_ended) {
         for (int k = 0; k < report->num_warnings && k < JOB_WARNINGS; k++)
             app_say(app, LR_LOG_WARNING, "%s", report->warnings[k]);
@@ -183,18 +172,17 @@ static lr_status update(struct app *app)
     return LR_OK;
 }
 
-/* --- what is open --- */
-
-/* --- what is shown --- */
+/* --- the panel --- */
 
 static void show_slices(struct app *app)
 {
+    struct study_state *tool = app_state(app, &study_tool);
     const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_image_name((enum draw_image)k);
     int map = (int)slices->colours, image = (int)slices->image;
-    const struct frames *frames = &own(app)->frames;
+    const struct frames *frames = &tool->frames;
     int number = frames->wanted;
     if (frames->count >= 2) {
         const int range[2] = {1, frames->count};
@@ -323,11 +311,12 @@ static lr_status set_frame(struct app *app, const struct command_words *words)
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
+    struct study_state *tool = app_state(app, &study_tool);
     const lr_scanner *scanner = app->open.scanner;
     const char *image = app->open.image_path;
     const struct command_number numbers[] = {
-        {"image.frame", own(app)->frames.number},
-        {"image.frames", own(app)->frames.count},
+        {"image.frame", tool->frames.number},
+        {"image.frames", tool->frames.count},
         {"scanner.modules", scanner != NULL ? scanner->num_modules : 0},
         {0},
     };

@@ -28,8 +28,7 @@ extern const struct viewer_tool window_tool;  /* commands and values of the wind
 
 const double *voxel_tool_point(const struct app *app);                /* the chosen point, in mm */
 void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* sets the point and requests its rows */
-const struct voxel_result *voxel_tool_result(const struct app *app);  /* NULL = none */
-const struct study_view *voxel_tool_study(const struct app *app);     /* the study of the result */
+const struct voxel *voxel_tool_voxel(const struct app *app);          /* has the newest result and its study */
 
 /* --- the LOR tool --- */
 

@@ -32,35 +32,30 @@ struct voxel_state {
     char reported[1024]; /* reason why cpu draws, as last logged */
 };
 
-static struct voxel_state *own(const struct app *app)
-{
-    return app_state(app, &voxel_tool);
-}
-
 enum { LINES_AT_FIRST = 300 };
 
 static lr_status open_voxel(struct app *app)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     tool->voxel = voxel_create(&app->log);
     tool->num_lines = LINES_AT_FIRST;
     tool->request.rays = 4;
     tool->request.on_graphics = !gl_context_limits(app->ctx)->software;
     if (tool->voxel == NULL) return LR_FAILED;
-    for (int k = 0; k < 2; k++) app_add_runner(app, voxel_runner(tool->voxel, k));
+    for (int k = 0; k < 2; k++) app->runners[app->num_runners++] = voxel_runner(tool->voxel, k);
     return LR_OK;
 }
 
 static void close_voxel(struct app *app)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     for (int k = 0; k < 3; k++) gl_texture_destroy(tool->sheets[k].texture);
     voxel_destroy(tool->voxel);
 }
 
 static void ask(struct app *app)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     tool->is_asked =
         app->open.scanner != NULL && voxel_ask(tool->voxel, &app->open, &tool->request, &app->log) == LR_OK;
     if (tool->is_asked) tool->report.state = JOB_RUNNING;
@@ -68,7 +63,7 @@ static void ask(struct app *app)
 
 static lr_status take_study(struct app *app, bool is_new)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     const lr_grid *grid = &app->open.grid;
     if (!is_new || app->open.scanner == NULL) return LR_OK;
     for (int k = 0; k < 3; k++)
@@ -79,30 +74,29 @@ static lr_status take_study(struct app *app, bool is_new)
     return LR_OK;
 }
 
-const struct voxel_result *voxel_tool_result(const struct app *app)
+const struct voxel *voxel_tool_voxel(const struct app *app)
 {
-    return voxel_result(own(app)->voxel, NULL);
-}
-
-const struct study_view *voxel_tool_study(const struct app *app)
-{
-    return voxel_study(own(app)->voxel);
+    const struct voxel_state *tool = app_state(app, &voxel_tool);
+    return tool->voxel;
 }
 
 const double *voxel_tool_point(const struct app *app)
 {
-    return own(app)->request.point_mm;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    return tool->request.point_mm;
 }
 
 void voxel_tool_set_point(struct app *app, const double point_mm[3])
 {
-    memmove(own(app)->request.point_mm, point_mm, sizeof(own(app)->request.point_mm));
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    memmove(tool->request.point_mm, point_mm, sizeof(tool->request.point_mm));
     ask(app);
 }
 
 static int find_backend(const struct app *app)
 {
-    const char *wanted = own(app)->request.backend;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const char *wanted = tool->request.backend;
     for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++)
         if (strcmp(voxel_backends[k], wanted) == 0) return k;
     return 0;
@@ -110,31 +104,33 @@ static int find_backend(const struct app *app)
 
 /* --- the scene --- */
 
-static void crystal_place(const lr_scanner *scanner, const int crystal[3], float place[3])
-{
-    const lr_module *module = &scanner->modules[crystal[0]];
-    double along[2];
-    for (int k = 0; k < 2; k++) along[k] = (crystal[1 + k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k];
-    for (int k = 0; k < 3; k++)
-        place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
-}
-
 /* Draws a row's LORs as lines. Colours each crystal by its LORs' share of the row, relative to the largest share. */
 static lr_status mark_row(struct app *app, const struct voxel_row *row)
 {
-    const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const lr_lors *lors = voxel_study(tool->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* Every n-th LOR is drawn in order of falling strength, so that all parts of the row can be seen. */
-    const int64_t most = own(app)->num_lines < row->count ? own(app)->num_lines : row->count;
+    /* The row has more LORs than lines can be seen. Every n-th LOR is drawn, in order of falling probability, so that
+     * weak LORs are shown as well as strong ones. */
+    const int64_t most = tool->num_lines < row->count ? tool->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
     for (int64_t k = 0; k < most; k++) {
         const int64_t at = row->order[k * row->count / most];
         const lr_lor lor = lr_lors_describe(lors, row->lor[at]);
         const double share = row->probability[at] / row->probability[row->order[0]];
-        crystal_place(scanner, (int[3]){lor.module_i, lor.p, lor.q}, lines[k].from);
-        crystal_place(scanner, (int[3]){lor.module_j, lor.r, lor.s}, lines[k].to);
+        const int ends[2][3] = {{lor.module_i, lor.p, lor.q}, {lor.module_j, lor.r, lor.s}};
+        for (int end = 0; end < 2; end++) {
+            const lr_module *module = &scanner->modules[ends[end][0]];
+            double along[2];
+            for (int c = 0; c < 2; c++)
+                along[c] = (ends[end][1 + c] - 0.5 * (module->crystals[c] - 1)) * module->pitch_mm[c];
+            for (int c = 0; c < 3; c++) {
+                const double place = module->centre_mm[c] + along[0] * module->u[c] + along[1] * module->v[c];
+                (end == 0 ? lines[k].from : lines[k].to)[c] = (float)place;
+            }
+        }
         const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
         const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
         lines[k].colour = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
@@ -158,11 +154,6 @@ static lr_status mark_row(struct app *app, const struct voxel_row *row)
     return coloured;
 }
 
-static const struct voxel_row *best_row(const struct voxel_result *result)
-{
-    return result->has_exact ? &result->point_exact : &result->point_sampled;
-}
-
 /* --- pictures --- */
 
 /* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", followed by the reason if cpu
@@ -178,7 +169,7 @@ static void describe_backends(const struct voxel_result *result, char *text, siz
 static lr_status update(struct app *app)
 {
     static const enum sheet_kind three[3] = {SHEET_SAMPLED, SHEET_EXACT, SHEET_DIFFERENCE};
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     int64_t serial;
     if (voxel_poll(tool->voxel, &tool->report) == JOB_FAILED && tool->is_asked) {
         app_take_failure(app, &tool->report, false);
@@ -189,7 +180,7 @@ static lr_status update(struct app *app)
     const bool is_new = serial != tool->serial;
     if (is_new) {
         const lr_lors *lors = voxel_study(tool->voxel)->lors;
-        const struct voxel_row *row = best_row(result);
+        const struct voxel_row *row = result->has_exact ? &result->point_exact : &result->point_sampled;
         const struct voxel_window *window = &result->windows[0];
         const bool is_one = !result->request.all_primaries;
         char text[1400];
@@ -200,8 +191,8 @@ static lr_status update(struct app *app)
         }
         snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
 
-        /* The first module may not be primary for any LOR of the point. The primary module of the strongest LOR is
-         * shown then. */
+        /* If the chosen module is the primary module of no LOR of the point, the primary module of the strongest LOR
+         * is shown. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
         for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
             is_empty = window->lors[k] < 0;
@@ -232,15 +223,13 @@ static lr_status update(struct app *app)
 
 static const double picture_width = 376.0, most_height = 300.0;
 
-/* --- controls --- */
-
-/* --- the picture --- */
+/* --- the panel --- */
 
 static void show_sheet(struct app *app, int k)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     const struct sheet *sheet = &tool->sheets[k];
-    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_result *result = voxel_result(tool->voxel, NULL);
     const int rays = result->request.rays;
     const double scale = fmin(picture_width / sheet->size[0], most_height / sheet->size[1]);
     const struct ui_image image = {.texture = sheet->texture, .size = {scale * sheet->size[0], scale * sheet->size[1]}};
@@ -304,10 +293,21 @@ static void show_sheet(struct app *app, int k)
     if (touch.is_pressed) lor_tool_choose(app, pixel.lor);
 }
 
-/* --- its panel --- */
-
-static void show_sheets(struct app *app)
+static void show_result(struct app *app, const struct voxel_result *result)
 {
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const struct voxel_gap *gap = &tool->gap;
+    char label[48];
+    if (gap->why[0] != '\0') {
+        ui_toned(UI_WARNING, "%s", gap->why);
+        snprintf(label, sizeof(label), "show module %d##better", gap->better);
+        if (gap->better >= 0 && gap->better != tool->request.primary && ui_button(label, true)) {
+            tool->request.primary = gap->better;
+            tool->request.all_primaries = false;
+            ask(app);
+        }
+    }
+
     static const char *const sheet_titles[SHEET_NUM_KINDS] = {
         [SHEET_CRYSTALS] = "crystals",
         [SHEET_WEIGHTS] = "weight of each line (share of emissions)",
@@ -316,8 +316,6 @@ static void show_sheets(struct app *app)
         [SHEET_DIFFERENCE] = "sampled - exact (detections per emission)",
     };
     const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
-    struct voxel_state *tool = own(app);
-    const struct voxel_result *result = voxel_tool_result(app);
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
         const enum sheet_kind kind = tool->sheet_kinds[k];
@@ -338,7 +336,7 @@ static void show_sheets(struct app *app)
             const double high = tool->sheets[k].high;
             const struct ui_bar bar = scene_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
                                                 (double[2]){is_difference ? -high : 0.0, high}, sheet_titles[kind]);
-            ui_bar(&bar);
+            ui_bar(&bar, NULL);
         } else if (ui_table("legend", 2)) {
             const lr_module *module = &voxel_study(tool->voxel)->scanner->modules[result->windows[0].module];
             ui_cell();
@@ -351,32 +349,6 @@ static void show_sheets(struct app *app)
             ui_table_end();
         }
     }
-}
-
-/* --- the row --- */
-
-static void show_row(const char *what, const struct voxel_row *sampled, const struct voxel_row *exact)
-{
-    ui_field(what, "%lld LORs,\nsum %.6g", (long long)sampled->count, sampled->sum);
-    ui_cell();
-    if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
-}
-
-static void show_result(struct app *app, const struct voxel_result *result)
-{
-    const struct voxel_gap *gap = &own(app)->gap;
-    char label[48];
-    if (gap->why[0] != '\0') {
-        ui_toned(UI_WARNING, "%s", gap->why);
-        snprintf(label, sizeof(label), "show module %d##better", gap->better);
-        if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true)) {
-            own(app)->request.primary = gap->better;
-            own(app)->request.all_primaries = false;
-            ask(app);
-        }
-    }
-
-    show_sheets(app);
     char text[1400];
     describe_backends(result, text, sizeof(text));
     ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
@@ -385,15 +357,24 @@ static void show_result(struct app *app, const struct voxel_result *result)
         ui_field("", "sampled");
         ui_cell();
         ui_text("exact");
-        show_row("point", &result->point_sampled, &result->point_exact);
-        if (result->has_means && !(result->is_part && result->num_pairs == 0))
-            show_row(result->is_part ? "part" : "voxel", &result->voxel_sampled, &result->voxel_exact);
+        const bool has_means = result->has_means && !(result->is_part && result->num_pairs == 0);
+        for (int k = 0; k < (has_means ? 2 : 1); k++) {
+            const struct voxel_row *sampled = k == 0 ? &result->point_sampled : &result->voxel_sampled;
+            const struct voxel_row *exact = k == 0 ? &result->point_exact : &result->voxel_exact;
+            ui_field(k == 0            ? "point"
+                     : result->is_part ? "part"
+                                       : "voxel",
+                     "%lld LORs,\nsum %.6g", (long long)sampled->count, sampled->sum);
+            ui_cell();
+            if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
+        }
         ui_table_end();
     }
 
     /* If only some LORs of the voxel were computed, a button requests the others. */
     if (result->has_means && result->is_part) {
-        const double all = (double)best_row(result)->count * result->request.samples;
+        const struct voxel_row *point = result->has_exact ? &result->point_exact : &result->point_sampled;
+        const double all = (double)point->count * result->request.samples;
         if (result->num_pairs > 0) {
             ui_toned(UI_DIM,
                      "part: of the voxel, the LORs of the %lld pair%s of modules in the window; all "
@@ -402,8 +383,8 @@ static void show_result(struct app *app, const struct voxel_result *result)
         } else {
             ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
         }
-        if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) {
-            struct voxel_request *request = &own(app)->request;
+        if (ui_button("all LORs of the voxel", tool->report.state != JOB_RUNNING)) {
+            struct voxel_request *request = &tool->request;
             const bool always = request->wants_whole;
             request->wants_whole = true;
             ask(app);
@@ -418,9 +399,10 @@ static void show_result(struct app *app, const struct voxel_result *result)
 
 static void show_panel(struct app *app)
 {
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     static const char *const backends[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
-    const struct job_report *report = &own(app)->report;
-    struct voxel_request *request = &own(app)->request;
+    const struct job_report *report = &tool->report;
+    struct voxel_request *request = &tool->request;
     bool changed = ui_reals("point (mm)", request->point_mm, 3);
     ui_hint("x, y, z in the scanner's frame; or click on a slice");
     changed = ui_check("all modules", &request->all_primaries) || changed;
@@ -453,20 +435,20 @@ static void show_panel(struct app *app)
 
     int backend = find_backend(app);
     if (ui_choose("by##backend", &backend, backends, (int)(sizeof(backends) / sizeof(backends[0])))) {
-        own(app)->request.backend = voxel_backends[backend];
+        tool->request.backend = voxel_backends[backend];
         changed = true;
     }
     ui_hint("what draws windows and samples elements; compute has them drawn by raster");
-    int kind = own(app)->is_side_by_side ? SHEET_NUM_KINDS : (int)own(app)->kind;
+    int kind = tool->is_side_by_side ? SHEET_NUM_KINDS : (int)tool->kind;
     static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
                                         "exact elements",           "sampled - exact",     "the three side by side"};
     if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
-        own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
-        own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
+        tool->is_side_by_side = kind == SHEET_NUM_KINDS;
+        tool->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : tool->kind;
     }
 
     if (changed) ask(app);
-    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_result *result = voxel_result(tool->voxel, NULL);
     if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
     if (result != NULL) show_result(app, result);
 }
@@ -481,8 +463,9 @@ static bool click(struct app *app, const struct probe *probe)
 
 static bool describe(const struct app *app, char *text, size_t length)
 {
-    const struct voxel_pixel *pixel = &own(app)->touched;
-    if (!own(app)->has_touch) return false;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const struct voxel_pixel *pixel = &tool->touched;
+    if (!tool->has_touch) return false;
     snprintf(text, length,
              "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g "
              "sr; distance %.6g mm; element at the point: sampled %.9g, exact %.9g; of the "
@@ -497,7 +480,8 @@ static bool describe(const struct app *app, char *text, size_t length)
 
 static void write_session(const struct app *app, struct lr_view_session *session)
 {
-    const struct voxel_request *request = &own(app)->request;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    const struct voxel_request *request = &tool->request;
     session->has_voxel = true;
     memcpy(session->point_mm, request->point_mm, sizeof(session->point_mm));
     session->all_primaries = request->all_primaries;
@@ -512,12 +496,13 @@ static void write_session(const struct app *app, struct lr_view_session *session
 
 static void read_session(struct app *app, const struct lr_view_session *session)
 {
-    struct voxel_request *request = &own(app)->request;
+    struct voxel_state *tool = app_state(app, &voxel_tool);
+    struct voxel_request *request = &tool->request;
     if (!session->has_voxel) return;
     memcpy(request->point_mm, session->point_mm, sizeof(request->point_mm));
     request->all_primaries = session->all_primaries;
     request->primary = session->primary;
-    own(app)->seeks_primary = false;
+    tool->seeks_primary = false;
     request->mode = session->matrix_mode;
     request->rays = session->rays > 0 ? session->rays : request->rays;
     request->samples = session->samples;
@@ -531,6 +516,7 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 
 static lr_status act(struct app *app, const struct command_words *words)
 {
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     static const char *const names[] = {"crystals", "weight", "sampled", "exact", "difference", "all", NULL};
     double point_mm[3];
     int kind = 0;
@@ -540,14 +526,14 @@ static lr_status act(struct app *app, const struct command_words *words)
         return LR_OK;
     }
     LR_TRY(command_choice(&app->log, words, 1, names, &kind));
-    own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
-    own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
+    tool->is_side_by_side = kind == SHEET_NUM_KINDS;
+    tool->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : tool->kind;
     return LR_OK;
 }
 
 static lr_status set_value(struct app *app, const struct command_words *words)
 {
-    struct voxel_state *tool = own(app);
+    struct voxel_state *tool = app_state(app, &voxel_tool);
     struct voxel_request *request = &tool->request;
     const char *name = words->words[1];
     int value = 0;
@@ -580,8 +566,8 @@ static lr_status set_value(struct app *app, const struct command_words *words)
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
-    const struct voxel_state *tool = own(app);
-    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_state *tool = app_state(app, &voxel_tool);
+    const struct voxel_result *result = voxel_result(tool->voxel, NULL);
     const struct voxel_pixel *pixel = &tool->touched;
     char touched[COMMAND_TEXT] = "none", point[COMMAND_TEXT];
     if (tool->has_touch) {
