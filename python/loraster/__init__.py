@@ -42,7 +42,7 @@ __all__ = [
     "write",
 ]
 
-# Modules that are not for everyone are imported when they are first named.
+# Modules with further dependencies are imported when they are first used.
 if TYPE_CHECKING:
     from . import gate
 else:

@@ -33,7 +33,7 @@ def output_like(x: Any, shape: tuple[int, ...]) -> Any:
                 f"{library} has no arrays on its device that a result can be written to: give out=, an array of "
                 "PyTorch or CuPy on that device"
             )
-        # JAX's arrays do not change; this one is written once, before anyone else has it.
+        # JAX's arrays are immutable. This array is written once, before the caller gets it.
         return sys.modules["jax"].numpy.empty(shape, x.dtype, device=x.device).block_until_ready()
     return np.empty(shape, np.float64 if str(getattr(x, "dtype", "")).endswith("float64") else np.float32)
 

@@ -111,6 +111,6 @@ def view(scanner: Scanner, image: Any = None, voxel_mm: Optional[_grid.Millimetr
         shown = os.path.join(folder, "image.nii")
         write(shown, image, voxel_mm=voxel_mm)
         command += ["--image", shown]
-    # The folder goes when the viewer does.
+    # The folder is removed when the viewer ends.
     clean = "import shutil, subprocess, sys; c = subprocess.call(sys.argv[2:]); shutil.rmtree(sys.argv[1]); sys.exit(c)"
     return subprocess.Popen([sys.executable, "-c", clean, folder, *command])

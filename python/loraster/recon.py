@@ -204,7 +204,7 @@ def _reconstruct(
         assert callback is not None
         callback(Iteration(**done.facts(), _core=done, _shape=A.image_shape))
 
-    # A callback is progress enough.
+    # A caller with a callback per iteration gets no hint about progress.
     with _progress.listening(progress if callback is None or progress else False) as listener:
         settings = dict(
             prior=None,

@@ -60,7 +60,7 @@ static std::string number_name(nb::dlpack::dtype type)
     return type.code == 6 ? "bool" : kinds[type.code] + std::to_string(type.bits);
 }
 
-/* The CUDA device of an array that is on one, else -1. */
+/* The number of the CUDA device that has the array; -1 if the array is on the host. */
 static int cuda_device_of(nb::handle object)
 {
     if (!nb::hasattr(object, "__dlpack_device__")) return nb::hasattr(object, "__cuda_array_interface__") ? 0 : -1;
@@ -71,7 +71,7 @@ static int cuda_device_of(nb::handle object)
                : -1;
 }
 
-/* An array that has __cuda_array_interface__ alone, on CUDA's first device. */
+/* Wraps an array that has no DLPack, only __cuda_array_interface__, and is on CUDA's first device. */
 static nb::ndarray<nb::ro> of_cuda_interface(nb::handle object)
 {
     nb::dict facts = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
@@ -95,7 +95,7 @@ static bool is_numpy(nb::handle object)
     return object.type().ptr() == type;
 }
 
-/* What an array says of itself. */
+/* The properties of an array that its library gives. */
 struct View {
     void *memory = nullptr;
     nb::dlpack::dtype dtype;
@@ -104,7 +104,7 @@ struct View {
     bool is_read_only = false;
 };
 
-/* DLPack's capsule with a version, as its specification lays it out. */
+/* The content of a versioned capsule, in the layout of DLPack's specification. */
 struct VersionedTensor {
     uint32_t major, minor;
     void *manager;
@@ -113,7 +113,7 @@ struct VersionedTensor {
     nb::dlpack::dltensor tensor;
 };
 
-/* The view in a capsule, which stays the capsule's: it is freed with it. */
+/* Reads the properties of the array in a capsule. The capsule keeps the array and frees it. */
 static View view_of(nb::handle capsule)
 {
     View view;
@@ -135,8 +135,9 @@ static View view_of(nb::handle capsule)
     return view;
 }
 
-/* An array's capsule on the host. A plain one is made quicker, and cannot be had of arrays that are read-only. Null,
- * and no exception, for objects without it, and for read-only arrays of NumPy before 2, which have the buffer protocol. */
+/* Asks an array on the host for its DLPack capsule. A capsule without a version is made faster, but read-only arrays do
+ * not give one. Returns null, without an exception, for objects without DLPack, and for read-only arrays of NumPy before
+ * version 2, which have the buffer protocol. */
 static nb::object host_capsule(nb::handle object)
 {
     static PyObject *method = PyUnicode_InternFromString("__dlpack__");
@@ -195,7 +196,7 @@ Array::Array(nb::handle object, const Wanted &wanted)
     take(view, wanted);
 }
 
-/* Keeps what fits; throws for what does not. */
+/* Keeps the array if it has the numbers, shape and device that are needed, and otherwise throws. */
 void Array::take(const View &view, const Wanted &wanted)
 {
     const Shape &shape = *wanted.shape;

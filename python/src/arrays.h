@@ -18,7 +18,7 @@ namespace nb = nanobind;
 
 using Shape = std::vector<int64_t>;
 
-/* CUDA places of an operator, one for each stream that arrays came on. Used by one thread at a time. */
+/* An operator's CUDA places, one for each stream on which an array was passed. Only one thread at a time uses them. */
 class CudaPlaces
 {
   public:
@@ -27,7 +27,7 @@ class CudaPlaces
     CudaPlaces(const CudaPlaces &) = delete;
     CudaPlaces &operator=(const CudaPlaces &) = delete;
 
-    /* The place of that device and cudaStream_t. Kept. errors: NULL, logged. */
+    /* Returns the place of a device and a cudaStream_t, and keeps it. errors: NULL, logged. */
     lr_place *at(int device, void *stream);
 
     lr_traffic traffic() const;
@@ -42,20 +42,20 @@ class CudaPlaces
     std::vector<Kept> kept;
 };
 
-/* What an argument must be. */
+/* The requirements of an argument. */
 struct Wanted {
-    const char *name;     /* of the argument, for sentences */
-    const Shape *shape;   /* exactly; -1 = any number */
-    bool doubles = false; /* float64 is taken, too */
+    const char *name;     /* the argument's name, for messages */
+    const Shape *shape;   /* the exact shape; -1 = any number along an axis */
+    bool doubles = false; /* float64 is allowed besides float32 */
     bool writes = false;  /* the argument is an output */
-    bool cuda = false;    /* arrays of a CUDA device are taken, too */
+    bool cuda = false;    /* arrays on a CUDA device are allowed */
 };
 
-/* An argument that is an array: float32 in C order, of the shape wanted. It is held, and keeps its memory, as long as
- * this object. Arrays on a CUDA device are asked for on the current stream of their library, so that what was queued
- * there comes first (loraster._arrays.on_stream).
- * throws: TypeError for what is no array or has other numbers; ValueError for other shapes, strides and devices and
- * for outputs that are read-only. The sentence says what to write. */
+/* An argument that is an array: float32 in C order, of the required shape. This object keeps the array's memory alive.
+ * Arrays on a CUDA device are requested on the current stream of their library, so that work queued there runs first
+ * (loraster._arrays.on_stream).
+ * throws: TypeError for an object that is no array, or has other numbers; ValueError for another shape, stride or
+ * device, and for an output that is read-only. The message says how to call the function. */
 class Array
 {
   public:
@@ -66,25 +66,25 @@ class Array
 
     bool is_cuda() const { return device >= 0; }
 
-    /* The vector. Arrays on a CUDA device are wrapped at one of the operator's places. Needs no lock of the
-     * interpreter. errors: LR_NO_DEVICE, LR_FAILED, logged; *vector is zero. */
+    /* Makes the array's vector. An array on a CUDA device is wrapped at one of the operator's places. The caller need
+     * not hold the interpreter's lock. errors: LR_NO_DEVICE, LR_FAILED, logged; *vector is zero. */
     lr_status vector(CudaPlaces *places, const lr_log *log, lr_vector *vector);
 
-    /* Waits for work on the array where its library will not, because it knows nothing of the stream. errors: as
+    /* Waits for work on the array, if the array's library does not know the stream and would not wait. errors: as
      * lr_vector_copy. */
     lr_status finish();
 
-    /* Lets go of a wrapped array, before the places do. */
+    /* Frees the vector of a wrapped array. This must happen before the places are closed. */
     void unwrap() { lr_vector_destroy(&wrapped); }
 
     const float *floats() const { return static_cast<const float *>(memory); }
-    int64_t count() const { return num; } /* numbers */
+    int64_t count() const { return num; } /* how many numbers the array has */
 
   private:
     void take(const struct View &view, const Wanted &wanted);
 
-    nb::object capsule;       /* DLPack's; or, for arrays without it: */
-    nb::ndarray<nb::ro> held; /* by the buffer protocol or __cuda_array_interface__ */
+    nb::object capsule;       /* the DLPack capsule, if the array has one */
+    nb::ndarray<nb::ro> held; /* else the array by the buffer protocol or __cuda_array_interface__ */
     void *memory = nullptr;
     int64_t num = 0;
     lr_precision precision = LR_FLOAT32;
@@ -99,10 +99,10 @@ template <class Number>
 nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::handle object, const char *name,
                                                                          int64_t columns);
 
-/* "(4, 20, 20)". */
+/* Writes a shape as Python does, such as "(4, 20, 20)". */
 std::string shape_text(const int64_t *shape, size_t num_dims);
 
-/* A NumPy array that takes over the numbers. */
+/* Makes a NumPy array that owns the numbers from then on. */
 template <class Number> nb::object numpy_array(std::vector<Number> &&numbers, std::initializer_list<size_t> shape)
 {
     auto *owner = new std::vector<Number>(std::move(numbers));

@@ -15,18 +15,18 @@
 
 namespace nb = nanobind;
 
-/* Calls of the library: the interpreter's lock is given up while they run, what they log becomes an exception or a
- * record of Python's logging, and Ctrl-C ends them. */
+/* Calls of the library. While a call runs, it does not hold the interpreter's lock. Errors become exceptions, other
+ * messages become records of Python's logging, and Ctrl-C ends the call. */
 
-/* A failure that becomes a Python exception: ValueError for LR_USAGE and LR_BAD_INPUT, loraster.NoDeviceError,
- * else loraster.Error. */
+/* A failure that becomes a Python exception: ValueError for LR_USAGE and LR_BAD_INPUT, loraster.NoDeviceError for
+ * LR_NO_DEVICE, and loraster.Error for any other status. */
 struct Failure {
     lr_status status;
     std::string sentence;
 };
 
-/* What one object of the library reports during its calls. The object's log and progress are those of this one, which
- * outlives it. Calls come one at a time: Calls::run locks. */
+/* The log and progress of one object of the library, which must not outlive them. Calls::run locks a mutex, so that only
+ * one call runs at a time. */
 class Calls
 {
   public:
@@ -34,9 +34,9 @@ class Calls
     Calls(const Calls &) = delete;
     Calls &operator=(const Calls &) = delete;
 
-    /* Runs work, which returns an lr_status and holds no lock of the interpreter. `listener` is None or a function of
-     * (what, done, total); with None, work that takes long is told of once (loraster._progress.unheard). Throws what
-     * the listener threw, KeyboardInterrupt, or Failure. */
+    /* Runs `work`, which returns an lr_status and does not hold the interpreter's lock. `listener` is None or a function
+     * of (what, done, total). With None, long work is mentioned once (loraster._progress.unheard). Throws the listener's
+     * exception, KeyboardInterrupt, or Failure. */
     template <class Work> void run(Work work, nb::handle listener = nb::handle())
     {
         Outcome outcome;
@@ -50,7 +50,7 @@ class Calls
         if (outcome.is_eventful) settle(outcome);
     }
 
-    /* run() for a constructor of the library, which returns a pointer or NULL. */
+    /* Calls a constructor of the library, which returns a pointer or NULL, in the same way as run(). */
     template <class Make> auto make(Make work, nb::handle listener = nb::handle())
     {
         decltype(work()) made = nullptr;
@@ -58,11 +58,11 @@ class Calls
         return made;
     }
 
-    /* Waits for the calls of other threads, and keeps them waiting. */
+    /* Waits for calls in other threads, and locks them out. */
     std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex); }
 
-    /* Keeps an exception of a callback for the end of the call. To be called in a catch block; if the exception is
-     * Python's, with the interpreter's lock. */
+    /* Keeps a callback's exception until the end of the call. Must be called in a catch block, with the interpreter's
+     * lock if the exception is Python's. */
     void keep_exception() { exception = std::current_exception(); }
 
     lr_log log;
@@ -88,7 +88,7 @@ class Calls
     static bool report(void *user, const char *what, double done, double total);
 
     std::mutex mutex;
-    std::mutex writing; /* the library writes from any of its threads */
+    std::mutex writing; /* any thread of the library may write a message */
     std::vector<Message> messages;
     std::exception_ptr exception;
     nb::handle listener;

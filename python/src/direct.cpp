@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-/* (azimuth, tilt) in degrees of the views that share out half a turn and the acceptance. */
+/* Lists (azimuth, tilt) in degrees of views that divide half a turn and the acceptance evenly. */
 static nb::object view_set(int azimuths, int tilts, double acceptance_deg)
 {
     Calls calls;
@@ -64,7 +64,7 @@ static Operator direct(const GridTuple &grid_given, nb::handle angles, nb::dict 
     return made;
 }
 
-/* Events as histo-images [views][nz][ny][nx] of a set of views. */
+/* Deposits events into histo-images [views][nz][ny][nx] of a set of views. */
 static nb::object deposit(const ListMode &list, const GridTuple &grid_given, std::array<int, 2> set,
                           double acceptance_deg, bool is_trilinear)
 {

@@ -11,7 +11,7 @@ static nb::object array_of(const lr_image &image)
 
 using Image = std::unique_ptr<lr_image, void (*)(lr_image *)>;
 
-/* values, voxel_mm and the centre of voxel (0, 0, 0). */
+/* Returns an image's values, its voxel_mm, and the centre of its voxel (0, 0, 0). */
 static nb::tuple read_image(const std::string &path, int frame)
 {
     Calls calls;
@@ -90,7 +90,7 @@ static std::vector<std::string> phantoms()
     return names;
 }
 
-/* Replaces expectations by counts, in place. */
+/* Replaces expected values by Poisson counts, in place. */
 static void poisson(nb::handle values, uint64_t seed)
 {
     Calls calls;

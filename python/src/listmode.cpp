@@ -34,8 +34,8 @@ static std::shared_ptr<ListMode> listmode_read(Scanner &scanner, const std::stri
     return list;
 }
 
-/* Events from columns: crystals [n][2], and of [n] numbers, or None, time of flight in mm, time in ms, weight, and 1
- * for delayeds. */
+/* Makes list mode from columns: crystals [n][2], and columns of n numbers or None: time of flight in mm, time in ms,
+ * weight, and 1 for delayeds. */
 static std::shared_ptr<ListMode> listmode_of_columns(Scanner &scanner, nb::handle crystals, nb::handle tof_mm,
                                                      nb::handle time_ms, nb::handle weights, nb::handle delayed,
                                                      double tof_resolution_ps, double tof_bin_mm)
@@ -86,7 +86,7 @@ static std::shared_ptr<ListMode> listmode_of_columns(Scanner &scanner, nb::handl
     return list;
 }
 
-/* The LOR of each event, -1 where it is out of coincidence. */
+/* Finds the LOR of each event; -1 for an event out of coincidence. */
 static nb::object event_lors(const ListMode &list)
 {
     std::vector<int64_t> numbers(list.events.size());
@@ -117,8 +117,7 @@ static nb::object event_crystals(const ListMode &list)
 void bind_listmode(nb::module_ &m)
 {
     nb::class_<ListMode>(m, "ListMode")
-        .def_static("read", &listmode_read, "scanner"_a, "path"_a, "companion"_a.none(),
-                    "listener"_a.none())
+        .def_static("read", &listmode_read, "scanner"_a, "path"_a, "companion"_a.none(), "listener"_a.none())
         .def_static("of_columns", &listmode_of_columns, "scanner"_a, "crystals"_a, "tof_mm"_a.none(),
                     "time_ms"_a.none(), "weights"_a.none(), "delayed"_a.none(), "tof_resolution_ps"_a, "tof_bin_mm"_a)
         .def("lors", &event_lors)

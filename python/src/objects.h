@@ -24,8 +24,8 @@
 
 using namespace nb::literals;
 
-/* What Python's objects hold of the library's. Each keeps what it needs alive by shared pointers: a scanner that
- * Python has freed stays as long as an operator of it. */
+/* Objects of the library that Python's objects own. Shared pointers keep alive what an object needs: a scanner that
+ * Python has freed exists as long as its operators. */
 
 struct Lors {
     std::shared_ptr<lr_scanner> scanner; /* null: histo-images */
@@ -35,7 +35,7 @@ struct Lors {
 
 struct Scanner {
     std::shared_ptr<lr_scanner> scanner;
-    std::shared_ptr<Lors> lors; /* listed when first asked for */
+    std::shared_ptr<Lors> lors; /* null until list_lors is called */
 
     static Scanner of(lr_scanner *scanner);
     const std::shared_ptr<Lors> &list_lors();
@@ -50,12 +50,13 @@ struct ListMode {
     ~ListMode() { lr_events_info_finish(&info); }
 };
 
-/* size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0) or None: the scanner's centre is the grid's. */
+/* A grid: its size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0). With None in place of the centre, the grid
+ * is centred on the scanner. */
 using GridTuple = std::tuple<std::array<int, 3>, std::array<double, 3>, std::optional<std::array<double, 3>>>;
 lr_grid grid_of(const GridTuple &tuple);
 Shape image_shape(const lr_grid &grid);
 
-/* Numbers that multiply rows of the matrix, and what they are made of. */
+/* Numbers that multiply rows of the matrix, and the objects from which they are computed. */
 struct Factors {
     std::vector<float> efficiencies; /* of crystals, or of LORs */
     lr_crystal_product crystals = {};
@@ -68,23 +69,23 @@ struct Factors {
     ~Factors() { lr_attenuation_destroy(attenuation); }
 };
 
-/* One rank's LORs of a scanner, dealt so that ranks share every subset evenly (lr_partition). */
+/* One rank's LORs of a scanner. Every subset is divided evenly among the ranks (lr_partition). */
 struct Share {
     int subsets = 1, interleave = 1;
-    std::vector<int32_t> group_of; /* of each of its pairs of modules, as lr_recon_params.subset_of with interleave */
-    std::vector<int64_t> lors;     /* numbers of its LORs among those of the scanner, */
-    int64_t num_all = 0;           /* which has so many */
+    std::vector<int32_t> group_of; /* group of each pair of modules, as lr_recon_params.subset_of with interleave */
+    std::vector<int64_t> lors;     /* the scanner's numbers of the rank's LORs */
+    int64_t num_all = 0;           /* number of LORs of the scanner */
 };
 
-/* An operator of the library with what it was made of. Operators of Python share it with their subsets. */
+/* An operator of the library and the objects that it uses. An Operator in Python and its subsets share one Engine. */
 struct Engine {
     Calls calls;
     CudaPlaces places{&calls.log};
-    std::shared_ptr<Lors> lors; /* of the scanner; null in the family direct */
+    std::shared_ptr<Lors> lors; /* LORs of the scanner; null in the family direct */
     std::shared_ptr<ListMode> events;
-    std::unique_ptr<Share> share; /* null: all LORs */
+    std::unique_ptr<Share> share; /* LORs of one rank; null: all LORs */
     std::unique_ptr<Factors> factors;
-    std::shared_ptr<Engine> sensitivity_of; /* of list mode: whose sensitivity is this one's */
+    std::shared_ptr<Engine> sensitivity_of; /* list mode: the engine whose sensitivity this one uses; null: none */
     lr_operator *op = nullptr;
     const lr_operator_info *info = nullptr;
     Shape image; /* shape of images */
@@ -94,12 +95,12 @@ struct Engine {
     ~Engine();
     void opened(lr_operator *made);
 
-    /* Bytes between the host and the places of the operator and of arrays that came from devices. */
+    /* Bytes that were copied between the host and the places of the operator and of arrays on devices. */
     lr_traffic traffic() const;
 };
 
-/* During a call of an operator: the one whose sensitivity is its own, and which may compute it now, is locked, and
- * reports to this call. */
+/* Locks the engine whose sensitivity an operator uses, for the time of a call. That engine may compute the sensitivity
+ * during the call, and then reports to the caller. */
 class SensitivityHold
 {
   public:
@@ -112,7 +113,7 @@ class SensitivityHold
     std::unique_lock<std::mutex> alone;
 };
 
-/* All of an engine, or a subset of its data. */
+/* An operator in Python: all data of an engine, or a subset of them. */
 struct Operator {
     std::shared_ptr<Engine> engine;
     bool is_part = false;

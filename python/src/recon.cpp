@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "objects.h"
 
-/* What a callback learns of an iteration; it lives during the call. */
+/* The iteration that a callback receives. It must not be used after the callback has returned. */
 struct Iteration {
     const lr_iteration *done;
     Engine *engine;
@@ -24,7 +24,8 @@ static nb::dict facts(const Iteration &iteration)
     return facts;
 }
 
-/* Copies the image after the last update. Called by the callback's thread, which the operator is locked for. */
+/* Copies the image after the iteration's last update to `out`. Only the thread of the callback may call this, because
+ * the operator is locked for it. */
 static void copy_image(const Iteration &iteration, nb::handle out)
 {
     Engine &engine = *iteration.engine;
@@ -70,8 +71,8 @@ struct Given {
     const lr_vector *get() const { return is_given ? &vector : nullptr; }
 };
 
-/* The ranks that reconstruct together, by the caller's communicator of MPI; one process where the address is 0. Where
- * this one ends before it is good, the others learn that it has failed. */
+/* The ranks that reconstruct together, from the caller's MPI communicator. The address 0 stands for one process. If this
+ * rank ends before it has succeeded, the other ranks learn that it has failed. */
 struct Ranks {
     lr_comm *comm = nullptr;
     bool is_good = false;
@@ -86,7 +87,7 @@ struct Ranks {
     }
     Ranks(const Ranks &) = delete;
 
-    /* "rank 1 of 2 has failed ..." where this one's call has ended for that reason; else "". */
+    /* "rank 1 of 2 has failed ..." if this rank's call has ended because another rank failed; else "". */
     std::string other_failed() const
     {
         const lr_comm_info info = lr_comm_get_info(comm);

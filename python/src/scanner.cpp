@@ -30,7 +30,8 @@ static Scanner scanner_read(const std::string &name_or_path)
     return Scanner::of(calls.make([&] { return lr_scanner_read(name_or_path.c_str(), &calls.log); }));
 }
 
-/* What all scanners have; keys are those of lr_scanner_params and lr_coincidence. */
+/* Makes the parameters that ring scanners and lists of modules have in common. The keys of `numbers` are names of fields
+ * of lr_scanner_params and lr_coincidence. */
 static lr_scanner_params params_of(const std::string &name, const Numbers &numbers, const lr_log *log)
 {
     const auto number = [&](const char *key) {
@@ -76,7 +77,7 @@ static Scanner scanner_ring(const std::string &name, const Numbers &numbers, std
     return Scanner::of(calls.make([&] { return lr_scanner_create_ring(&params, &ring); }));
 }
 
-/* Rows of numbers: centre, u, v and normal, 3 each; crystals, pitch and face, 2 each; depth. */
+/* Numbers of a module: centre, u, v and normal have 3 each, crystals, pitch and face have 2 each, and depth has 1. */
 enum { MODULE_NUMBERS = 19 };
 
 static Scanner scanner_of_modules(const std::string &name, const Numbers &numbers, nb::handle array)

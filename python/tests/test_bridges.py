@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Mesa's LLVM and Triton's, which deepinv loads, live in one process in this order alone.
+# Mesa and Triton (loaded by deepinv) have an LLVM each. A process can load both only in this order.
 try:
     import deepinv
 except ImportError:
@@ -95,16 +95,16 @@ def test_time_of_flight(rng):
     plain = pp.joseph3d_fwd(start, end, img, ORIGIN, VOXEL)
     sino = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins)
     assert sino.shape == (20, bins)
-    # The Gaussian is cut off, which takes less than one part in 300 away.
+    # The Gaussian is cut off, which loses less than one part in 300.
     np.testing.assert_allclose(sino.sum(axis=-1), plain, rtol=4e-3)
-    # Lines the other way round have their bins in reverse.
+    # Lines with exchanged ends have their bins in reverse order.
     np.testing.assert_allclose(
         pp.joseph3d_fwd_tof_sino(end, start, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins),
         sino[:, ::-1],
         rtol=1e-4,
         atol=1e-4,
     )
-    # One bin of each line, as events have it; an offset of one bin is the next bin.
+    # Events have one bin of each line. A shift of the offset by one bin selects the next bin.
     which = rng.integers(-6, 7, 20)
     picked = sino[np.arange(20), which + bins // 2]
     events = pp.joseph3d_fwd_tof_lm(start, end, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, which)
@@ -120,7 +120,7 @@ def test_time_of_flight(rng):
         assert np.vdot(values.astype(np.float64), y) == pytest.approx(
             np.vdot(img.astype(np.float64), make(y)), rel=1e-5
         )
-    # A resolution and an offset for each line.
+    # Each line has its own resolution and offset.
     sigmas, offsets = np.where(np.arange(20) < 10, 4.0, sigma), np.arange(20) * 0.5
     first = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, 4.0, offsets, 3, bins)
     second = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, sigma, offsets, 3, bins)
@@ -215,7 +215,7 @@ def test_deepinv(native, activity, rng):
     norm = float(physics.compute_sqnorm(u, max_iter=100, tol=1e-7, verbose=False))
     assert norm == pytest.approx(largest**2, rel=1e-2)
 
-    # An unrolled reconstruction of deepinv: gradient steps on the fidelity, whose value falls.
+    # The value of the data fidelity must fall during deepinv's unrolled gradient steps.
     fidelity, step = deepinv.optim.data_fidelity.L2(), 1 / norm
     image, values = physics.A_adjoint(y) / norm, []
     for _ in range(5):

@@ -62,7 +62,7 @@ def test_counts_stay_on_the_device(on_device, scanner, subsets):
     before = bytes_moved(op)
     image = lr.recon.osem(op, y, iterations=3, subsets=subsets)
     assert image.is_cuda and bool(torch.isfinite(image).all())
-    # Sums of vectors alone, 48 bytes each, sensitivities included.
+    # Only sums of vectors pass to the host, 48 bytes each, also for sensitivities.
     assert bytes_moved(op) - before < 128 * 48 < y.nbytes
 
 
@@ -150,7 +150,7 @@ def test_results_of_jax_are_arrays_of_jax(on_device, rng):
     given = jax.device_put(x)
     if "cpu" in str(given.device).lower():
         pytest.skip("JAX finds no CUDA device")
-    for _ in range(3):  # the memory of one is that of the next
+    for _ in range(3):  # each array gets the memory of the array before it
         result = on_device @ (given + 0)
         assert isinstance(result, jax.Array) and result.device == given.device
         np.testing.assert_allclose(np.asarray(result + 0), y, rtol=5e-6, atol=1e-9)

@@ -16,7 +16,7 @@ from loraster import gate
 from loraster.gate.crystals import rotation
 
 SYSTEMS = {
-    # macro, its closed form, copies of each level in it, names of these levels
+    # Each case has a macro, its closed form, the number of copies of each level, and the levels' names.
     "cylindricalPET": (gate_macros.CYLINDRICAL, gate_macros.cylindrical_centre, (48, 4, 169), (0, 1, 3)),
     "scanner": (gate_macros.GENERIC, gate_macros.cylindrical_centre, (48, 4, 169), (0, 1, 2)),
     "ecat": (gate_macros.ECAT, gate_macros.ecat_centre, (288, 64), (0, 1)),
@@ -455,7 +455,7 @@ def test_a_point_source_is_found(tmp_path):
     assert (events.lors >= 0).all()
     operator = lr.Operator.of_events(events, (21, 21, 11), 2.0, backend="native", ranges=2)
     image = lr.recon.osem(operator, None, iterations=4, subsets=2)
-    # Hits are read half way through the crystals, where the positions are: the image's middle is the source.
+    # Hits are read in the middle of the crystals, as in the macro, so that the source is in the image's middle.
     z, y, x = (2.0 * (grid - (n - 1) / 2) for grid, n in zip(np.indices(image.shape), image.shape))
     np.testing.assert_allclose([np.average(axis, weights=image) for axis in (x, y, z)], source, atol=1.0)
 

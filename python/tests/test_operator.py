@@ -201,7 +201,7 @@ def test_attenuation_of_a_uniform_map_lies_between_its_bounds(scanner, native, a
     survival = (op @ activity)[y > 0] / y[y > 0]
     longest = np.linalg.norm(np.multiply(GRID, VOXEL_MM))
     assert survival.max() <= 1 and survival.min() >= np.exp(-0.01 * longest) and survival.min() < 0.8
-    # The same map as an image on a grid of its own.
+    # The same map is given as an image with its own grid.
     image = lr.Image(mu, VOXEL_MM)
     np.testing.assert_array_equal(make_operator(scanner, "native", store=False, attenuation=image) @ activity,
                                   op @ activity)
@@ -235,7 +235,7 @@ def test_blur_is_a_gaussian_before_the_projection(scanner, native):
     blurred = np.einsum("i,j,k->ijk", *axes).astype(np.float32)
     op = make_operator(scanner, "native", store=False, psf_mm=5.0)
     expected = native @ blurred
-    # What lies between the cut at four standard deviations and the voxel's edge there weighs 6e-5.
+    # The Gaussian beyond four standard deviations, where the kernel is cut, weighs 6e-5.
     np.testing.assert_allclose(op @ point, expected, atol=2e-4 * expected.max())
 
 
@@ -285,7 +285,7 @@ def test_other_threads_run_meanwhile():
     seconds, after = time.perf_counter() - start, turns[0]
     done.set()
     thread.join()
-    # A turn takes 1 ms and more where processors are busy; with the lock held there would be none.
+    # A step of the other thread takes 1 ms or more on busy processors. If the lock were held, it would make no step.
     assert after - before > 20 * seconds
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import loraster as lr
 
-# Under the address sanitizer (CONTRIBUTING.md) the library and the interpreter are that much slower.
+# The address sanitizer (CONTRIBUTING.md) makes the library and the interpreter slower by this factor.
 SLOWER = 20 if "libasan" in os.environ.get("LD_PRELOAD", "") else 1
 
 INTERRUPTED = """
@@ -48,7 +48,7 @@ def test_ctrl_c_ends_a_call_and_leaves_the_operator(work):
     first, second = run.stdout.splitlines()
     what, seconds = first.split()
     assert (what, second) == ("interrupted", "usable")
-    # 0.1 s is what is meant; processors shared with other tests give more.
+    # A call should end within 0.1 s after Ctrl-C; other tests on the same processors delay it.
     assert float(seconds) < 0.1 * max(1.0, os.getloadavg()[0]) * SLOWER
 
 

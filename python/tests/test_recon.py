@@ -77,7 +77,7 @@ def test_additive_terms_are_explained(native, activity, counts):
     background = np.full(native.data_shape, 0.05, np.float32)
     with_background = lr.poisson(2e4 * (native @ activity) + background, seed=8)
     image = lr.recon.osem(native, with_background, subsets=2, iterations=4, additive=background)
-    # The sum of what is explained is that of the counts, to their Poisson noise.
+    # The estimated counts add up to the measured counts, within their Poisson noise.
     explained = (native @ image).sum() + background.sum()
     assert explained == pytest.approx(with_background.sum(), rel=0.02)
 
@@ -121,11 +121,11 @@ try:
     print("no error in rank", comm.rank)
 except (ValueError, lr.Error) as error:
     assert ("rank 0 of 2 has failed" if comm.rank else "y has the shape") in str(error), str(error)
-# Lines of each rank's own.
+# Each rank has its own lines.
 ends = np.moveaxis(scanner.hits[scanner.lor_crystals(A.indices)], 1, 0).astype(np.float32, order="C")
 lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native", threads=1)
 of_lines = lr.recon.mlem(lines, counts[A.indices], iterations=2, comm=comm)
-# Events of each rank's own.
+# Each rank has its own events.
 events = lr.ListMode(scanner, crystals=scanner.lor_crystals(A.indices[counts[A.indices] > 0]))
 B = lr.Operator.of_events(events, GRID, VOXEL_MM, backend="native", kernel="exact", ranges=2, threads=1,
                           part=(comm.rank, comm.size))
@@ -160,14 +160,14 @@ def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
     image, of_lines, of_events = np.load(tmp_path / "images.npy")
     op = make_operator(scanner, "native", store=False, efficiencies=efficiencies)
-    # Sums of back-projections are rounded per rank; LORs of a subset are the same ones.
+    # Subsets have the same LORs as in one process, and only the sums of back-projections are rounded per rank.
     one = lr.recon.osem(op, counts, subsets=4)
     np.testing.assert_allclose(image, one, rtol=1e-4, atol=1e-5 * one.max())
     ends = np.moveaxis(scanner.hits[scanner.lor_crystals()], 1, 0).astype(np.float32, order="C")
     lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native")
     one = lr.recon.mlem(lines, counts, iterations=2)
     np.testing.assert_allclose(of_lines, one, rtol=1e-4, atol=1e-5 * one.max())
-    # Ranges of events are others, and explain as many.
+    # Subsets have other events than in one process, but the image explains the same number of counts.
     sensitivity = make_operator(scanner, "native", projections=1).sensitivity()
     assert (sensitivity * of_events).sum() == pytest.approx((counts > 0).sum(), rel=0.02)
 
@@ -204,7 +204,7 @@ def test_list_mode(scanner, native, counts, rng):
     np.testing.assert_array_equal(events.histogram(), counts)
     op = lr.Operator.of_events(events, GRID, VOXEL_MM, kernel="exact", ranges=2, backend="native")
     x = rng.random(op.image_shape, np.float32)
-    # The exact kernel's elements are those of the events' LORs.
+    # Elements of the exact kernel equal the elements of the events' LORs.
     np.testing.assert_allclose(op @ x, (native @ x)[lors], rtol=2e-5, atol=1e-9)
     with pytest.raises(ValueError, match="make the operator with as many ranges"):
         lr.recon.osem(op, None, subsets=4)
@@ -261,7 +261,7 @@ def test_poisson_counts_depend_on_the_seed_alone():
     counts = lr.poisson(expected, seed=1)
     np.testing.assert_array_equal(counts, lr.poisson(expected, seed=1))
     assert (counts != lr.poisson(expected, seed=2)).any()
-    # The standard errors of mean and variance are 0.017 and 0.045; five of them.
+    # The limits are five standard errors; those of mean and variance are 0.017 and 0.045.
     assert abs(counts.mean() - 3) < 0.09 and abs(counts.var() - 3) < 0.23
     with pytest.raises(ValueError):
         lr.poisson(-expected, seed=1)

@@ -12,7 +12,7 @@ import loraster as lr
 def test_crystals_of_a_ring_are_where_its_radius_says(scanner):
     assert scanner.num_crystals == 12 * 2 * 24
     assert scanner.crystals.shape == (scanner.num_crystals, 3)
-    # In the middle of the first module, half of the depth behind the front face.
+    # The centre of the first module's crystals, half of the depth behind the front face.
     first = scanner.crystals[:24]
     np.testing.assert_allclose(first[:, 0], 50 + 15 / 2, atol=1e-9)
     np.testing.assert_allclose(first.mean(axis=0)[1:], [0, -9], atol=1e-9)

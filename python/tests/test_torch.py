@@ -48,7 +48,7 @@ def test_gradients_in_double(small, rng):
     y = tensor(rng, (1, *small.data_shape), np.float64).requires_grad_()
     assert torch.autograd.gradcheck(small, x, check_forward_ad=True)
     assert torch.autograd.gradcheck(small.adjoint, y, check_forward_ad=True)
-    # Second derivatives of a linear function are zero: those of a Poisson likelihood are not.
+    # The second derivatives of a Poisson likelihood are not zero, although the projection is linear.
     counts = torch.poisson(100 * small(x).detach())
     assert torch.autograd.gradgradcheck(
         lambda x: (small(x) - counts * torch.log(small(x) + 0.01)).sum(), x[:1].detach().requires_grad_()
@@ -162,7 +162,7 @@ def test_forked_workers_project(scanner, backend):
     dataset = Simulated(projector)
     first = dataset[0]  # the parent's threads have worked before the fork
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forking a process that has threads
+        warnings.simplefilter("ignore")  # Python warns of forks of processes with threads
         loader = torch.utils.data.DataLoader(
             dataset, batch_size=2, num_workers=2, timeout=60, multiprocessing_context="fork"
         )

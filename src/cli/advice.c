@@ -90,7 +90,8 @@ static bool names_file(const char *sentence, const char *path)
     return false;
 }
 
-/* Says what kind of file it is and which option takes it; "" if the kind is unknown or `taker` takes it. */
+/* Names the kind of the file `path` and the option that takes such files; "" if the kind is unknown, or if `taker` takes
+ * the file. */
 static const char *describe(const char *taker, const char *path)
 {
     static const char *const words[] = {

@@ -31,7 +31,7 @@ static int lower(char letter)
     return tolower((unsigned char)letter);
 }
 
-/* Levenshtein distance, ignoring case; only one row of the table is kept in memory. */
+/* The Levenshtein distance of two words, ignoring case. Only one row of its table is kept in memory. */
 static int edit_distance(const char *a, const char *b)
 {
     int row[64];
@@ -51,19 +51,13 @@ static int edit_distance(const char *a, const char *b)
     return row[columns];
 }
 
-/* The name of an option without its dashes. */
-static const char *undashed(const char *text)
-{
-    return text + strspn(text, "-");
-}
-
 const char *args_nearest(const char *text, const char *const *words)
 {
-    const char *letters = undashed(text);
+    const char *letters = text + strspn(text, "-");
     const char *nearest = NULL, *begun = NULL;
     int least = (2 + (int)strlen(letters)) / 3; /* up to a third of the letters may be wrong */
     for (int k = 0; words[k] != NULL; k++) {
-        const char *word = undashed(words[k]);
+        const char *word = words[k] + strspn(words[k], "-");
         const int distance = edit_distance(letters, word);
         const bool is_letter = strlen(word) == 1 && strlen(letters) == 1;
         if (distance <= least && !is_letter && (nearest == NULL || distance < least)) {
@@ -80,7 +74,7 @@ const char *args_nearest(const char *text, const char *const *words)
 
 /* --- parsing --- */
 
-/* A verb may fill the whole array; its last group is then not followed by an end mark. */
+/* The end of the verb's groups. A verb that fills the whole array has no NULL title at the end. */
 static const struct cli_group *groups_end(const struct cli_syntax *syntax)
 {
     int k = 0;
@@ -97,7 +91,8 @@ static const struct cli_option *find_option(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-/* Option names of other programs. The suggestion is the first option of the list that the verb has. */
+/* Names that other programs give to options, and the options of this program. The first one that the verb has is
+ * suggested. */
 static const struct {
     const char *other, *ours;
 } synonyms[] = {
@@ -146,33 +141,6 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-static void complain_unknown(struct cli_args *args, const char *text, size_t length)
-{
-    char name[64];
-    snprintf(name, sizeof(name), "%.*s", (int)length, text);
-    const char *verb = args->syntax->verb, *meant = NULL;
-    for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
-        const char *ours = synonyms[k].ours;
-        if (edit_distance(undashed(name), synonyms[k].other) == 0 &&
-            find_option(args->syntax, ours, strlen(ours)) != NULL)
-            meant = ours;
-    }
-    if (meant == NULL) {
-        const char *names[MAX_NAMES] = {0};
-        int count = 0;
-        for (const struct cli_group *group = args->syntax->groups; group != groups_end(args->syntax); group++) {
-            for (const struct cli_option *option = group->options; option->name != NULL; option++)
-                if (count < MAX_NAMES - 1) names[count++] = option->name;
-        }
-        meant = args_nearest(name, names);
-    }
-
-    if (meant != NULL)
-        args_complain(args, "%s has no option %s: did you mean %s?", verb, name, meant);
-    else
-        args_complain(args, "%s has no option %s: see loraster %s --help", verb, name, verb);
-}
-
 static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
 {
     if (!option->repeats && args_has(args, option->name)) {
@@ -187,7 +155,8 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     }
 }
 
-/* Takes one option with its value; returns the number of arguments used. */
+/* Reads one option and its value from argv and returns how many words it took. An unknown option is an error, with the
+ * name that was probably meant. */
 static int take_option(struct cli_args *args, char *const *argv)
 {
     const char *text = argv[0];
@@ -195,7 +164,28 @@ static int take_option(struct cli_args *args, char *const *argv)
     const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const struct cli_option *option = find_option(args->syntax, text, length);
     if (option == NULL) {
-        complain_unknown(args, text, length);
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)length, text);
+        const char *verb = args->syntax->verb, *meant = NULL;
+        for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
+            const char *ours = synonyms[k].ours;
+            if (edit_distance(name + strspn(name, "-"), synonyms[k].other) == 0 &&
+                find_option(args->syntax, ours, strlen(ours)) != NULL)
+                meant = ours;
+        }
+        if (meant == NULL) {
+            const char *names[MAX_NAMES] = {0};
+            int count = 0;
+            for (const struct cli_group *group = args->syntax->groups; group != groups_end(args->syntax); group++) {
+                for (const struct cli_option *known = group->options; known->name != NULL; known++)
+                    if (count < MAX_NAMES - 1) names[count++] = known->name;
+            }
+            meant = args_nearest(name, names);
+        }
+        if (meant != NULL)
+            args_complain(args, "%s has no option %s: did you mean %s?", verb, name, meant);
+        else
+            args_complain(args, "%s has no option %s: see loraster %s --help", verb, name, verb);
         return 1;
     }
     if (option->metavar == NULL) {
@@ -227,7 +217,8 @@ static bool is_number(const char *text)
     return end != text && (*end == '\0' || (*end == ',' && end[1] == '\0'));
 }
 
-/* Reports a word that belongs to no option: a list written with blanks ("--at 5 0 2"), or a file without its option. */
+/* Reports a word that belongs to no option. It is often part of a list written with blanks ("--at 5 0 2"), or a file
+ * whose option was forgotten. */
 static void complain_stray(struct cli_args *args, char *const *rest)
 {
     static const struct {
@@ -285,12 +276,6 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
         }
 
     return args->status;
-}
-
-void args_finish(struct cli_args *args)
-{
-    free(args->given);
-    args->given = NULL;
 }
 
 /* --- help --- */
@@ -404,7 +389,7 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
     return value;
 }
 
-/* Reads numbers separated by commas; returns their count, or -1. */
+/* Reads one to three numbers separated by commas and returns their count, or -1 if the text is no such list. */
 static int read_list(const char *text, double values[3])
 {
     int count = 0;

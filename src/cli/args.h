@@ -33,7 +33,7 @@ struct cli_output {
     const char *const *endings;
 };
 
-/* Stands for an output that has no option: it is the second positional. */
+/* The name of an output without an option, which is the second word after the verb. */
 #define CLI_SECOND_WORD "OUT"
 
 /* Syntax of a verb. The groups end at the first NULL title or at the end of the array. */
@@ -69,11 +69,9 @@ struct cli_args {
     lr_status status;
 };
 
-/* Parses the words after the verb. errors: LR_USAGE; the message suggests the nearest known option. args_finish must
- * follow in either case. */
+/* Parses the words after the verb. errors: LR_USAGE; the message suggests the nearest known option. The caller frees
+ * args->given, also after an error. */
 lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv);
-void args_finish(struct cli_args *args);
-
 /* Prints the verb's help to stdout. */
 void args_print_help(const struct cli_syntax *syntax);
 
@@ -82,7 +80,7 @@ bool args_has(const struct cli_args *args, const char *name);
 /* The option's text, or NULL. */
 const char *args_text(const struct cli_args *args, const char *name);
 
-/* Like args_text, but a missing option is an error, and the result is "" then. */
+/* The text of an option that must be given. If it is not given, an error is reported and "" returned. */
 const char *args_required(struct cli_args *args, const char *name);
 
 /* The number of times that an option was given, and its k-th text. */

@@ -20,7 +20,7 @@ lr_exchange cluster_read_exchange(struct cli_args *args)
     return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
 }
 
-/* Prints this rank's error before the other ranks are ended: they do not know the error. */
+/* Prints this rank's error before all ranks are ended. The other ranks cannot print it. */
 static void print_error_now(void *user)
 {
     struct report *report = user;
@@ -78,8 +78,8 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     const char *backend = args_text(args, "--backend");
     const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
-        /* Counts graphics processors and their numbers. A processor is listed once for each interface that reaches
-         * it; those that EGL enumerates can be told apart. */
+        /* Each rank takes another graphics processor. A processor is listed once for each interface that reaches it,
+         * so that only the entries of EGL's enumeration are counted. */
         static lr_device devices[MOST_DEVICES];
         int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
         listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;

@@ -33,14 +33,14 @@ lr_exchange cluster_read_exchange(struct cli_args *args);
 /* Collects the status of all ranks, returns the combined status, and closes the communicator. */
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);
 
-/* Chooses the device that is local to this rank and this rank's share of the processors, unless the command line
- * names them. */
+/* Chooses a graphics processor and a number of threads for this rank, so that the ranks of a machine share its devices
+ * and processors. Values of the command line are kept. */
 void cluster_choose(const struct cluster *cluster, const struct cli_args *args, lr_operator_params *params);
 
 /* Collects the peak memory of all ranks so far; does nothing for one process. */
 lr_status cluster_note_memory(struct cluster *cluster, struct report *report);
 
-/* Writes "ranks" of the JSON: their number and how they exchange numbers; writes nothing for one process. */
+/* Writes the JSON object "ranks": the number of ranks and how they exchange numbers. Writes nothing for one process. */
 void cluster_json(const struct cluster *cluster, struct json *json);
 
 #endif

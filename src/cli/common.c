@@ -87,7 +87,7 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 {
     void *block;
     if (needed <= *room) return true;
-    memcpy(&block, array, sizeof(block)); /* memcpy, because the pointer may have any type */
+    memcpy(&block, array, sizeof(block)); /* the pointer may have any type, which an assignment could not read */
     const int64_t larger = 2 * needed + 16;
     block = realloc(block, (size_t)larger * size);
     if (block != NULL) {
@@ -183,7 +183,7 @@ lr_status common_make_folder(struct report *report, const char *path)
                                            : strerror(reason));
 }
 
-/* Moves each file of the part into the folder, or removes it. */
+/* Moves each file of the subfolder `part` into the folder, or removes it. */
 static lr_status empty_part(const struct common_folder *folder, struct report *report, bool moves)
 {
     DIR *files = opendir(folder->part);
@@ -204,6 +204,11 @@ static lr_status empty_part(const struct common_folder *folder, struct report *r
     return status;
 }
 
+void common_scale(float *values, int64_t count, double factor)
+{
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
+}
+
 lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path)
 {
     folder->path = path;
@@ -211,7 +216,7 @@ lr_status common_folder_begin(struct common_folder *folder, struct report *repor
     snprintf(folder->part, sizeof(folder->part), "%s/.part", path);
     CLI_TRY(common_make_folder(report, path));
     const lr_status status = common_make_folder(report, folder->part);
-    if (status == LR_OK) return empty_part(folder, report, false); /* a part that a killed run left */
+    if (status == LR_OK) return empty_part(folder, report, false); /* removes what a killed run has left */
     if (folder->is_new) rmdir(path);
     return status;
 }
@@ -297,7 +302,7 @@ int64_t common_peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-/* SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
+/* A step of the generator SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
 static uint64_t mix(uint64_t state)
 {
     state += UINT64_C(0x9e3779b97f4a7c15);
@@ -322,11 +327,6 @@ enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
     return way;
 }
 
-static void add_source(struct lor_factors *factors, lr_lor_source source)
-{
-    factors->sources.sources[factors->sources.num_sources++] = source;
-}
-
 lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
 {
     const lr_scanner *scanner = setup->scanner;
@@ -335,7 +335,7 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
     if (factors->efficiencies == NULL) return LR_FAILED;
     CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
     factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
-    add_source(factors, lr_crystal_product_source(&factors->product));
+    factors->sources.sources[factors->sources.num_sources++] = lr_crystal_product_source(&factors->product);
     return LR_OK;
 }
 
@@ -347,10 +347,11 @@ lr_status lor_factors_attenuate(struct setup *setup)
         .threads = setup->params.threads,
         .log = &setup->report->log,
     };
+    struct lor_factors *factors = &setup->factors;
     setup->params.mu = NULL;
-    setup->factors.attenuation = lr_attenuation_create(&params);
-    if (setup->factors.attenuation == NULL) return report_reason(setup->report);
-    add_source(&setup->factors, lr_attenuation_source(setup->factors.attenuation));
+    factors->attenuation = lr_attenuation_create(&params);
+    if (factors->attenuation == NULL) return report_reason(setup->report);
+    factors->sources.sources[factors->sources.num_sources++] = lr_attenuation_source(factors->attenuation);
     return LR_OK;
 }
 
@@ -402,11 +403,51 @@ const struct cli_option common_operator_options[] = {
 static const int64_t at_least_one[2] = {1, INT_MAX};
 static const int64_t at_least_zero[2] = {0, INT_MAX};
 
-static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
+/* Reads --grid, --voxel-mm and --origin-mm. Returns true if the grid was given by these options. */
+static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
+{
+    int size[3] = {0};
+    double voxel_mm[3] = {0}, origin_mm[3];
+    const int count = args_sizes(args, "--grid", size);
+    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
+    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
+    if (!args_has(args, "--grid")) {
+        if (has_voxel || has_origin) args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
+        return false;
+    }
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8", args_text(args, "--grid"));
+    if (!has_voxel) args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
+    for (int k = 0; k < 3 && has_voxel; k++)
+        if (!(voxel_mm[k] > 0))
+            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
+    *grid = lr_grid_centred(size, voxel_mm);
+    if (has_origin) memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
+    return true;
+}
+
+lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path)
+{
+    const lr_log *log = &setup->report->log;
+    const char *like = args_text(args, "--like");
+    lr_grid grid = {0};
+    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
+    if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
+    const bool given = read_explicit_grid(args, &grid);
+    return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
+}
+
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
 {
     static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
     static const char *const modes[] = {"auto", "sampled", "exact", NULL};
     static const char *const stores[] = {"auto", "yes", "no", NULL};
+    static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
+    setup->report = args->report;
+    const lr_log *log = &args->report->log;
+    const bool is_named = fallback == NULL || args_has(args, "--scanner");
+    setup->scanner = fallback;
+    const char *name = is_named ? args_required(args, "--scanner") : NULL;
     const char *backend = args_text(args, "--backend"), *family = args_text(args, "--operator");
     const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
     if (backend != NULL && strcasecmp(backend, "cuda") == 0 && !has_cuda) {
@@ -456,51 +497,6 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     }
     if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
-}
-
-/* Reads --grid, --voxel-mm, --origin-mm. Returns true if they were given. */
-static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
-{
-    int size[3] = {0};
-    double voxel_mm[3] = {0}, origin_mm[3];
-    const int count = args_sizes(args, "--grid", size);
-    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
-    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
-    if (!args_has(args, "--grid")) {
-        if (has_voxel || has_origin) args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
-        return false;
-    }
-    if (count == 1)
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8", args_text(args, "--grid"));
-    if (!has_voxel) args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
-    for (int k = 0; k < 3 && has_voxel; k++)
-        if (!(voxel_mm[k] > 0))
-            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
-    *grid = lr_grid_centred(size, voxel_mm);
-    if (has_origin) memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
-    return true;
-}
-
-lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path)
-{
-    const lr_log *log = &setup->report->log;
-    const char *like = args_text(args, "--like");
-    lr_grid grid = {0};
-    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
-    if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
-    const bool given = read_explicit_grid(args, &grid);
-    return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
-}
-
-lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
-{
-    static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
-    setup->report = args->report;
-    const lr_log *log = &args->report->log;
-    const bool is_named = fallback == NULL || args_has(args, "--scanner");
-    setup->scanner = fallback;
-    const char *name = is_named ? args_required(args, "--scanner") : NULL;
-    read_params(setup, args, store);
     const lr_mu_unit unit = (lr_mu_unit)args_word(args, "--mu-unit", units, LR_MU_BY_VALUE);
     CLI_TRY(args->status);
     if (is_named) {
@@ -635,16 +631,7 @@ void setup_json(const struct setup *setup, struct json *json)
     json_close(json, '}');
 }
 
-/* --- what a command line is going to write --- */
-
-/* The words of a command line that may name files, [CLI_MAX_GIVEN + CLI_MAX_POSITIONAL], and the subset of them that
- * is written. */
-struct words {
-    const char **read;
-    int num_read;
-    const char *written[CLI_MAX_OUTPUTS];
-    int num_written;
-};
+/* --- outputs of a command line --- */
 
 static const struct cli_output *find_output(const struct cli_syntax *syntax, const char *name)
 {
@@ -653,63 +640,52 @@ static const struct cli_output *find_output(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-static lr_status list_words(const struct cli_args *args, struct words *words)
+/* Refuses to write a file that another word of the command line reads. extra: the only file to be written; NULL = all
+ * outputs of the command line. */
+static lr_status check_losses(const struct cli_args *args, const char *extra)
 {
-    words->read = calloc(CLI_MAX_GIVEN + CLI_MAX_POSITIONAL, sizeof(*words->read));
-    if (words->read == NULL) return report_error(args->report, LR_FAILED, "no memory for the names of files");
+    const char *written[CLI_MAX_OUTPUTS] = {extra};
+    const char **read = calloc(CLI_MAX_GIVEN + CLI_MAX_POSITIONAL, sizeof(*read));
+    int num_read = 0, num_written = 0;
+    if (read == NULL) return report_error(args->report, LR_FAILED, "no memory for the names of files");
     for (int k = 0; k < args->num_given; k++) {
         const struct cli_given *given = &args->given[k];
         if (given->value == NULL) continue;
-        if (find_output(args->syntax, given->option->name) != NULL)
-            words->written[words->num_written++] = given->value;
-        else
-            words->read[words->num_read++] = given->value;
+        if (find_output(args->syntax, given->option->name) == NULL)
+            read[num_read++] = given->value;
+        else if (extra == NULL)
+            written[num_written++] = given->value;
     }
     for (int k = 0; k < args->num_positional; k++)
-        if (k == 1 && find_output(args->syntax, CLI_SECOND_WORD) != NULL)
-            words->written[words->num_written++] = args->positional[k];
-        else
-            words->read[words->num_read++] = args->positional[k];
-    return LR_OK;
-}
-
-static lr_status check_losses(const struct cli_args *args, const struct words *words)
-{
-    return lr_files_check(&(lr_file_uses){.read = words->read,
-                                          .num_read = words->num_read,
-                                          .written = words->written,
-                                          .num_written = words->num_written,
-                                          .log = &args->report->log});
+        if (k != 1 || find_output(args->syntax, CLI_SECOND_WORD) == NULL)
+            read[num_read++] = args->positional[k];
+        else if (extra == NULL)
+            written[num_written++] = args->positional[k];
+    const lr_status status = lr_files_check(&(lr_file_uses){.read = read,
+                                                            .num_read = num_read,
+                                                            .written = written,
+                                                            .num_written = extra != NULL ? 1 : num_written,
+                                                            .log = &args->report->log});
+    free(read);
+    return status;
 }
 
 lr_status outputs_check(const struct cli_args *args)
 {
-    struct words words = {0};
-    lr_status status = list_words(args, &words);
-    for (int k = 0; status == LR_OK && k < CLI_MAX_OUTPUTS; k++) {
+    for (int k = 0; k < CLI_MAX_OUTPUTS && args->syntax->outputs[k].name != NULL; k++) {
         const struct cli_output *output = &args->syntax->outputs[k];
-        if (output->name == NULL) break;
         const bool is_word = strcmp(output->name, CLI_SECOND_WORD) == 0;
         const char *path = !is_word                   ? args_text(args, output->name)
                            : args->num_positional > 1 ? args->positional[1]
                                                       : NULL;
-        status = path != NULL ? common_check_output(args->report, path, output->endings) : LR_OK;
+        if (path != NULL) CLI_TRY(common_check_output(args->report, path, output->endings));
     }
-    status = status == LR_OK ? check_losses(args, &words) : status;
-    free(words.read);
-    return status;
+    return check_losses(args, NULL);
 }
 
 lr_status outputs_check_name(const struct cli_args *args, const char *path)
 {
-    struct words words = {0};
-    if (access(path, F_OK) != 0) return LR_OK;
-    lr_status status = list_words(args, &words);
-    words.written[0] = path;
-    words.num_written = 1;
-    status = status == LR_OK ? check_losses(args, &words) : status;
-    free(words.read);
-    return status;
+    return access(path, F_OK) == 0 ? check_losses(args, path) : LR_OK;
 }
 
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2])

@@ -22,7 +22,7 @@ struct lor_factors {
     lr_lor_source source;
 };
 
-/* Attenuation is sampled along the lines of each element, or applied as one factor per LOR. */
+/* The two uses of a mu-map: it is sampled along the lines of each element, or gives one factor per LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
 #define LOR_FACTORS_MU_AS(usual)                                                                                       \
@@ -36,13 +36,13 @@ enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
 /* Reads one efficiency per crystal. The setup must have its scanner already. */
 lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
 
-/* Uses the setup's mu-map as factors per LOR instead of samples along each line. */
+/* Makes one attenuation factor for each LOR from the setup's mu-map, which the operator then does not sample. */
 lr_status lor_factors_attenuate(struct setup *setup);
 
 /* Uses the setup's mu-map, if there is one, as `way` says, and passes all factors to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
-/* Option tables shared by the verbs. */
+/* Options that several verbs share. */
 extern const struct cli_option common_scanner_options[];
 extern const struct cli_option common_grid_options[];
 extern const struct cli_option common_operator_options[];
@@ -71,7 +71,7 @@ extern const struct cli_option common_general_options[];
         "general", common_general_options                                                                              \
     }
 
-/* Returns early from a function of type lr_status if the call fails. */
+/* Returns the call's status from the surrounding function if the call fails. */
 #define CLI_TRY(call)                                                                                                  \
     do {                                                                                                               \
         const lr_status cli_try_ = (call);                                                                             \
@@ -98,8 +98,8 @@ struct setup {
  * NULL = --scanner is required. Errors of values read earlier from args are reported here too. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
-/* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If both exist, they must
- * agree. */
+/* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If there are an option and an
+ * image, their grids must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);
 
 /* Reads an image. An image without a grid (.npy) lies on the grid of --grid or --like. Returns NULL on failure,
@@ -126,7 +126,7 @@ void setup_json(const struct setup *setup, struct json *json);
 /* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
-/* --variant; by default LR_LISTMODE_FASTEST. */
+/* Reads --variant; by default LR_LISTMODE_FASTEST. */
 lr_listmode_variant common_listmode_variant(struct cli_args *args);
 
 /* A text that is collected in memory and written to its file when complete. stream is NULL if memory runs out. */
@@ -138,10 +138,13 @@ struct common_text {
 void common_text_begin(struct common_text *text);
 lr_status common_text_write(struct common_text *text, struct report *report, const char *path);
 
-/* Opens the JSON object with "verb" and "version" on standard output or on the stream of `json`; the other function
- * closes the object and ends the line. */
+/* Opens a verb's JSON object on standard output, with the keys "verb" and "version". */
 struct json common_json_begin(const char *verb);
+
+/* Opens a verb's JSON object on the stream of `json`. */
 void common_json_open(struct json *json, const char *verb);
+
+/* Closes a verb's JSON object and ends the line. */
 void common_json_end(struct json *json);
 void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 
@@ -160,14 +163,14 @@ extern const char *const common_json_endings[];
 /* True for a device or a pipe. */
 bool common_is_device(const char *path);
 
-/* The ending of an image's name, which may be ".nii.gz". The name must have an ending. */
+/* The ending of an image's name, such as ".nii" or ".nii.gz". The name must have an ending. */
 const char *common_image_ending(const char *path);
 
 /* The name of the image of one iteration, which is written next to the output: OUT.nii.gz and 5 give
  * OUT.iter5.nii.gz. */
 void common_iteration_path(char path[PATH_MAX], const char *output, int number);
 
-/* True if `path` is the file that standard output is connected to, such as /dev/stdout. */
+/* True if `path` is the file to which standard output goes, such as /dev/stdout. */
 bool common_is_standard_output(const char *path);
 
 /* Makes room for at least `needed` items of `size` bytes in a growing array. array: the address of the pointer to
@@ -193,7 +196,10 @@ lr_status common_check_result(struct report *report, const struct common_result 
 /* Sum of the finite values, in double. */
 double common_sum(const float *values, int64_t count);
 
-/* "4.0 GiB" */
+/* Multiplies values by a factor. */
+void common_scale(float *values, int64_t count, double factor);
+
+/* Writes a number of bytes into `text`, such as "4.0 GiB", and returns `text`. */
 const char *common_bytes(char text[32], int64_t bytes);
 
 /* Peak memory of this process in bytes; 0 = not known. */
@@ -202,8 +208,8 @@ int64_t common_peak_memory(void);
 /* Creates a folder if it does not exist. */
 lr_status common_make_folder(struct report *report, const char *path);
 
-/* A folder whose files appear all together or not at all. They are first written into its subfolder `part` and moved
- * when all are complete. The folder is created if it does not exist, and removed again if nothing is written. */
+/* A folder of results that are all written or not at all. Files are first written into the subfolder `part`, and moved
+ * into the folder when all files are complete. A new folder is removed again if no file is written. */
 struct common_folder {
     const char *path;
     bool is_new;
@@ -220,12 +226,12 @@ double common_random(uint64_t seed, int64_t index);
  * errors: LR_USAGE, LR_FAILED. */
 lr_status outputs_check(const struct cli_args *args);
 
-/* Checks one more name, which is derived from an output's name, in the same way. A name that no file has is always
- * allowed. */
+/* Refuses a name, derived from an output's name, if it is the name of an input. A file that does not exist yet is
+ * always allowed. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Checks the images of iterations, as common_iteration_path names them: every `every`-th (0 = none) after range[0]
- * and up to range[1]. */
+/* Checks the names (common_iteration_path) of iterations' images. They are written for every `every`-th iteration
+ * (0 = none) after range[0] and up to range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 /* --- forecasts of the memory and disk that work takes (forecast.c) --- */
@@ -235,7 +241,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
         "--dry-run", NULL, "only say what it would take: memory and disk", false                                       \
     }
 
-/* Projections, and the file that their results are written to. */
+/* Projections, and the file that receives their results. */
 struct forecast_projections {
     double projections;  /* number of projections of all LORs, forward or back */
     double array_bytes;  /* bytes of the verb's images and LOR data */
@@ -244,17 +250,19 @@ struct forecast_projections {
 };
 
 /* Refuses work with LR_FAILED if its file does not fit on the disk. Reports the forecast with --verbose, with
- * --dry-run, and for a large file. Times are not forecast, because progress bars show them. *goes_on: false with
+ * --dry-run, and for a large file. Progress bars show times, so no times are forecast. *goes_on: false with
  * --dry-run. */
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);
 
-/* The same for matrix rows. A few rows are not forecast and never refused. *elements: the expected number; 0 = not
- * known */
+/* Matrix rows, and the file that receives them. */
 struct forecast_rows {
     lr_rows_work work;
     lr_matrix_writer_params file;
     double bytes_there; /* bytes that an earlier run has already written to the file */
 };
+
+/* Refuses or reports rows as forecast_projections does projections. A few rows are neither forecast nor refused.
+ * *elements: the expected number of elements; 0 = not known. */
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
 
 #endif

@@ -14,7 +14,7 @@ extern const struct cli_option direct_device_options[]; /* backend, device, thre
 /* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
 
-/* --variant; by default LR_DIRECT_FASTEST. */
+/* Reads --variant; by default LR_DIRECT_FASTEST. */
 lr_direct_variant direct_read_variant(struct cli_args *args);
 
 #define DIRECT_VIEW_GROUP                                                                                              \
@@ -30,7 +30,7 @@ lr_direct_variant direct_read_variant(struct cli_args *args);
         "device", direct_device_options                                                                                \
     }
 
-/* Zero is valid; direct_finish frees it. */
+/* The data of a verb of the family direct. Zero is valid; direct_finish frees the data. */
 struct direct_setup {
     struct setup grid; /* only report and grid are used */
     lr_view_set set;   /* complete */
@@ -48,7 +48,7 @@ lr_resolution direct_read_widths(struct cli_args *args);
 /* Reads the options of a kernel, and the file of --measured. */
 lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
 
-/* Inputs of the operator that direct_open makes; they need not come from the command line. Zero is valid. */
+/* Inputs of direct_open that are not options of the command line. Zero is valid. */
 struct direct_work {
     const lr_view *views;
     int num_views;

@@ -15,7 +15,7 @@ static const double large_bytes = 1e9;
 /* Share of the free disk space that an estimated size may fill. */
 static const double filled_share = 0.95;
 
-/* Bytes that are free for a file at `path`; HUGE_VAL for a pipe or a device, or if the number is not known. */
+/* Free bytes on the disk of the file `path`; HUGE_VAL for a pipe or a device, or if the number is not known. */
 static double forecast_free_bytes(const char *path)
 {
     char folder[PATH_MAX];
@@ -31,7 +31,7 @@ static const char *size_in_words(char text[32], double bytes)
     return common_bytes(text, bytes < 9e18 ? (int64_t)bytes : INT64_MAX);
 }
 
-/* The sums of a forecast. */
+/* The work and the room that a forecast expects. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes;
 };
@@ -118,13 +118,14 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     enum { FEW = 1000 };
-    const double surely = 5e9; /* bytes: a smaller estimate may still fit into a zip archive; its writer checks that */
+    /* A zip archive holds 4 GiB. An estimate below this many bytes may be too high, so that the writer decides. */
+    const double surely = 5e9;
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;
     *elements = 0;
     *goes_on = !setup->dry_run;
 
-    /* Few rows are forecast only with --dry-run. Rows of points never are, because there are only few. */
+    /* A few rows are forecast only with --dry-run. Rows of points are always few, and never forecast. */
     const lr_row_choice *choice = &rows->work.choice;
     const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
                         : choice->voxels  ? choice->num_voxels

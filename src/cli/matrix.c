@@ -64,7 +64,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts and removes repeats; returns the number of entries left. */
+/* Sorts numbers, removes repeated ones, and returns how many are left. */
 static int64_t sort_numbers(int64_t *numbers, int64_t count)
 {
     int64_t kept = 0;
@@ -86,8 +86,8 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
     return true;
 }
 
-/* Returns the list itself, from the option's text or from the file that the text names; NULL on failure, reported.
- * marks: the characters that a list may contain besides digits. */
+/* Returns a copy of the list that an option gives, either as its text or in the file that the text names; NULL on
+ * failure, reported. marks: the characters that a list may contain besides digits. */
 static char *open_list(struct report *report, const char *text, const char *marks)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -177,26 +177,6 @@ static lr_status parse_pairs(const struct setup *setup, const char *text, int64_
     return LR_OK;
 }
 
-static lr_status complete_pairs(struct matrix_choice *choice, const struct setup *setup)
-{
-    int64_t *pairs = NULL, count = 0;
-    char *text = open_list(setup->report, choice->pairs, "-,");
-    lr_status status = text != NULL ? parse_pairs(setup, text, &pairs, &count) : LR_BAD_INPUT;
-    if (status == LR_OK && count == 0)
-        status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
-    if (status == LR_OK) {
-        count = sort_numbers(pairs, count);
-        choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
-        status = choice->part_pairs != NULL ? LR_OK
-                                            : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-    }
-    for (int64_t k = 0; status == LR_OK && k < count; k++) choice->part_pairs[k] = (int32_t)pairs[k];
-    choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = count};
-    free(pairs);
-    free(text);
-    return status;
-}
-
 /* Reads "12,40,100:200", or the same in a file. */
 static lr_status parse_lors(const struct setup *setup, const char *text, int64_t **lors, int64_t *count)
 {
@@ -231,49 +211,26 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
     return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
 
-/* Selects the voxels whose value in the image of --region is above 0, or whose centres are in its box or sphere. */
-static lr_status complete_region(struct matrix_choice *choice, const struct setup *setup)
-{
-    const char *text = choice->region;
-    const bool is_sphere = strncmp(text, "sphere:", 7) == 0;
-    const int count = choice->mask != NULL ? 0 : is_sphere ? 4 : 6;
-    double numbers[6] = {0}; /* two corners, or centre and radius */
-    if (choice->mask == NULL) text += is_sphere ? 7 : 4;
-    for (int k = 0; k < count; k++) {
-        char *end = NULL;
-        numbers[k] = strtod(text, &end);
-        if (end == text || *end != (k + 1 < count ? ',' : '\0')) {
-            return report_error(setup->report, LR_USAGE,
-                                "--region %s makes no sense: box:X0,Y0,Z0,X1,Y1,Z1 and sphere:X,Y,Z,R "
-                                "are in mm, anything else names an image",
-                                choice->region);
-        }
-        text = end + 1;
-    }
-    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
-    for (int64_t row = 0; row < num_voxels; row++) {
-        double at[3], squared = 0.0;
-        bool in_box = true;
-        lr_grid_voxel_centre(&setup->grid, row, at);
-        for (int k = 0; k < 3; k++) {
-            const double from = at[k] - numbers[k];
-            squared += from * from;
-            in_box = in_box && from >= 0.0 && at[k] <= numbers[3 + k];
-        }
-        const bool inside = choice->mask != NULL ? choice->mask->values[row] > 0.0f
-                            : is_sphere          ? squared <= numbers[3] * numbers[3]
-                                                 : in_box;
-        if (inside && !append(&choice->voxels, &choice->num_voxels, row))
-            return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
-    }
-    if (choice->num_voxels == 0)
-        return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
-    return LR_OK;
-}
-
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
 {
-    if (choice->pairs != NULL) CLI_TRY(complete_pairs(choice, setup));
+    if (choice->pairs != NULL) {
+        int64_t *pairs = NULL, count = 0;
+        char *text = open_list(setup->report, choice->pairs, "-,");
+        lr_status status = text != NULL ? parse_pairs(setup, text, &pairs, &count) : LR_BAD_INPUT;
+        if (status == LR_OK && count == 0)
+            status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
+        if (status == LR_OK) {
+            count = sort_numbers(pairs, count);
+            choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
+            if (choice->part_pairs == NULL)
+                status = report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+        }
+        for (int64_t k = 0; status == LR_OK && k < count; k++) choice->part_pairs[k] = (int32_t)pairs[k];
+        choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = count};
+        free(pairs);
+        free(text);
+        CLI_TRY(status);
+    }
     if (choice->lors != NULL) {
         int64_t count = 0;
         char *text = open_list(setup->report, choice->lors, ":,");
@@ -285,9 +242,45 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         free(text);
         CLI_TRY(status);
     }
-    if (choice->region != NULL) return complete_region(choice, setup);
 
     const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    if (choice->region != NULL) {
+        /* The region has the voxels whose value in the image is above 0, or whose centres are in the box or sphere. */
+        const char *text = choice->region;
+        const bool is_sphere = strncmp(text, "sphere:", 7) == 0;
+        const int count = choice->mask != NULL ? 0 : is_sphere ? 4 : 6;
+        double numbers[6] = {0}; /* two corners, or centre and radius */
+        if (choice->mask == NULL) text += is_sphere ? 7 : 4;
+        for (int k = 0; k < count; k++) {
+            char *end = NULL;
+            numbers[k] = strtod(text, &end);
+            if (end == text || *end != (k + 1 < count ? ',' : '\0')) {
+                return report_error(setup->report, LR_USAGE,
+                                    "--region %s makes no sense: box:X0,Y0,Z0,X1,Y1,Z1 and sphere:X,Y,Z,R "
+                                    "are in mm, anything else names an image",
+                                    choice->region);
+            }
+            text = end + 1;
+        }
+        for (int64_t row = 0; row < num_voxels; row++) {
+            double at[3], squared = 0.0;
+            bool in_box = true;
+            lr_grid_voxel_centre(&setup->grid, row, at);
+            for (int k = 0; k < 3; k++) {
+                const double from = at[k] - numbers[k];
+                squared += from * from;
+                in_box = in_box && from >= 0.0 && at[k] <= numbers[3 + k];
+            }
+            const bool inside = choice->mask != NULL ? choice->mask->values[row] > 0.0f
+                                : is_sphere          ? squared <= numbers[3] * numbers[3]
+                                                     : in_box;
+            if (inside && !append(&choice->voxels, &choice->num_voxels, row))
+                return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
+        }
+        if (choice->num_voxels > 0) return LR_OK;
+        return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
+    }
+
     const char *text = choice->rows;
     choice->begin = 0;
     choice->end = num_voxels;
@@ -318,7 +311,7 @@ const struct cli_option matrix_factor_options[] = {
     {0},
 };
 
-/* Appends text such as "efficiencies FILE" to the description of the factors. */
+/* Adds a file to the description of the factors, such as "efficiencies FILE". */
 static void say(struct matrix_factors *factors, const char *what, const char *path)
 {
     const size_t used = strlen(factors->words);
@@ -343,7 +336,7 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     CLI_TRY(lor_factors_give(setup, way));
     if (factors->words[0] == '\0') strcpy(factors->words, "none");
 
-    /* The values are added too: when the matrix is resumed, a file of the same name may hold other values. */
+    /* The values are added to the names of files: when a matrix is resumed, a file may have other values than before. */
     const float *efficiencies = setup->factors.efficiencies;
     if (efficiencies != NULL)
         add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));
@@ -371,7 +364,7 @@ lr_status retained_row_add(struct report *report, struct retained_row *row, int6
     return LR_OK;
 }
 
-/* The place where a row is delivered. */
+/* The row that `take` fills. */
 struct delivery {
     struct report *report;
     struct retained_row *row;
@@ -405,19 +398,6 @@ lr_status retained_row_restrict(const struct setup *setup, const struct retained
             status = retained_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
     if (status != LR_OK) retained_row_finish(row);
     return status;
-}
-
-lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module)
-{
-    double *weights = calloc((size_t)setup->scanner->num_modules, sizeof(*weights));
-    if (weights == NULL)
-        return report_error(setup->report, LR_FAILED, "no memory for %d modules", setup->scanner->num_modules);
-    *module = 0;
-    for (int64_t k = 0; k < row->count; k++)
-        weights[lr_lors_primary(setup->lors, row->lor[k], setup->grid.origin_mm)] += row->probability[k];
-    for (int m = 1; m < setup->scanner->num_modules; m++) *module = weights[m] > weights[*module] ? m : *module;
-    free(weights);
-    return LR_OK;
 }
 
 lr_row retained_row_view(const struct retained_row *row)

@@ -22,16 +22,16 @@ struct matrix_choice {
     int64_t *part_lors;
 };
 
-/* Reads the options. Their texts are parsed later, when scanner and grid are known. */
+/* Reads the options as texts. matrix_choice_complete parses them when scanner and grid are known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 
-/* The format that a name's ending stands for; text if the name has no ending. */
+/* The format of a matrix file, by its name's ending; text if the ending is unknown. */
 lr_matrix_format matrix_format_of(const char *path);
 
-/* --threshold, 0 to 1; 0 = not given. */
+/* Reads --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
-/* Reads the image that --region names, if it names one. Its grid is used if --grid is not given. */
+/* Reads the image of --region, if the option names one. The image's grid is used if --grid is not given. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
 
 /* Parses rows and LORs; the setup must have its scanner and grid. */
@@ -52,7 +52,7 @@ extern const struct cli_option matrix_factor_options[];
  * its mu-map. */
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup);
 
-/* --- a matrix row that outlives the call which delivered it --- */
+/* --- matrix rows that are kept in memory --- */
 
 /* A row that is kept in memory. Zero is an empty row. */
 struct retained_row {
@@ -67,14 +67,11 @@ lr_status retained_row_add(struct report *report, struct retained_row *row, int6
 /* Computes the row of the voxel that is the setup's grid, with `op`. errors: reported; the row is empty then. */
 lr_status retained_row_take(const struct setup *setup, lr_operator *op, struct retained_row *row);
 
-/* The part of `whole` whose primary module, as seen from the point, is `module`. */
+/* Copies the elements of `whole` whose LORs have the primary module `module`, as seen from the point. */
 lr_status retained_row_restrict(const struct setup *setup, const struct retained_row *whole, int module,
                                 struct retained_row *row);
 
-/* Finds the primary module that carries most of the row's sum. */
-lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module);
-
-/* The row as the library's type; it points into `row`. */
+/* The row in the library's type, which points into `row`. */
 lr_row retained_row_view(const struct retained_row *row);
 
 void retained_row_finish(struct retained_row *row);

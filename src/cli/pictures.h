@@ -29,14 +29,14 @@ lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char
 lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title);
 void picture_sheet_finish(struct picture_sheet *sheet);
 
-/* One picture as PNG. */
+/* Writes a picture as PNG. */
 lr_status picture_write(struct report *report, const char *path, const lr_picture *picture);
 
-/* The backends that draw with --backend auto: the projector's shaders, or the reference if those cannot run. */
+/* The backends that draw with --backend auto: the projector's shaders or, without OpenGL, the reference. */
 extern const char bitmap_backends[];
 
-/* The line on the pictures that names the backend: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256 bits), R =
- * 4". If another backend was passed over, the line also gives the reason. */
+/* The line on a picture that names the backend, such as "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256 bits), R
+ * = 4". If another backend was passed over, the line also gives the reason. */
 struct bitmap_note {
     char text[2400];
 };
@@ -55,7 +55,7 @@ struct bitmap {
     double highest;   /* largest weight of a pixel */
 };
 
-/* Makes the bitmap. errors: reported; it is empty then. */
+/* Makes a bitmap. errors: reported; the bitmap is empty then. */
 lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module, struct bitmap *bitmap);
 void bitmap_finish(struct bitmap *bitmap);
 

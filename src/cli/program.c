@@ -23,31 +23,7 @@ static bool is_family(const char *word)
            strcmp(word, "direct") == 0;
 }
 
-static int complain_verb(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
-{
-    const char *names[MOST_VERBS + 1] = {0};
-    char asked[128] = "";
-    const bool family = is_family(argv[0]);
-    if (family && argv[1] == NULL) {
-        const size_t length = strlen(argv[0]);
-        for (int k = 0; verbs[k] != NULL; k++) { /* "list, show, check" */
-            const char *name = verbs[k]->syntax->verb;
-            const size_t used = strlen(asked);
-            if (strncmp(name, argv[0], length) == 0 && name[length] == ' ')
-                snprintf(asked + used, sizeof(asked) - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
-        }
-        report_error(report, LR_USAGE, "%s needs one of %s: see loraster --help", argv[0], asked);
-        return CLI_USAGE;
-    }
-    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
-    snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");
-    const char *nearest = args_nearest(asked, names);
-    report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
-                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "", nearest ? "?" : "");
-    return CLI_USAGE;
-}
-
-/* It is a failure if results could not be written to standard output. */
+/* Flushes standard output. If that fails, the results are lost, and the verb has failed. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
@@ -65,7 +41,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = &args;
     const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
-        report_join_ranks(report, 0, 1); /* one part each, numbered by a shell that mpirun started */
+        report_join_ranks(report, 0, 1); /* mpirun started a shell that gives each process its own --part */
     } else if (size > 1 && !verb->syntax->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
@@ -83,33 +59,14 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
         status = status == LR_OK ? verb->run(&args) : status;
     }
     report->args = NULL;
-    args_finish(&args);
+    free(args.given);
     status = flush_output(report, status);
     if (status == LR_OK && stop_is_asked())
         report_info(report, "the signal to stop came when the work was done: it is complete");
     return report_exit_code(report, status);
 }
 
-/* Replaces this program by the one that has the verb; it keeps the words, the standard files and the signals. */
-static int become_program(struct report *report, const struct cli_syntax *verb, char *const *argv)
-{
-    char path[PATH_MAX];
-    if (lr_helper_find(verb->program, path)) {
-        stop_hold_signals();
-        if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
-        execv(path, argv);
-        report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
-        return CLI_FAILED;
-    }
-    report_error(report, LR_FAILED,
-                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
-                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
-                 "folder BUILD",
-                 verb->verb, verb->program, path, verb->program);
-    return CLI_FAILED;
-}
-
-/* argv: the words from the program's name on */
+/* Runs the verb that the command line names. argv[0] is the program's name. */
 static int run(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
     const char *first = argv[1], *second = first != NULL ? argv[2] : NULL;
@@ -137,10 +94,47 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
         const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
         const bool is_same = strlen(first) == length && strncmp(first, name, length) == 0 &&
                              (space == NULL || (second != NULL && strcmp(second, space + 1) == 0));
-        if (is_same && verbs[k]->syntax->program != NULL) return become_program(report, verbs[k]->syntax, argv);
-        if (is_same) return run_verb(report, verbs[k], argv + (space != NULL ? 3 : 2));
+        const char *program = verbs[k]->syntax->program;
+        if (is_same && program == NULL) return run_verb(report, verbs[k], argv + (space != NULL ? 3 : 2));
+        if (!is_same) continue;
+
+        /* The program that has the verb replaces this one, with the same words, standard files and signals. */
+        char path[PATH_MAX];
+        if (lr_helper_find(program, path)) {
+            stop_hold_signals();
+            if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
+            execv(path, argv);
+            report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
+            return CLI_FAILED;
+        }
+        report_error(report, LR_FAILED,
+                     "%s is done by the program %s, which is not installed and %s: build it with cmake "
+                     "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
+                     "folder BUILD",
+                     name, program, path, program);
+        return CLI_FAILED;
     }
-    return complain_verb(report, verbs, argv + 1);
+
+    const char *names[MOST_VERBS + 1] = {0};
+    char asked[128] = "";
+    const bool family = is_family(first);
+    if (family && second == NULL) {
+        const size_t length = strlen(first);
+        for (int k = 0; verbs[k] != NULL; k++) { /* "list, show, check" */
+            const char *name = verbs[k]->syntax->verb;
+            const size_t used = strlen(asked);
+            if (strncmp(name, first, length) == 0 && name[length] == ' ')
+                snprintf(asked + used, sizeof(asked) - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
+        }
+        report_error(report, LR_USAGE, "%s needs one of %s: see loraster --help", first, asked);
+        return CLI_USAGE;
+    }
+    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
+    snprintf(asked, sizeof(asked), "%s%s%s", first, family ? " " : "", family ? second : "");
+    const char *nearest = args_nearest(asked, names);
+    report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
+                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "", nearest ? "?" : "");
+    return CLI_USAGE;
 }
 
 static bool has_ended;

@@ -158,7 +158,7 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
     snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
 }
 
-/* Prints the first error; with several processes only one prints it. */
+/* Prints this rank's first error if the rank is the speaker. Rank 0 prints that the work was stopped. */
 static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -193,11 +193,11 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device)
-        status = report->status; /* the rank's first error is closer to the cause than a later one */
+        status = report->status; /* the status of the reported error is closer to the cause */
     if (report->ranks.size > 1) {
         print_first_error(report, status);
-        /* The speaker waits a moment: a quicker rank could otherwise make mpirun end it before it has printed its
-         * error. */
+        /* A rank that is not the speaker waits a moment. When it ends, mpirun ends the speaker, which may not have
+         * printed its error yet. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
         const struct report_ranks *ranks = &report->ranks;
         if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
@@ -215,7 +215,8 @@ int report_exit_code(struct report *report, lr_status status)
 
 /* --- JSON --- */
 
-/* UTF-8 (RFC 3629). Invalid bytes, which file names may have, become the replacement character. */
+/* Writes a JSON string of a text in UTF-8 (RFC 3629). Invalid bytes, which file names may have, become the replacement
+ * character. */
 static void put_string(FILE *stream, const char *text)
 {
     static const struct {
@@ -339,7 +340,7 @@ static void draw(struct run_bar *bar)
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
     struct report *report = bar->report;
-    flockfile(stderr); /* drawn only a few times a second, if stderr is a terminal */
+    flockfile(stderr);
     if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
@@ -349,7 +350,7 @@ static void draw(struct run_bar *bar)
     funlockfile(stderr);
 }
 
-/* Progress of iterations is counted in iterations, and progress of the work before them in shares. */
+/* Begins a step of the bar: a subset of an iteration, or a part of the work before the first iteration. */
 static bool take_step(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;
@@ -369,7 +370,7 @@ static bool take_step(void *user, const char *what, double done, double total)
     return !stop_is_asked();
 }
 
-/* A smaller share than before means that another projection has begun. */
+/* Shows the progress of a projection within the step. If `done` falls, another projection has begun. */
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;

@@ -45,7 +45,7 @@ void report_init(struct report *report);
 /* A log that passes on only errors. */
 lr_log report_errors_alone(struct report *report);
 
-/* Prints a message, given without a newline. report_error keeps and returns `status`. */
+/* Print a message, which is given without a newline. report_error stores `status` in the report and returns it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 lr_status report_error(struct report *report, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
@@ -60,13 +60,14 @@ int report_exit_code(struct report *report, lr_status status);
  * has ended (report_exit_code), the speaker prints its error; rank 0 is the speaker unless another is named. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
-/* Lets the speaker print its error now: mpirun ends the other processes as soon as one has ended with an error. */
+
+/* Makes the rank `speaker` print its first error now, before a rank's end makes mpirun end all others. */
 void report_speak(struct report *report, int speaker, lr_status status);
 
 /* Removes the progress line. */
 void report_clear(struct report *report);
 
-/* "12 s", "3 min 20 s", "2 h 5 min" */
+/* Writes a duration into `text`, such as "12 s", "3 min 20 s" or "2 h 5 min", and returns `text`. */
 const char *report_duration(char text[32], double seconds);
 
 /* Seconds on a clock that never goes back. */
@@ -76,7 +77,8 @@ double report_seconds(void);
 
 enum { ADVICE_BYTES = 2048 };
 
-/* The message with advice, written into `text` if there is advice. args: the command line; NULL = not known */
+/* Returns the message with advice, written into `text`, or the message itself if there is no advice. args: the command
+ * line; NULL = not known. */
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
 
 struct json {
@@ -95,7 +97,7 @@ void json_bool(struct json *json, const char *key, bool value);
 void json_numbers(struct json *json, const char *key, const double *numbers, int count);
 void json_ints(struct json *json, const char *key, const int *numbers, int count);
 
-/* Must not move. */
+/* The progress bar of a reconstruction. It must not move, because `steps` and `within` point back to it. */
 struct run_bar {
     struct report *report;
     const char *name;   /* "recon" */

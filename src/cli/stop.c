@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time that work may take to stop, and a limit for the time that other programs hold the processor. That second time
- * is not counted in the first. */
+/* The time that work may take to stop. Time that the program waits for a processor is not counted, up to
+ * most_waited_s. */
 static const double patience_s = 1.25, most_waited_s = 10.0;
 
 enum { TICK_NS = 50 * 1000 * 1000 };
@@ -22,16 +22,9 @@ static volatile sig_atomic_t is_asked, has_timer, is_terminal;
 static timer_t timer;
 static double asked_s, waited_before_s;
 
-/* --- in handlers: nothing here that they may not call --- */
+/* --- signal handlers, and functions that they may call --- */
 
-static double clock_s(void)
-{
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Time that the main thread has waited for a processor, from the second number of the file. */
+/* The time that the main thread has waited for a processor, which is the second number of the file. */
 static double waited_s(void)
 {
     char text[96];
@@ -58,9 +51,9 @@ static void on_tick(int number)
 {
     static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
     const int skipped = is_terminal ? 0 : 4;
-    const int interrupted = errno; /* errno of the interrupted code */
+    const int interrupted = errno; /* the interrupted code may still need it */
     (void)number;
-    const double passed = clock_s() - asked_s, waited = waited_s() - waited_before_s;
+    const double passed = report_seconds() - asked_s, waited = waited_s() - waited_before_s;
     if (passed - (waited < most_waited_s ? waited : most_waited_s) >= patience_s) {
         const ssize_t written = write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
         (void)written;
@@ -74,7 +67,7 @@ static void on_signal(int number)
     const int interrupted = errno;
     (void)number;
     if (!is_asked) {
-        asked_s = clock_s();
+        asked_s = report_seconds();
         waited_before_s = waited_s();
         is_asked = 1;
         set_timer(TICK_NS);
@@ -82,7 +75,7 @@ static void on_signal(int number)
     errno = interrupted;
 }
 
-/* --- elsewhere --- */
+/* --- outside of signal handlers --- */
 
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
 enum { NUM_ASKING = sizeof(asking) / sizeof(asking[0]) };
@@ -110,8 +103,9 @@ void stop_catch_signals(void)
             asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */
         if (!is_ignored) sigaction(asking[k], &action, NULL);
     }
-    action.sa_handler = SIG_IGN;       /* write errors are returned by write(): a file too large for */
-    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f, or a pipe without a reader */
+    /* A file beyond ulimit -f, or a pipe without a reader, then makes write() return an error. */
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, NULL);
     sigaction(SIGPIPE, &action, NULL);
     hold_back(SIG_UNBLOCK);
 }

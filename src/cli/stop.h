@@ -12,13 +12,13 @@
 /* The first signal asks the work to stop; a second signal of the same kind ends the program at once. */
 void stop_catch_signals(void);
 
-/* Signals are held back from here on, until the program that replaces this one catches them. */
+/* Blocks the signals, until the program that replaces this one (execv) catches them. */
 void stop_hold_signals(void);
 
 /* True if a signal came. */
 bool stop_is_asked(void);
 
-/* Lets the program take as long as needed to write the results so far, after the work has stopped. */
+/* Stops the countdown that would end the program, so that it can write the results that it has. */
 void stop_wait_for_results(void);
 
 #endif

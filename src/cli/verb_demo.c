@@ -30,7 +30,7 @@ struct demo {
     const char *folder;
     uint64_t seed;
     struct bitmap_note drawn; /* the backend of the correspondence images */
-    char drawn_by[32];        /* its backend's name */
+    char drawn_by[32];        /* name of that backend */
     lr_image *truth;          /* phantom, in emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
@@ -60,7 +60,7 @@ static lr_status demo_report(const struct demo *demo)
 {
     char line[1024], path[PATH_MAX];
     report_clear(demo->setup.report);
-    /* One line of figures. */
+
     const size_t size = sizeof(line);
     char memory[32];
     snprintf(line, size,
@@ -110,25 +110,7 @@ static const double water_per_mm = 0.0096;    /* attenuation at 511 keV */
 static const double phantom_share = 0.46;     /* the phantom's radius divided by the grid's width */
 static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
 
-/* A cylinder of water as wide as the phantom and as long as the scanner. */
-static lr_image *draw_water(const struct demo *demo)
-{
-    static const int size[3] = {48, 48, 48};
-    static const double voxel_mm[3] = {1, 1, 1};
-    const lr_grid grid = lr_grid_centred(size, voxel_mm);
-    const double radius_mm = phantom_share * demo->scale->grid[0] * demo->scale->voxel_mm;
-    lr_image *water = lr_image_create(&grid, &demo->setup.report->log);
-    const int64_t count = lr_grid_num_voxels(&grid);
-    for (int64_t row = 0; water != NULL && row < count; row++) {
-        double centre_mm[3];
-        lr_grid_voxel_centre(&grid, row, centre_mm);
-        const bool inside = hypot(centre_mm[0], centre_mm[1]) < radius_mm;
-        water->values[row] = inside ? (float)water_per_mm : 0;
-    }
-    return water;
-}
-
-/* A setup that borrows the demo's scanner and LORs; only its operator is its own. */
+/* Makes a setup with an operator of its own, and with the demo's scanner and LORs. */
 static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup *setup)
 {
     *setup = (struct setup){.report = demo->setup.report,
@@ -153,7 +135,8 @@ static lr_status add_picture(const struct demo *demo, struct picture_sheet *shee
     return picture_sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
 }
 
-/* Draws three voxels: crystals, weights, and weights with absorption by water; all pictures on one sheet. */
+/* Draws the crystals, the weights, and the weights with absorption by water for three voxels, and writes all pictures
+ * on one sheet. */
 static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, struct setup setups[2],
                              const lr_image *water)
 {
@@ -168,7 +151,8 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
     CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* all options have been checked */
     for (int which = 0; which < NUM_VOXELS; which++) {
         struct bitmap bitmaps[2] = {{0}, {0}};
-        /* Three points: in the middle of the grid, next to the axis, and near the phantom's rim. */
+        /* The points are in the middle of the grid, next to the axis, and near the phantom's rim, in parts of the
+         * grid's size. */
         static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
         const int *size = demo->setup.grid.size;
         int64_t index[3];
@@ -225,11 +209,6 @@ static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const 
     return picture_sheet_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
 }
 
-static void scale_values(float *values, int64_t count, double factor)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
-}
-
 static lr_status simulate(struct demo *demo)
 {
     struct setup *setup = &demo->setup;
@@ -250,8 +229,8 @@ static lr_status simulate(struct demo *demo)
     lr_status status = lr_operator_forward(exact, NULL, &truth, &values);
     if (status == LR_OK) {
         const double factor = demo->scale->counts / common_sum(data->values, data->count);
-        scale_values(data->values, data->count, factor);
-        scale_values(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
+        common_scale(data->values, data->count, factor);
+        common_scale(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
         status = lr_poisson(data->values, data->count, demo->seed, &setup->report->log);
     }
     lr_operator_destroy(exact);
@@ -260,27 +239,6 @@ static lr_status simulate(struct demo *demo)
     demo->simulate_seconds = report_seconds() - start;
     report_info(setup->report, "%.0f counts drawn with seed %llu, in %s", demo->counts, (unsigned long long)demo->seed,
                 report_duration(seconds, demo->simulate_seconds));
-    return LR_OK;
-}
-
-static lr_status make_matrix(struct demo *demo)
-{
-    struct setup *setup = &demo->setup;
-    char bytes[32], seconds[32];
-    const double start = report_seconds();
-    lr_operator_params params = setup->params;
-    params.mode = LR_MODE_EXACT;
-    params.projections = 1.0 + 2.0 * demo->scale->iterations; /* sensitivity; forward and back */
-    for (int k = 0; k < 3; k++) params.samples[k] = 1;
-    setup->op = lr_operator_create(&params);
-    if (setup->op == NULL) return report_reason(setup->report);
-    demo->matrix_seconds = report_seconds() - start;
-    demo->info = *lr_operator_get_info(setup->op);
-    if (demo->info.stored) {
-        report_info(setup->report, "backend %s on %s: %lld elements, %s, in %s", demo->info.backend, demo->info.device,
-                    (long long)demo->info.num_elements, common_bytes(bytes, demo->info.memory_bytes),
-                    report_duration(seconds, demo->matrix_seconds));
-    }
     return LR_OK;
 }
 
@@ -348,11 +306,20 @@ static lr_status run_demo(struct demo *demo)
         &(lr_phantom_params){.name = phantom_name, .log = log, .progress = &setup->report->progress}, &setup->grid);
     if (demo->truth == NULL) return report_reason(setup->report);
 
-    /* Makes correspondence.png and its pictures: three voxels in false colour, and their weights without and with
-     * absorption by a water cylinder as wide as the phantom. */
+    /* Three voxels are drawn in false colour, and their weights without and with absorption by a cylinder of water that
+     * is as wide as the phantom and as long as the scanner. */
+    static const int water_size[3] = {48, 48, 48};
+    static const double water_voxel_mm[3] = {1, 1, 1};
+    const lr_grid water_grid = lr_grid_centred(water_size, water_voxel_mm);
+    const double radius_mm = phantom_share * scale->grid[0] * scale->voxel_mm;
+    lr_image *water = lr_image_create(&water_grid, log);
+    for (int64_t row = 0; water != NULL && row < lr_grid_num_voxels(&water_grid); row++) {
+        double centre_mm[3];
+        lr_grid_voxel_centre(&water_grid, row, centre_mm);
+        water->values[row] = hypot(centre_mm[0], centre_mm[1]) < radius_mm ? (float)water_per_mm : 0;
+    }
     struct setup setups[2] = {{0}, {0}};
     struct picture_sheet sheet = {.report = demo->setup.report, .note = demo->drawn.text};
-    lr_image *water = draw_water(demo);
     report_info(demo->setup.report, "drawing correspondence images of three voxels");
     const lr_status status =
         water != NULL ? draw_voxels(demo, &sheet, setups, water) : report_reason(demo->setup.report);
@@ -364,7 +331,23 @@ static lr_status run_demo(struct demo *demo)
 
     demo->pictures_seconds = report_seconds() - start;
     CLI_TRY(simulate(demo));
-    CLI_TRY(make_matrix(demo));
+
+    char bytes[32], seconds[32];
+    const double begin = report_seconds();
+    lr_operator_params params = setup->params;
+    params.mode = LR_MODE_EXACT;
+    params.projections = 1.0 + 2.0 * scale->iterations; /* the sensitivity, and each iteration forward and back */
+    for (int k = 0; k < 3; k++) params.samples[k] = 1;
+    setup->op = lr_operator_create(&params);
+    if (setup->op == NULL) return report_reason(setup->report);
+    demo->matrix_seconds = report_seconds() - begin;
+    demo->info = *lr_operator_get_info(setup->op);
+    if (demo->info.stored) {
+        report_info(setup->report, "backend %s on %s: %lld elements, %s, in %s", demo->info.backend, demo->info.device,
+                    (long long)demo->info.num_elements, common_bytes(bytes, demo->info.memory_bytes),
+                    report_duration(seconds, demo->matrix_seconds));
+    }
+
     CLI_TRY(demo_add_slice(demo, demo->truth, NULL, "phantom"));
     demo->sensitivity = lr_image_create(&setup->grid, log);
     if (demo->sensitivity == NULL) return report_reason(setup->report);

@@ -15,11 +15,6 @@
 static const char *const project_endings[] = {".h5",  ".hdf5", ".nii", ".nii.gz", ".hv",
                                               ".hdr", ".mhd",  ".mha", ".npy",    NULL};
 
-static lr_view read_view(struct cli_args *args)
-{
-    return (lr_view){args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
-}
-
 /* --- lut --- */
 
 static lr_status run_lut(struct cli_args *args)
@@ -28,7 +23,7 @@ static lr_status run_lut(struct cli_args *args)
     lr_direct_tables *tables = NULL;
     lr_picture *picture = NULL;
     const char *output = args_required(args, "-o");
-    const lr_view view = read_view(args);
+    const lr_view view = {args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
     lr_status status = direct_read_kernel(&setup, args);
     if (status == LR_OK) status = setup_grid(&setup.grid, args, NULL);
     if (status != LR_OK) goto finish;
@@ -81,14 +76,7 @@ finish:
 
 /* --- project --- */
 
-static lr_status open_views(struct direct_setup *setup, struct cli_args *args, const lr_view *views, int num_views)
-{
-    return direct_open(
-        setup, args,
-        &(struct direct_work){.views = views, .num_views = num_views, .progress = &args->report->progress});
-}
-
-/* Projects and checks the result before it is written. */
+/* Projects `from`, forward or back, into `values`, and checks them. */
 static lr_status apply(const struct cli_args *args, const struct direct_setup *setup, const lr_vector *from,
                        const float *values, int64_t count)
 {
@@ -112,7 +100,9 @@ static lr_status project_to_views(struct cli_args *args, struct direct_setup *se
     lr_view *views = calloc((size_t)num_views, sizeof(*views));
     if (views == NULL) return report_error(args->report, LR_FAILED, "no memory for %d views", num_views);
     for (int k = 0; k < num_views; k++) views[k] = lr_view_set_at(&setup->set, k);
-    lr_status status = open_views(setup, args, views, num_views);
+    lr_status status =
+        direct_open(setup, args,
+                    &(struct direct_work){.views = views, .num_views = num_views, .progress = &args->report->progress});
     lr_histo_images *histo =
         status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views, num_views, &args->report->log) : NULL;
     free(views);
@@ -127,19 +117,21 @@ static lr_status project_to_views(struct cli_args *args, struct direct_setup *se
     return status;
 }
 
-/* Projects histo-images back. The input may also be an image if there is one view, because a histo-image of one view
- * is an image. */
+/* Projects histo-images back. If `image` is not NULL, it is a histo-image of one view, which has the same format as an
+ * image. */
 static lr_status project_to_image(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
                                   const lr_histo_images *histo, double *sum)
 {
     const char *output = args_text(args, "-o");
     const lr_grid *grid = image != NULL ? &image->grid : &histo->grid;
     const int64_t count = lr_grid_num_voxels(grid);
-    const lr_view view = read_view(args);
+    const lr_view view = {args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
+    const struct direct_work work = {.views = image != NULL ? &view : histo->views,
+                                     .num_views = image != NULL ? 1 : histo->num_views,
+                                     .progress = &args->report->progress};
     CLI_TRY(common_check_output(args->report, output, common_image_endings));
     CLI_TRY(setup_grid(&setup->grid, args, grid));
-    CLI_TRY(image != NULL ? open_views(setup, args, &view, 1)
-                          : open_views(setup, args, histo->views, histo->num_views));
+    CLI_TRY(direct_open(setup, args, &work));
     lr_image *target = lr_image_create(grid, &args->report->log);
     if (target == NULL) return report_reason(args->report);
     const lr_vector from =
@@ -281,43 +273,6 @@ static double blur_width(const void *user, double distance_mm)
     return lr_resolution_radial_mm(user, distance_mm);
 }
 
-static void read_source(struct source *source, struct cli_args *args)
-{
-    static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
-    static const int64_t threads[2] = {1, INT_MAX};
-    const char *activity = args_text(args, "--activity");
-    source->events = (lr_events_source){.path = args_text(args, "--events"),
-                                        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
-                                        .log = &args->report->log};
-    source->photons = (lr_photon_params){
-        .count = args_int(args, "--count", 100000, counts),
-        .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
-        .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
-        .threads = (int)args_int(args, "--threads", 0, threads),
-        .log = &args->report->log,
-        .progress = &args->report->progress,
-    };
-    if ((source->events.path != NULL) == (activity != NULL))
-        args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
-    /* Lines are blurred if an option gives a width. */
-    const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
-    source->blur = direct_read_widths(args);
-    if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
-    if (blurs) {
-        /* The width is largest either in the middle or at the edge. */
-        source->photons.blur =
-            (lr_photon_blur){.radial_mm = blur_width,
-                             .user = &source->blur,
-                             .most_radial_mm = fmax(lr_resolution_radial_mm(&source->blur, 0),
-                                                    lr_resolution_radial_mm(&source->blur, HUGE_VAL)),
-                             .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
-    }
-
-    for (const struct cli_option *option = photon_options; option->name != NULL; option++)
-        if (activity == NULL && args_has(args, option->name))
-            args_complain(args, "%s belongs to --activity", option->name);
-}
-
 static lr_status open_source(struct source *source, struct cli_args *args, struct setup *grid)
 {
     const lr_log *log = &args->report->log;
@@ -391,14 +346,44 @@ static lr_status deposit_run(struct cli_args *args)
 {
     static const char *const rules[] = {"nearest", "trilinear", NULL};
     static const char *const backends[] = {"auto", "cpu", "compute", NULL};
-    static const int64_t at_least_zero[2] = {0, INT_MAX};
+    static const int64_t at_least_zero[2] = {0, INT_MAX}, threads[2] = {1, INT_MAX};
+    static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     struct direct_setup setup = {.grid.report = args->report};
     struct source source = {0};
     lr_deposit *deposit = NULL;
     args_required(args, "-o");
     lr_status status = direct_read_views(&setup, args);
     if (status != LR_OK) goto finish;
-    read_source(&source, args);
+    const char *activity = args_text(args, "--activity");
+    source.events = (lr_events_source){.path = args_text(args, "--events"),
+                                       .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
+                                       .log = &args->report->log};
+    source.photons = (lr_photon_params){
+        .count = args_int(args, "--count", 100000, counts),
+        .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
+        .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
+        .threads = (int)args_int(args, "--threads", 0, threads),
+        .log = &args->report->log,
+        .progress = &args->report->progress,
+    };
+    if ((source.events.path != NULL) == (activity != NULL))
+        args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
+    /* Lines are blurred if an option gives a width. */
+    const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
+    source.blur = direct_read_widths(args);
+    if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
+    if (blurs) {
+        /* The width is largest either in the middle or at the edge. */
+        source.photons.blur = (lr_photon_blur){.radial_mm = blur_width,
+                                               .user = &source.blur,
+                                               .most_radial_mm = fmax(lr_resolution_radial_mm(&source.blur, 0),
+                                                                      lr_resolution_radial_mm(&source.blur, HUGE_VAL)),
+                                               .axial_mm = source.blur.axial_mm > 0 ? source.blur.axial_mm : 5.8};
+    }
+    for (const struct cli_option *option = photon_options; option->name != NULL; option++)
+        if (activity == NULL && args_has(args, option->name))
+            args_complain(args, "%s belongs to --activity", option->name);
+
     status = args->status == LR_OK ? open_source(&source, args, &setup.grid) : args->status;
     const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
     if (status == LR_OK)
@@ -458,7 +443,7 @@ static const struct cli_syntax deposit_syntax = {
 
 const struct cli_verb verb_direct_deposit = {&deposit_syntax, deposit_run};
 
-/* --- factors: what a scanner measures of each view, as histo-images --- */
+/* --- factors: the share of each view that a scanner measures, as histo-images --- */
 
 static lr_status factors_run(struct cli_args *args)
 {

@@ -16,14 +16,8 @@ struct opened {
     lr_events_info info;
 };
 
-static void close_events(struct opened *opened)
-{
-    lr_events_info_finish(&opened->info);
-    lr_lors_destroy(opened->lors);
-    lr_scanner_destroy(opened->scanner);
-}
-
-/* Opens the named scanner, or else the scanner in a PETSIRD file or of the crystals in a map; NULL is allowed. */
+/* Opens the named scanner. If no name is given, opens the scanner that a PETSIRD file or a crystal map describes, or
+ * leaves it NULL. */
 static lr_status open_scanner(struct opened *opened, const char *name)
 {
     const lr_events_source *source = &opened->source;
@@ -47,7 +41,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* The format follows from a crystal map or a header, if one is given. */
+        /* A crystal map or a header decides the format. */
         lr_events_source *source = &opened.source;
         source->companion = crystal_map != NULL ? crystal_map : header;
         source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
@@ -62,7 +56,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* Counts that the reader does not provide. */
+/* Sums over all events that the library's reader does not report. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
@@ -79,50 +73,6 @@ static lr_status tally_events(void *user, const lr_event *events, int64_t count)
     }
     tally->events += count;
     return LR_OK;
-}
-
-static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
-{
-    const lr_event_counts *counts = &info->counts;
-    json_text(json, "format", lr_events_format_name(info->format));
-    json_text(json, "format_version", info->version[0] != '\0' ? info->version : NULL);
-    json_text(json, "scanner", info->scanner[0] != '\0' ? info->scanner : NULL);
-    json_int(json, "prompts", counts->prompts);
-    json_int(json, "delayeds", counts->delayeds);
-    json_number(json, "counts", tally->weight[0] + tally->weight[1]);
-    json_int(json, "unknown_crystals", counts->unknown_crystals);
-    json_int(json, "excluded_pairs", counts->excluded_pairs);
-    json_int(json, "repeated", counts->repeated);
-    json_int(json, "time_marks", counts->time_marks);
-    json_int(json, "other_words", counts->other_words);
-    json_number(json, "duration_s", info->duration_s);
-    json_bool(json, "has_tof", info->has_tof);
-    json_int(json, "num_tof_bins", info->num_tof_bins);
-    json_number(json, "tof_bin_mm", lr_events_info_tof_bin_mm(info));
-    json_number(json, "tof_resolution_ps", info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
-    if (info->energy_kev[1] > 0)
-        json_numbers(json, "energy_kev", info->energy_kev, 2);
-    else
-        json_number(json, "energy_kev", NAN);
-    json_open(json, "module_types", '[');
-    for (int k = 0; k < info->kinds.count; k++) {
-        json_open(json, NULL, '{');
-        json_numbers(json, "energy_kev", info->kinds.energy_kev[k], 2);
-        json_open(json, "tof", '[');
-        for (int l = 0; l < info->kinds.count; l++) {
-            const lr_tof_bins *bins = &info->kinds.tof[k * info->kinds.count + l];
-            json_open(json, NULL, '{');
-            json_int(json, "num_bins", bins->num_bins);
-            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
-            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
-            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
-            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
-            json_close(json, '}');
-        }
-        json_close(json, ']');
-        json_close(json, '}');
-    }
-    json_close(json, ']');
 }
 
 static void print_tof(const lr_events_info *info, const struct tally *tally)
@@ -174,8 +124,48 @@ static lr_status run_show(struct cli_args *args)
     }
     if (status == LR_OK) status = lr_events_read(&opened.source, &sink, &opened.info);
     if (status == LR_OK && args->report->json) {
+        const lr_events_info *info = &opened.info;
+        const lr_event_counts *counts = &info->counts;
         struct json json = common_json_begin("events show");
-        json_events(&opened.info, &tally, &json);
+        json_text(&json, "format", lr_events_format_name(info->format));
+        json_text(&json, "format_version", info->version[0] != '\0' ? info->version : NULL);
+        json_text(&json, "scanner", info->scanner[0] != '\0' ? info->scanner : NULL);
+        json_int(&json, "prompts", counts->prompts);
+        json_int(&json, "delayeds", counts->delayeds);
+        json_number(&json, "counts", tally.weight[0] + tally.weight[1]);
+        json_int(&json, "unknown_crystals", counts->unknown_crystals);
+        json_int(&json, "excluded_pairs", counts->excluded_pairs);
+        json_int(&json, "repeated", counts->repeated);
+        json_int(&json, "time_marks", counts->time_marks);
+        json_int(&json, "other_words", counts->other_words);
+        json_number(&json, "duration_s", info->duration_s);
+        json_bool(&json, "has_tof", info->has_tof);
+        json_int(&json, "num_tof_bins", info->num_tof_bins);
+        json_number(&json, "tof_bin_mm", lr_events_info_tof_bin_mm(info));
+        json_number(&json, "tof_resolution_ps", info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
+        if (info->energy_kev[1] > 0)
+            json_numbers(&json, "energy_kev", info->energy_kev, 2);
+        else
+            json_number(&json, "energy_kev", NAN);
+        json_open(&json, "module_types", '[');
+        for (int k = 0; k < info->kinds.count; k++) {
+            json_open(&json, NULL, '{');
+            json_numbers(&json, "energy_kev", info->kinds.energy_kev[k], 2);
+            json_open(&json, "tof", '[');
+            for (int l = 0; l < info->kinds.count; l++) {
+                const lr_tof_bins *bins = &info->kinds.tof[k * info->kinds.count + l];
+                json_open(&json, NULL, '{');
+                json_int(&json, "num_bins", bins->num_bins);
+                json_number(&json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
+                json_number(&json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
+                json_number(&json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
+                json_number(&json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
+                json_close(&json, '}');
+            }
+            json_close(&json, ']');
+            json_close(&json, '}');
+        }
+        json_close(&json, ']');
         common_json_end(&json);
     } else if (status == LR_OK) {
         const lr_event_counts *counts = &opened.info.counts;
@@ -203,7 +193,9 @@ static lr_status run_show(struct cli_args *args)
             printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1],
                    k);
     }
-    close_events(&opened);
+    lr_events_info_finish(&opened.info);
+    lr_lors_destroy(opened.lors);
+    lr_scanner_destroy(opened.scanner);
     return status;
 }
 
@@ -292,7 +284,9 @@ static lr_status run_convert(struct cli_args *args)
 
 finish:
     lr_events_info_finish(&before);
-    close_events(&opened);
+    lr_events_info_finish(&opened.info);
+    lr_lors_destroy(opened.lors);
+    lr_scanner_destroy(opened.scanner);
     return status;
 }
 

@@ -12,30 +12,7 @@
 
 enum { AT_ONCE = 1 << 22 };
 
-/* Refuses options that exclude each other. */
-static void check_request(struct cli_args *args)
-{
-    const bool has_events = args_has(args, "--events"), has_delayeds = args_has(args, "--delayeds");
-    const bool multiplies = args_has(args, "--efficiencies") || args_has(args, "--mu");
-    const bool adds = has_events || has_delayeds;
-    if (!multiplies && !adds) {
-        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or "
-                            "--delayeds");
-    }
-    if (multiplies && adds) {
-        args_complain(args, "randoms are added and the other factors multiplied: write them to "
-                            "files of their own");
-    }
-    if (has_events && has_delayeds) args_complain(args, "--events brings its own delayeds: leave out --delayeds");
-    if (!has_events && (args_has(args, "--crystal-map") || args_has(args, "--header")))
-        args_complain(args, "--crystal-map and --header belong to --events");
-    if (args_has(args, "--crystal-map") && args_has(args, "--header")) {
-        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                            "one of them");
-    }
-}
-
-/* Estimates expected randoms by fan sums of the delayeds of --events or --delayeds. */
+/* Estimates expected randoms by fan sums of the delayeds in --events or --delayeds. */
 static lr_status estimate_randoms(const struct setup *setup, const struct cli_args *args, lr_randoms **randoms)
 {
     const lr_log *log = &setup->report->log;
@@ -138,9 +115,24 @@ static lr_status run(struct cli_args *args)
     lr_randoms *randoms = NULL;
     lr_lor_source source = {0};
     args_required(args, "-o");
-    check_request(args);
     const char *efficiencies = args_text(args, "--efficiencies");
-    const bool adds = args_has(args, "--events") || args_has(args, "--delayeds");
+    const bool has_events = args_has(args, "--events"), has_delayeds = args_has(args, "--delayeds");
+    const bool multiplies = efficiencies != NULL || args_has(args, "--mu"), adds = has_events || has_delayeds;
+    if (!multiplies && !adds) {
+        args_complain(args, "factors needs --mu or --efficiencies, or for randoms --events or "
+                            "--delayeds");
+    }
+    if (multiplies && adds) {
+        args_complain(args, "randoms are added and the other factors multiplied: write them to "
+                            "files of their own");
+    }
+    if (has_events && has_delayeds) args_complain(args, "--events brings its own delayeds: leave out --delayeds");
+    if (!has_events && (args_has(args, "--crystal-map") || args_has(args, "--header")))
+        args_complain(args, "--crystal-map and --header belong to --events");
+    if (args_has(args, "--crystal-map") && args_has(args, "--header")) {
+        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
+                            "one of them");
+    }
     lr_status status = args->status == LR_OK ? setup_scanner(&setup, args, LR_STORE_NO, NULL) : args->status;
     if (status == LR_OK && adds) {
         status = estimate_randoms(&setup, args, &randoms);

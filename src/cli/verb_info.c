@@ -27,7 +27,7 @@ struct trial {
     const char *asked;
     bool works;
     char backend[32], device[192];
-    char reason[1024]; /* the last error or warning; "auto" also gives the backends it passed over */
+    char reason[1024]; /* the last error or warning; for "auto" also why it passed over other backends */
     lr_status status;
 };
 
@@ -38,7 +38,7 @@ struct findings {
     struct trial backends[NUM_BACKENDS];
     struct trial direct_cuda, direct_automatic; /* family direct */
     struct trial listmode[NUM_LISTMODE];
-    struct trial mpi; /* its `device` is the name of the library */
+    struct trial mpi; /* mpi.device is the name of the library */
     struct trial viewer;
     lr_comm_support comm;
     struct started {
@@ -48,15 +48,10 @@ struct findings {
     } programs[2];           /* programs that are started on demand */
 };
 
-static bool is_auto(const struct trial *trial)
-{
-    return strcmp(trial->asked, "auto") == 0;
-}
-
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct trial *trial = user;
-    if (level >= (is_auto(trial) ? LR_LOG_INFO : LR_LOG_WARNING)) {
+    if (level >= (strcmp(trial->asked, "auto") == 0 ? LR_LOG_INFO : LR_LOG_WARNING)) {
         snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
         trial->status = status;
     }
@@ -75,7 +70,8 @@ static void take_operator(struct trial *trial, lr_operator *op)
     lr_operator_destroy(op);
 }
 
-/* deterministic: no timing measurement, which would take seconds if shaders have to be compiled first. */
+/* Tries the family correspondence. A deterministic operator is not timed; timing would take seconds if shaders must be
+ * compiled first. */
 static void create_operator(struct trial *trial, const lr_lors *lors, int device)
 {
     const int size[3] = {EDGE, EDGE, EDGE};
@@ -117,9 +113,9 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
     return trial;
 }
 
-/* Tries the family direct on a grid that is just large enough for its kernel. No table is made. The images are so
- * small that the driver clears them without compiling a shader. A backend counts as not working if another one
- * replaced it. */
+/* Tries the family direct on a grid that is just large enough for its kernel, without look-up tables. The images are so
+ * small that the driver clears them without compiling a shader. A backend that was replaced by another does not
+ * work. */
 static struct trial try_direct(const char *name, int device)
 {
     static const int size[3] = {4, 4, 4};
@@ -142,7 +138,7 @@ static struct trial try_direct(const char *name, int device)
         trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
         snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        if (info->passed_over != NULL || !is_auto(&trial))
+        if (info->passed_over != NULL || strcmp(name, "auto") != 0)
             snprintf(trial.reason, sizeof(trial.reason), "%s", info->passed_over != NULL ? info->passed_over : "");
     }
     lr_operator_destroy(op);
@@ -312,7 +308,7 @@ static void print_json(const struct findings *found)
     common_json_end(&json);
 }
 
-/* Warns of a device that failed for "auto" but worked when the backend was named: it may fail again. */
+/* Warns that "auto" passed over a backend that worked when it was named, because its device may fail again. */
 static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
                                 struct report *report)
 {

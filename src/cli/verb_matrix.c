@@ -22,8 +22,8 @@ struct matrix_share {
 
 /* --- the rows of --part --- */
 
-/* Reduces `choice` to the rows of the share. `choice` is a copy of `whole` and owns nothing. The setup must have its
- * scanner and grid. */
+/* Sets `choice` to the rows of `whole` that belong to the share. `choice` points into the arrays of `whole` and owns
+ * nothing. The setup must have its scanner and grid. */
 static lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
                                   const struct setup *setup, struct matrix_choice *choice)
 {
@@ -50,7 +50,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
     } else if (choice->part_lors != NULL) {
         choice->part_lors += range[0];
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-    } else { /* whole module pairs; if none are named, from a list of all pairs */
+    } else { /* a share of all LORs has whole module pairs, by default a part of all pairs */
         if (choice->part_pairs == NULL) {
             const int64_t num = setup->lors->num_pairs;
             share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
@@ -69,7 +69,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
 
 /* --- the tube of response of one LOR: an element for each voxel --- */
 
-/* Number of the crystal in the whole scanner, or -1, reported. */
+/* The scanner's number of the crystal (module, p, q); -1 if it does not exist, reported. */
 static int find_crystal(const struct setup *setup, const int at[3])
 {
     const lr_scanner *scanner = setup->scanner;
@@ -88,7 +88,7 @@ static int find_crystal(const struct setup *setup, const int at[3])
     return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
 }
 
-/* Number of the LOR "module,p,q,module,r,s", or -1, reported. */
+/* The number of the LOR "module,p,q,module,r,s"; -1 if it does not exist, reported. */
 static int64_t matrix_find_lor(const struct setup *setup, const char *text)
 {
     int numbers[6];
@@ -178,7 +178,7 @@ struct request {
     int64_t num_points;
     struct matrix_choice choice;
     struct matrix_share share;
-    struct { /* owned: the arrays that the share is cut from */
+    struct { /* owned: all rows that the command line asks for; the share points to some of them */
         double (*points_mm)[3];
         int64_t num_points;
         struct matrix_choice choice;
@@ -205,7 +205,7 @@ lr_matrix_format matrix_format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-/* True for text and STIR's files, which are written row by row: a stopped run cannot be resumed. */
+/* True for text and STIR's files. They are written row by row, so that a stopped run cannot be resumed. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
@@ -286,28 +286,7 @@ static lr_matrix_writer_params writer_params(const struct setup *setup, const st
     };
 }
 
-/* *goes_on: false with --dry-run. */
-static lr_status forecast(struct setup *setup, struct request *request, bool *goes_on)
-{
-    const struct matrix_choice *choice = &request->choice;
-    char path[PATH_MAX];
-    struct stat status;
-    snprintf(path, sizeof(path), "%s.part", request->output);
-    const struct forecast_rows rows = {
-        .work = {.choice = {.begin = choice->begin,
-                            .end = choice->end,
-                            .voxels = choice->voxels,
-                            .num_voxels = choice->num_voxels,
-                            .part = &choice->part},
-                 .by_lor = choice->by_lor,
-                 .threshold = request->threshold},
-        .file = writer_params(setup, request, NULL),
-        .bytes_there = request->resumes && stat(path, &status) == 0 ? (double)status.st_size : 0.0,
-    };
-    return forecast_rows(setup, &rows, &request->expected_elements, goes_on);
-}
-
-/* A sink that skips the first rows, which an earlier run has written. */
+/* A sink that skips the first rows, because an earlier run has written them. */
 struct gate {
     lr_row_sink next;
     int64_t skipped, to_skip;
@@ -323,33 +302,6 @@ static lr_status pass(void *user, const lr_row *row)
     return gate->next.take(gate->next.user, row);
 }
 
-/* Computes rows of LORs of whole module pairs after the first `done` rows; pairs that are already complete are left
- * out. */
-static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
-                           int64_t done)
-{
-    const lr_lors *lors = setup->lors;
-    const bool is_all = choice->part_pairs == NULL;
-    const int64_t num = is_all ? lors->num_pairs : choice->part.num_pairs;
-    int32_t *pairs = calloc((size_t)num + 1, sizeof(*pairs));
-    if (pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-    lr_selection rest = {.pairs = pairs};
-    int64_t before = 0;
-    for (int64_t k = 0; k < num; k++) {
-        const int32_t pair = is_all ? (int32_t)k : choice->part_pairs[k];
-        const int64_t size = lors->offsets[pair + 1] - lors->offsets[pair];
-        if (before + size > done) {
-            gate->to_skip = rest.num_pairs == 0 ? done - before : gate->to_skip;
-            pairs[rest.num_pairs++] = pair;
-        }
-        before += size;
-    }
-    const lr_row_sink sink = {pass, gate};
-    const lr_status status = rest.num_pairs > 0 ? lr_operator_lor_rows(setup->op, &rest, &sink) : LR_OK;
-    free(pairs);
-    return status;
-}
-
 static lr_status run_rows(const struct setup *setup, const struct request *request, lr_matrix_writer *writer)
 {
     struct gate gate = {.next = lr_matrix_writer_sink(writer)};
@@ -361,7 +313,30 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
         gate.to_skip = done;
         return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm, request->num_points, &sink);
     }
-    if (choice->by_lor && choice->part_lors == NULL) return run_pairs(setup, choice, &gate, done);
+    if (choice->by_lor && choice->part_lors == NULL) {
+        /* The operator computes the LORs of whole module pairs. Pairs that are complete are left out, and the gate
+         * skips the rows of the first pair that are done. */
+        const lr_lors *lors = setup->lors;
+        const bool is_all = choice->part_pairs == NULL;
+        const int64_t num = is_all ? lors->num_pairs : choice->part.num_pairs;
+        int32_t *pairs = calloc((size_t)num + 1, sizeof(*pairs));
+        if (pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+        lr_selection rest = {.pairs = pairs};
+        int64_t before = 0;
+        for (int64_t k = 0; k < num; k++) {
+            const int32_t pair = is_all ? (int32_t)k : choice->part_pairs[k];
+            const int64_t size = lors->offsets[pair + 1] - lors->offsets[pair];
+            if (before + size > done) {
+                gate.to_skip = rest.num_pairs == 0 ? done - before : gate.to_skip;
+                pairs[rest.num_pairs++] = pair;
+            }
+            before += size;
+        }
+        const lr_row_sink sink = {pass, &gate};
+        const lr_status status = rest.num_pairs > 0 ? lr_operator_lor_rows(setup->op, &rest, &sink) : LR_OK;
+        free(pairs);
+        return status;
+    }
     if (choice->by_lor) {
         const lr_selection rest = {.lors = choice->part_lors + done, .num_lors = choice->part.num_lors - done};
         return rest.num_lors > 0 ? lr_operator_lor_rows(setup->op, &rest, &gate.next) : LR_OK;
@@ -373,32 +348,6 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
         if (rows.num_voxels == 0) return LR_OK;
     }
     return lr_operator_rows_part(setup->op, &rows, &gate.next);
-}
-
-/* Points are chosen by the user, so that empty rows are an error. Grids are checked when the operator is made, and
- * part of their rows may be empty. */
-static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
-                                  const lr_matrix_written *written)
-{
-    const bool all = written->rows > 0 && written->empty_rows == written->rows;
-    if (all && request->num_points > 0) {
-        return report_error(setup->report, LR_BAD_INPUT,
-                            "%s would hold no element: no line through %s joins two modules in "
-                            "coincidence: --at is in mm from the scanner's centre",
-                            request->output, written->rows == 1 ? "the point" : "any of the points");
-    }
-    if (all) {
-        report_warn(setup->report,
-                    "%s: none of the %lld rows has an element: no LOR in coincidence that was "
-                    "asked for passes what was asked for",
-                    request->output, (long long)written->rows);
-    } else if (request->num_points > 0 && written->empty_rows > 0) {
-        report_warn(setup->report,
-                    "%lld of %lld points have no element: no line through them joins two modules "
-                    "in coincidence",
-                    (long long)written->empty_rows, (long long)written->rows);
-    }
-    return LR_OK;
 }
 
 static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
@@ -428,7 +377,24 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     if (writer == NULL) return report_reason(setup->report);
     lr_status status = run_rows(setup, request, writer);
     *written = lr_matrix_writer_get_written(writer);
-    if (status == LR_OK) status = judge_empty_rows(setup, request, written);
+    const bool all_empty = written->rows > 0 && written->empty_rows == written->rows;
+    if (status == LR_OK && all_empty && request->num_points > 0) {
+        /* Points are chosen by the user, so that empty rows are an error. Part of a grid's rows may be empty. */
+        status = report_error(setup->report, LR_BAD_INPUT,
+                              "%s would hold no element: no line through %s joins two modules in "
+                              "coincidence: --at is in mm from the scanner's centre",
+                              request->output, written->rows == 1 ? "the point" : "any of the points");
+    } else if (status == LR_OK && all_empty) {
+        report_warn(setup->report,
+                    "%s: none of the %lld rows has an element: no LOR in coincidence that was "
+                    "asked for passes what was asked for",
+                    request->output, (long long)written->rows);
+    } else if (status == LR_OK && request->num_points > 0 && written->empty_rows > 0) {
+        report_warn(setup->report,
+                    "%lld of %lld points have no element: no line through them joins two modules "
+                    "in coincidence",
+                    (long long)written->empty_rows, (long long)written->rows);
+    }
     if (status != LR_OK) {
         /* Ctrl-C keeps the rows so far, for --resume. Another error keeps only the rows saved before. */
         const int64_t rows = lr_matrix_writer_get_written(writer).rows;
@@ -553,7 +519,22 @@ static lr_status run(struct cli_args *args)
     if (status == LR_OK && request.tube != NULL) {
         status = write_tube(&setup, request.tube, request.output);
     } else if (status == LR_OK) {
-        status = forecast(&setup, &request, &goes_on);
+        const struct matrix_choice *choice = &request.choice;
+        char path[PATH_MAX];
+        struct stat there;
+        snprintf(path, sizeof(path), "%s.part", request.output);
+        const struct forecast_rows rows = {
+            .work = {.choice = {.begin = choice->begin,
+                                .end = choice->end,
+                                .voxels = choice->voxels,
+                                .num_voxels = choice->num_voxels,
+                                .part = &choice->part},
+                     .by_lor = choice->by_lor,
+                     .threshold = request.threshold},
+            .file = writer_params(&setup, &request, NULL),
+            .bytes_there = request.resumes && stat(path, &there) == 0 ? (double)there.st_size : 0.0,
+        };
+        status = forecast_rows(&setup, &rows, &request.expected_elements, &goes_on);
         if (status == LR_OK && goes_on) status = write_rows(&setup, &request, &written);
         if (status == LR_OK && goes_on) report_result(&setup, &request, &written);
     }

@@ -23,7 +23,7 @@ static lr_status run(struct cli_args *args)
                                     .compress = (int)args_int(args, "--compress", 0, levels),
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
-    int named = -1; /* the kind that the ending names */
+    int named = -1; /* index of the format that the ending names */
     for (int k = 0; formats[k] != NULL; k++)
         if (format_of_word[k] == matrix_format_of(params.path)) named = k;
     const int word = args_word(args, "--format", formats, named);
@@ -75,11 +75,11 @@ static const struct cli_syntax syntax = {
 
 const struct cli_verb verb_matrix_join = {&syntax, run};
 
-/* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
- * to the reference --- */
+/* --- verify: checks a file's structure while it is read, its sums against the sensitivity, and some rows against the
+ * reference --- */
 
-/* Largest differences from the reference that count as rounding: relative L2 for rows; for sums, relative to the
- * largest sum. A sampled line at the edge of a face meets one crystal or its neighbour depending on rounding. */
+/* Larger differences from the reference are errors: relative L2 of a row, or part of the largest sum. Sampled rows may
+ * differ more, because rounding decides which of two neighbouring crystals a line at their edge meets. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
 #define EXACT_SUM_LIMIT 3e-5
@@ -103,7 +103,7 @@ struct verify {
     double *sums;              /* sum of each row; of each voxel if rows are LORs */
     int64_t num_sums;
     struct matrix_choice choice; /* choice of rows of an npz file */
-    int64_t entry, entry_begin;  /* LORs of the current row's pair, within the part's pairs */
+    int64_t entry, entry_begin;  /* index of the current row's pair in the part, and the pair's first row */
     struct sample *samples;      /* sorted by `place`, ascending */
     int num_samples;
     double sum, worst_sum, worst_row;
@@ -123,7 +123,7 @@ static struct sample *find_sample(const struct verify *verify, int64_t place)
     return bsearch(&key, verify->samples, (size_t)verify->num_samples, sizeof(key), compare_places);
 }
 
-/* The LOR of a row; rows must be asked for in ascending order. */
+/* The LOR of a row. Calls must be made with ascending rows. */
 static int64_t lor_of(struct verify *verify, int64_t row)
 {
     const lr_selection *part = &verify->given.part;
@@ -156,14 +156,15 @@ static lr_status take(void *user, const lr_row *row)
 
 /* --- sums --- */
 
-/* The voxel whose sum has this index. */
+/* The voxel of the sum with index `place`. */
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
-/* Compares sums to sensitivities. The dropped sum is known only for the whole file, not for each voxel. */
+/* Compares the sums of elements to the voxels' sensitivities. The sum of dropped elements is known only for the whole
+ * file, so that a voxel's sum may be too small. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -208,6 +209,7 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
     return LR_OK;
 }
 
+/* Adds up a row of a voxel, which is its sensitivity. */
 static lr_status sum_row(void *user, const lr_row *row)
 {
     float *sensitivity = user;
@@ -217,29 +219,9 @@ static lr_status sum_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Computes the sensitivity from the rows of the voxels if they are few. If they are many, it computes the whole
- * image, which is faster then. */
-static lr_status find_sensitivity(const struct verify *verify, float *sensitivity)
-{
-    const lr_matrix_file_info *info = &verify->given;
-    if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {
-        lr_vector image = lr_vector_of_floats(sensitivity, lr_grid_num_voxels(&verify->setup.grid));
-        return lr_operator_sensitivity(verify->setup.op, &info->part, &image);
-    }
-    const lr_row_choice choice = {
-        .begin = info->row_begin,
-        .end = info->row_begin + info->num_rows,
-        .voxels = info->voxels,
-        .num_voxels = info->voxels != NULL ? info->num_rows : 0,
-        .part = &info->part,
-    };
-    const lr_row_sink sink = {sum_row, sensitivity};
-    return lr_operator_rows_part(verify->setup.op, &choice, &sink);
-}
-
 /* --- rows --- */
 
-/* Rows of the reference that are being computed. */
+/* The progress of comparing samples to rows of the reference. */
 struct oracle {
     struct verify *verify;
     int next; /* index of the next sample */
@@ -255,8 +237,8 @@ static lr_status compare_row(void *user, const lr_row *row)
     const struct retained_row *own = &sample->row;
     struct retained_row reference = {0};
 
-    /* The reference's row without the elements that the threshold drops. If rows are LORs, the dropped elements
-     * cannot be identified: all elements that the file lacks are left out. */
+    /* Elements that the threshold drops are left out of the reference's row. If rows are LORs, the dropped elements are
+     * not known, and all elements that the file lacks are left out. */
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
     const double least = given->threshold * largest * (1 + 1e-4);
@@ -440,7 +422,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* Random places, determined by the seed; all places if there are few. */
+    /* The places are random, and the seed decides which; all are compared if there are few. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
@@ -466,7 +448,21 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         if (status == LR_OK) {
             verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
             verify->setup.params.mode = verify->given.mode; /* also the mode of the reference */
-            status = find_sensitivity(verify, sensitivity);
+            /* It is faster to compute the whole sensitivity than more than a quarter of all rows. */
+            const lr_matrix_file_info *info = &verify->given;
+            if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {
+                lr_vector image = lr_vector_of_floats(sensitivity, lr_grid_num_voxels(&verify->setup.grid));
+                status = lr_operator_sensitivity(verify->setup.op, &info->part, &image);
+            } else {
+                const lr_row_choice rows = {
+                    .begin = info->row_begin,
+                    .end = info->row_begin + info->num_rows,
+                    .voxels = info->voxels,
+                    .num_voxels = info->voxels != NULL ? info->num_rows : 0,
+                    .part = &info->part,
+                };
+                status = lr_operator_rows_part(verify->setup.op, &rows, &(lr_row_sink){sum_row, sensitivity});
+            }
         }
         if (status == LR_OK) status = compare_sums(verify, sensitivity);
         free(sensitivity);

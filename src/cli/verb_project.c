@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void report_result(const struct cli_args *args, const struct setup *setup, const char *output, double sum)
 {
@@ -22,7 +23,7 @@ static void report_result(const struct cli_args *args, const struct setup *setup
     }
 }
 
-/* Forecasts one projection, forward or back, and a file of `num_values`. *goes_on: false with --dry-run. */
+/* Forecasts one projection, forward or back, and a file of `num_values` floats. *goes_on: false with --dry-run. */
 static lr_status forecast(struct setup *setup, const char *output, int64_t num_values, bool *goes_on)
 {
     const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);
@@ -84,9 +85,10 @@ finish:
 
 /* --- backproject, sensitivity --- */
 
-/* A^T data of --data, or A^T 1. */
-static lr_status make_image(struct cli_args *args, bool has_data)
+/* Runs backproject, which computes A^T y for the data y of --data, and sensitivity, which computes A^T 1. */
+static lr_status run_transpose(struct cli_args *args)
 {
+    const bool has_data = strcmp(args->syntax->verb, "backproject") == 0;
     struct setup setup = {0};
     lr_lor_data *data = NULL;
     lr_image *image = NULL;
@@ -142,16 +144,6 @@ finish:
     lr_lor_data_destroy(data);
     setup_finish(&setup);
     return status;
-}
-
-static lr_status run_backproject(struct cli_args *args)
-{
-    return make_image(args, true);
-}
-
-static lr_status run_sensitivity(struct cli_args *args)
-{
-    return make_image(args, false);
 }
 
 static const struct cli_option project_options[] = {
@@ -216,5 +208,5 @@ static const struct cli_syntax sensitivity_syntax = {
 };
 
 const struct cli_verb verb_project = {&project_syntax, run_project};
-const struct cli_verb verb_backproject = {&backproject_syntax, run_backproject};
-const struct cli_verb verb_sensitivity = {&sensitivity_syntax, run_sensitivity};
+const struct cli_verb verb_backproject = {&backproject_syntax, run_transpose};
+const struct cli_verb verb_sensitivity = {&sensitivity_syntax, run_transpose};

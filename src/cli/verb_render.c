@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * render: pictures of the LORs seen from one point or voxel. With --compare, they show its sampled elements next to
- * the exact ones. */
+ * render: pictures of the LORs seen from one point. With --compare, the pictures show a point's or voxel's sampled
+ * elements next to the exact elements. */
 #include "matrix.h"
 #include "pictures.h"
 #include "stop.h"
@@ -34,11 +34,12 @@ struct compare {
     struct retained_row whole, exact; /* row of all primary modules, and the exact row of the module */
     struct compare_sampled sampled[COMPARE_MOST_RAYS];
     int num_sampled;
-    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the crystal pieces that elements belong to */
+    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the correspondence image of the module */
     int pixel_rays;
     struct bitmap_note note; /* the backend that drew the pixels */
 };
 
+/* The row's first LOR after `after`; INT64_MAX if there is none. */
 static int64_t next_lor(const struct retained_row *row, int64_t after)
 {
     int64_t low = 0, high = row->count;
@@ -52,7 +53,8 @@ static int64_t next_lor(const struct retained_row *row, int64_t after)
     return low < row->count ? row->lor[low] : INT64_MAX;
 }
 
-/* Spreads a row over ascending LORs, which include the row's LORs; the others get zero. */
+/* Writes a row's elements to `values`, one for each of `lors`. The list ascends and has all LORs of the row; its other
+ * LORs get zero. */
 static void spread(const struct retained_row *row, const int64_t *lors, int64_t count, double *values)
 {
     int64_t k = 0;
@@ -63,7 +65,7 @@ static void spread(const struct retained_row *row, const int64_t *lors, int64_t 
     }
 }
 
-/* values: [shape[0]] or [shape[0]][shape[1]] */
+/* Writes an array [shape[0]][shape[1]], or [shape[0]] if shape[1] is 1, as NAME.npy. */
 static lr_status write_values(const struct compare *compare, const char *name, const float *values,
                               const int64_t shape[2])
 {
@@ -73,8 +75,8 @@ static lr_status write_values(const struct compare *compare, const char *name, c
     return lr_npy_write(path, &array, &compare->setup.report->log);
 }
 
-/* Writes the elements of all rows as arrays of one length: their LORs, the exact elements, and for each R the
- * sampled elements and the differences. */
+/* Writes arrays with an entry for each LOR of any row: the LORs, the exact elements, and for each R the sampled elements
+ * and their differences from the exact ones. */
 static lr_status write_arrays(const struct compare *compare)
 {
     int64_t room = compare->exact.count, count = 0;
@@ -102,7 +104,7 @@ static lr_status write_arrays(const struct compare *compare)
     }
     const int64_t shape[2] = {count, 1};
 
-    /* Primary crystal, secondary module, secondary crystal. */
+    /* A LOR is described by its primary crystal, secondary module and secondary crystal. */
     for (int64_t n = 0; n < count; n++) {
         const lr_lor lor = lr_lors_describe(compare->setup.lors, lors[n]);
         const bool first = lor.module_i == compare->module;
@@ -239,7 +241,7 @@ static void compare_report(const struct compare *compare)
     common_json_end(&json);
 }
 
-/* Screen pixels of a panel's longer side, and the limits for one crystal. */
+/* The screen pixels of a panel's longer side, and of a crystal's edge. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 static lr_status read_request(struct cli_args *args, struct compare *compare, double point_mm[3], double voxel_mm[3])
@@ -277,8 +279,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    /* Sampled elements are computed by default on the backends that draw correspondence images, because they belong
-     * together. */
+    /* By default, the backend that draws the correspondence image computes the sampled elements, too. */
     const char *asked = compare->setup.params.backend;
     params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
 
@@ -302,10 +303,46 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
     return status;
 }
 
-/* Takes the correspondence image that divides the crystals into pieces. */
-static lr_status take_pixels(struct compare *compare)
+/* Computes exact and sampled rows, and draws them. */
+static lr_status compute(struct cli_args *args, struct compare *compare, const double point_mm[3],
+                         const double voxel_mm[3])
 {
-    const struct setup *setup = &compare->setup;
+    struct setup *setup = &compare->setup;
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
+    if (compare->module >= setup->scanner->num_modules) {
+        return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d", compare->module,
+                            setup->scanner->name, setup->scanner->num_modules - 1);
+    }
+    setup->params.mode = LR_MODE_EXACT;
+    setup->params.rays = 0;
+    setup_voxel_grid(setup, point_mm, voxel_mm);
+    for (int k = 0; !compare->voxel && k < 3; k++) setup->params.samples[k] = 1;
+    CLI_TRY(setup_operator(setup));
+    CLI_TRY(retained_row_take(setup, setup->op, &compare->whole));
+    if (compare->module < 0) { /* the primary module that carries most of the row's sum */
+        const int num_modules = setup->scanner->num_modules;
+        double *weights = calloc((size_t)num_modules, sizeof(*weights));
+        if (weights == NULL) return report_error(setup->report, LR_FAILED, "no memory for %d modules", num_modules);
+        compare->module = 0;
+        for (int64_t k = 0; k < compare->whole.count; k++)
+            weights[lr_lors_primary(setup->lors, compare->whole.lor[k], setup->grid.origin_mm)] +=
+                compare->whole.probability[k];
+        for (int m = 1; m < num_modules; m++)
+            compare->module = weights[m] > weights[compare->module] ? m : compare->module;
+        free(weights);
+    }
+    CLI_TRY(retained_row_restrict(setup, &compare->whole, compare->module, &compare->exact));
+    for (int k = 0; k < compare->num_sampled; k++) {
+        CLI_TRY(take_sampled(compare, &compare->sampled[k]));
+        if (stop_is_asked()) return LR_CANCELLED;
+    }
+    if (compare->exact.count == 0) {
+        report_warn(args->report, "no LOR with primary module %d sees (%g, %g, %g) mm: there is nothing to draw",
+                    compare->module, point_mm[0], point_mm[1], point_mm[2]);
+        return LR_OK;
+    }
+
+    /* The correspondence image divides each crystal into the pieces that lie on different LORs. */
     const int *crystals = setup->scanner->modules[compare->module].crystals;
     const int longer = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
     int rays = PANEL_SIDE / longer;
@@ -323,44 +360,14 @@ static lr_status take_pixels(struct compare *compare)
     if (op == NULL) return report_reason(setup->report);
     bitmap_note_init(&compare->note, lr_operator_get_info(op));
     bitmap_note_say(&compare->note, lr_operator_get_info(op), setup->report);
-    const lr_status status = lr_operator_picture(op, setup->grid.origin_mm, compare->module, compare->pixels);
+    lr_status status = lr_operator_picture(op, setup->grid.origin_mm, compare->module, compare->pixels);
     lr_operator_destroy(op);
-    return status;
-}
-
-/* Computes exact and sampled rows, and draws them. */
-static lr_status compute(struct cli_args *args, struct compare *compare, const double point_mm[3],
-                         const double voxel_mm[3])
-{
-    struct setup *setup = &compare->setup;
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
-    if (compare->module >= setup->scanner->num_modules) {
-        return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d", compare->module,
-                            setup->scanner->name, setup->scanner->num_modules - 1);
-    }
-    setup->params.mode = LR_MODE_EXACT;
-    setup->params.rays = 0;
-    setup_voxel_grid(setup, point_mm, voxel_mm);
-    for (int k = 0; !compare->voxel && k < 3; k++) setup->params.samples[k] = 1;
-    CLI_TRY(setup_operator(setup));
-    CLI_TRY(retained_row_take(setup, setup->op, &compare->whole));
-    if (compare->module < 0) CLI_TRY(retained_row_brightest(setup, &compare->whole, &compare->module));
-    CLI_TRY(retained_row_restrict(setup, &compare->whole, compare->module, &compare->exact));
-    for (int k = 0; k < compare->num_sampled; k++) {
-        CLI_TRY(take_sampled(compare, &compare->sampled[k]));
-        if (stop_is_asked()) return LR_CANCELLED;
-    }
-    if (compare->exact.count == 0) {
-        report_warn(args->report, "no LOR with primary module %d sees (%g, %g, %g) mm: there is nothing to draw",
-                    compare->module, point_mm[0], point_mm[1], point_mm[2]);
-        return LR_OK;
-    }
-    CLI_TRY(take_pixels(compare));
+    CLI_TRY(status);
 
     struct common_folder folder;
     CLI_TRY(common_folder_begin(&folder, args->report, compare->folder));
     compare->folder = folder.part;
-    lr_status status = write_arrays(compare);
+    status = write_arrays(compare);
     if (status == LR_OK) status = write_picture(compare);
     compare->folder = folder.path;
     return common_folder_end(&folder, args->report, status);
@@ -460,7 +467,7 @@ static lr_status write_files(struct work *work)
     snprintf(path, sizeof(path), "%s/render.json", work->folder);
     CLI_TRY(common_text_write(&text, work->setup.report, path));
 
-    /* About as many rows as columns, with each module's two pictures side by side. */
+    /* The sheet has about as many rows as columns, and each module's two pictures are side by side. */
     int across = 1;
     while (2 * across * across < work->num_bitmaps) across++;
     snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);

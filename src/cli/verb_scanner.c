@@ -20,7 +20,7 @@ struct scanner_summary {
     int num_layers; /* layers of crystals; 1 if blocks have no layers */
 };
 
-/* errors: LR_BAD_INPUT if no modules are in coincidence, LR_CANCELLED. */
+/* Finds a scanner's main figures. errors: LR_BAD_INPUT if no modules are in coincidence, LR_CANCELLED. */
 static lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary)
 {
     lr_lors_size size;
@@ -125,7 +125,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
 }
 
-/* Lists crystals in ascending order. json: NULL = lines on standard output */
+/* Lists all crystals in ascending order, as arrays in `json` or, if it is NULL, as lines on standard output. */
 static void list_crystals(const lr_scanner *scanner, struct json *json)
 {
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -207,31 +207,8 @@ struct check {
     struct scanner_summary summary;
 };
 
-static void write_json(const struct check *check, const char *png)
-{
-    struct json json = common_json_begin("scanner check");
-    json_bool(&json, "good", check->is_usable && check->diagnosis->num_suspects == 0);
-    json_open(&json, "findings", '[');
-    for (int k = 0; k < check->diagnosis->num_findings; k++) {
-        const lr_finding *finding = &check->diagnosis->findings[k];
-        int count = 0;
-        while (count < 2 && finding->modules[count] >= 0) count++;
-        json_open(&json, NULL, '{');
-        json_text(&json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
-        json_text(&json, "kind", lr_finding_kind_name(finding->kind));
-        json_ints(&json, "modules", finding->modules, count);
-        json_text(&json, "sentence", finding->sentence);
-        json_text(&json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
-        json_close(&json, '}');
-    }
-
-    json_close(&json, ']');
-    json_text(&json, "picture", png);
-    if (check->is_usable) scanner_summary_json(check->setup.scanner, &check->summary, &json);
-    common_json_end(&json);
-}
-
-/* If a finding looks wrong, all findings go to stderr. Notes about a good scanner are results. */
+/* Prints the findings. Notes about a good scanner go to standard output, because they are results; all other findings
+ * go to standard error. */
 static void print_findings(const struct check *check, const char *name)
 {
     const lr_diagnosis *diagnosis = check->diagnosis;
@@ -288,17 +265,36 @@ static lr_status run_check(struct cli_args *args)
         if (status != LR_OK) goto finish;
     }
 
-    /* Opens the scanner; if that fails, the error names file and line. */
+    /* The scanner is read again, because the draft does not make one. An error names file and line. */
     const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
     check.setup.scanner = lr_scanner_read(name, &errors);
     status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)
                                          : report_reason(args->report);
     check.is_usable = status == LR_OK;
     if (status == LR_FAILED || status == LR_CANCELLED) goto finish;
-    if (args->report->json)
-        write_json(&check, png);
-    else
+    if (args->report->json) {
+        struct json json = common_json_begin("scanner check");
+        json_bool(&json, "good", check.is_usable && check.diagnosis->num_suspects == 0);
+        json_open(&json, "findings", '[');
+        for (int k = 0; k < check.diagnosis->num_findings; k++) {
+            const lr_finding *finding = &check.diagnosis->findings[k];
+            int count = 0;
+            while (count < 2 && finding->modules[count] >= 0) count++;
+            json_open(&json, NULL, '{');
+            json_text(&json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
+            json_text(&json, "kind", lr_finding_kind_name(finding->kind));
+            json_ints(&json, "modules", finding->modules, count);
+            json_text(&json, "sentence", finding->sentence);
+            json_text(&json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
+            json_close(&json, '}');
+        }
+        json_close(&json, ']');
+        json_text(&json, "picture", png);
+        if (check.is_usable) scanner_summary_json(check.setup.scanner, &check.summary, &json);
+        common_json_end(&json);
+    } else {
         print_findings(&check, name);
+    }
     if (status == LR_OK && check.diagnosis->num_suspects > 0) {
         status = report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", name, check.diagnosis->num_suspects,
                               check.diagnosis->num_suspects > 1 ? "things look" : "thing looks");
@@ -372,7 +368,7 @@ const struct cli_verb verb_scanner_convert = {&convert_syntax, run_convert};
 
 /* --- list --- */
 
-/* "1,234,567" */
+/* Writes a number with commas between groups of three digits, such as "1,234,567". */
 static const char *grouped(char text[32], int64_t number)
 {
     char digits[24];
@@ -386,7 +382,7 @@ static const char *grouped(char text[32], int64_t number)
     return text;
 }
 
-/* Prints a line of the table, or an object of the JSON list. json: NULL = a line */
+/* Describes a built-in scanner by an object in `json` or, if it is NULL, by a line on standard output. */
 static lr_status list_preset(const char *preset, struct report *report, struct json *json)
 {
     lr_scanner *scanner = lr_scanner_read(preset, &report->log);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A positive number; 0 if the option is not given. */
+/* Reads an option's positive number; 0 if the option is not given. */
 static double read_number(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
@@ -91,31 +91,11 @@ struct request {
     const char *phantom, *image, *labels, *output, *truth;
     double counts; /* 0 = no scaling of the counts */
     double duration_s;
-    double tof_ps; /* resolution of photon pairs that are followed singly; 0 = counts are drawn instead */
+    double tof_ps; /* time resolution of simulated photon pairs, FWHM; 0 = counts are drawn from a projection */
     bool expected, is_list;
     enum mu_way mu_as;
     uint64_t seed;
 };
-
-/* Checks options of photon pairs, which need only the scanner's geometry. */
-static void check_photons(struct cli_args *args, const struct request *request)
-{
-    static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
-                                         "--mu",      "--penetration", "--layers-alone", "--deterministic",
-                                         "--store",   "--truth",       "--dry-run"};
-    if (!request->is_list || !(request->counts > 0)) {
-        args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
-                            "mode to write (-o FILE.petsird, .Cdh or .tsv)");
-    }
-    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
-        if (args_has(args, others[k])) {
-            args_complain(args,
-                          "--tof-ps follows photon pairs one by one, which nothing absorbs and no "
-                          "matrix projects: leave out %s",
-                          others[k]);
-        }
-    }
-}
 
 static struct request read_request(struct cli_args *args)
 {
@@ -161,7 +141,22 @@ static struct request read_request(struct cli_args *args)
     if (!request.is_list && args_has(args, "--duration"))
         args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
 
-    if (request.tof_ps > 0) check_photons(args, &request);
+    /* Photon pairs need only the scanner's geometry, and no matrix. */
+    static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
+                                         "--mu",      "--penetration", "--layers-alone", "--deterministic",
+                                         "--store",   "--truth",       "--dry-run"};
+    if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
+        args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
+                            "mode to write (-o FILE.petsird, .Cdh or .tsv)");
+    }
+    for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
+        if (args_has(args, others[k])) {
+            args_complain(args,
+                          "--tof-ps follows photon pairs one by one, which nothing absorbs and no "
+                          "matrix projects: leave out %s",
+                          others[k]);
+        }
+    }
     if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;
 }
@@ -201,11 +196,6 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
     return setup_grid(setup, args, &(*activity)->grid);
 }
 
-static void scale(float *values, int64_t count, double factor)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
-}
-
 /* Writes list mode: events drawn from the counts in `data`, or photon pairs of the activity if data is NULL. */
 static lr_status write_list(struct setup *setup, const struct request *request, const lr_image *activity,
                             const lr_lor_data *data)
@@ -242,7 +232,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
-    /* Far below the share that any scanner detects from a body that fits into it. */
+    /* Scanners detect a far larger share of the emissions from any body that they can hold. */
     static const double least_share = 1e-12;
     const lr_log *log = &setup->report->log;
     const lr_vector x = lr_image_vector(activity);
@@ -262,8 +252,8 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
                             emitted, sum);
     }
     if (request->counts > 0) {
-        scale(data->values, data->count, request->counts / sum);
-        scale(activity->values, lr_grid_num_voxels(&activity->grid), request->counts / sum);
+        common_scale(data->values, data->count, request->counts / sum);
+        common_scale(activity->values, lr_grid_num_voxels(&activity->grid), request->counts / sum);
     }
 
     const double expected = common_sum(data->values, data->count);

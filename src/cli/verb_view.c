@@ -10,25 +10,6 @@
 #include <limits.h>
 
 #ifdef LORASTER_VIEWER
-static void print_speed(const struct cli_args *args, const struct view_speed *speed)
-{
-    if (!args_has(args, "--json")) {
-        printf("first_frame_s %.3f\nopened_s %.3f\nframes_per_second %.1f\nframe_ms %.2f\n"
-               "processor_ms %.2f\nsize %dx%d\n",
-               speed->first_frame_s, speed->opened_s, speed->frames_per_second, speed->frame_ms, speed->processor_ms,
-               speed->size[0], speed->size[1]);
-        return;
-    }
-    struct json json = common_json_begin("view");
-    json_number(&json, "first_frame_s", speed->first_frame_s);
-    json_number(&json, "opened_s", speed->opened_s);
-    json_number(&json, "frames_per_second", speed->frames_per_second);
-    json_number(&json, "frame_ms", speed->frame_ms);
-    json_number(&json, "processor_ms", speed->processor_ms);
-    json_ints(&json, "size", speed->size, 2);
-    common_json_end(&json);
-}
-
 static lr_status run(struct cli_args *args)
 {
     static const int64_t counts[2] = {1, 1000000};
@@ -57,8 +38,23 @@ static lr_status run(struct cli_args *args)
     }
     const struct lr_viewer_plugin *viewer = lr_plugin_viewer(params.log);
     const lr_status status = viewer != NULL ? viewer->run(&params) : LR_NO_DEVICE;
-    if (status == LR_OK && speed.frame_ms > 0.0) print_speed(args, &speed);
-    return status;
+    if (status != LR_OK || !(speed.frame_ms > 0.0)) return status;
+    if (!args_has(args, "--json")) {
+        printf("first_frame_s %.3f\nopened_s %.3f\nframes_per_second %.1f\nframe_ms %.2f\n"
+               "processor_ms %.2f\nsize %dx%d\n",
+               speed.first_frame_s, speed.opened_s, speed.frames_per_second, speed.frame_ms, speed.processor_ms,
+               speed.size[0], speed.size[1]);
+        return LR_OK;
+    }
+    struct json json = common_json_begin("view");
+    json_number(&json, "first_frame_s", speed.first_frame_s);
+    json_number(&json, "opened_s", speed.opened_s);
+    json_number(&json, "frames_per_second", speed.frames_per_second);
+    json_number(&json, "frame_ms", speed.frame_ms);
+    json_number(&json, "processor_ms", speed.processor_ms);
+    json_ints(&json, "size", speed.size, 2);
+    common_json_end(&json);
+    return LR_OK;
 }
 #else
 static lr_status run(struct cli_args *args)

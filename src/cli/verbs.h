@@ -13,9 +13,9 @@ struct cli_verb {
     lr_status (*run)(struct cli_args *args);
 };
 
-/* The whole of main(): runs the verb that the words after argv[0] name, and returns the exit code. If another
- * program has the verb, that program replaces this one in the same process, with the same words. `verbs` ends with
- * NULL. In this list, a verb of two words must come before a verb that is only its first word. */
+/* Runs the verb that the words after argv[0] name, and returns the exit code of the program. If another program has the
+ * verb, that program replaces this one in the same process, with the same words. `verbs` ends with NULL. In this list,
+ * a verb of two words must come before a verb that is only its first word. */
 int program_main(const struct cli_verb *const *verbs, char *const *argv);
 
 /* The program that has the verbs `bench`; both programs list their summaries. */

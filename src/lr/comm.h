@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/* Processes that work together: ranks 0 .. size - 1, on one machine or many, by MPI; or one process with the same
- * functions. Every rank makes the same calls in the same order (all functions below but lr_comm_get_info are
- * collective). Each call first checks the other ranks: if one has failed (lr_comm_fail), all calls of all ranks
- * return its status from then on, so that none waits for ever. A NULL lr_comm * is one process. One thread at a
- * time.
+/* Processes that work together by MPI, on one machine or several: ranks 0 .. size - 1. One process can use the same
+ * functions. Every rank makes the same calls in the same order (all functions below are collective, except for
+ * lr_comm_get_info). Each call first checks the other ranks: if a rank has failed (lr_comm_fail), all calls of all ranks
+ * return its status from then on, so that no rank waits for ever. A NULL lr_comm * stands for one process. Threads: one
+ * at a time.
  *
  * Vectors are on the host or at a device. Vectors at devices are exchanged directly or through the host (lr_exchange).
  * Sums are taken in double in the order of the ranks and rounded once: runs with the same number of ranks give the same
@@ -43,9 +43,9 @@ typedef struct lr_comm_params {
     lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
     const lr_log *log;    /* kept; outlives the communicator */
 
-    /* Patience of a rank that has failed while devices of other ranks may wait for its device, so that they cannot
-     * learn of the failure. If they have made no call after patience_s (0 = 20 s), it ends all ranks at once, after
-     * a call of `stranded` (NULL = none) from a separate thread. */
+    /* The time that a failed rank waits for the other ranks. Their devices may be waiting for its device, so that they
+     * cannot learn of the failure. If they have made no call after patience_s (0 = 20 s), the failed rank calls
+     * `stranded` (NULL = none) from a separate thread, and ends all ranks. */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
@@ -73,42 +73,43 @@ typedef struct lr_comm_info {
     double waiting_s;  /* time this rank waited for slower ranks before exchanges */
 } lr_comm_info;
 
-/* Number of processes that mpirun or srun has started with this one, from the environment, without MPI; 1 = this
- * one alone. *rank: rank of this process; may be NULL. */
+/* The number of processes that mpirun or srun has started together, this one included; 1 = there is no other. The number
+ * comes from the environment, without MPI. *rank: rank of this process; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
 /* Support for several processes here, found without starting any. */
 typedef struct lr_comm_support {
     char library[96];      /* "Open MPI v4.1.4" */
-    bool is_cuda_aware;    /* it accepts CUDA memory */
+    bool is_cuda_aware;    /* MPI accepts CUDA memory */
     bool can_compose;      /* lr_compose has LAPACKE */
     char nccl[48];         /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
-    char nccl_reason[384]; /* why there is none; "" = there is one */
+    char nccl_reason[384]; /* why NCCL cannot be used; "" = it can */
 } lr_comm_support;
 
 /* errors: LR_NO_DEVICE, logged, if LORaster was built without MPI or MPI is not installed. */
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
-/* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
- * library is missing. Where ranks have other versions of LORaster, the first that differs has failed
- * (lr_comm_info.failed_rank), logged there. LR_USAGE for a communicator of an MPI that is not open, or is another library than the
- * plugin's; and where MPI was closed before: it cannot be opened again. */
+/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 has failed
+ * (lr_comm_info.failed_rank), and logs this. errors: NULL, logged: LR_NO_DEVICE if LORaster was built without MPI, or if
+ * its plugin or MPI's library is missing; LR_USAGE for a communicator of an MPI that is not open or is not the plugin's
+ * library, and if MPI was closed before, because it cannot be opened again. */
 LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
-/* Waits until all ranks have called it, unless one has failed. NULL is allowed. */
+/* Waits until all ranks have called lr_comm_close, unless a rank has failed, and frees the communicator. NULL is
+ * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
-/* Number of threads for this rank, so that the ranks of one machine share its processors: the processors the process
- * may use, at most its share of all; at least 1. */
+/* The number of threads for this rank, so that the ranks of a machine share its processors. It is the number of
+ * processors that the process may use, but at most the rank's share of all processors, and at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
 /* Reports to the other ranks, at their next call, that this rank has failed, and returns `status`, which is not
  * LR_OK. Does nothing if another rank has failed before. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Ends all ranks at once with this exit code, if they cannot be reached otherwise. Returns in one process. */
+/* Ends all ranks at once with an exit code. It is for ranks that no call can reach. With one process, it only returns. */
 LR_API void lr_comm_abort(lr_comm *comm, int code);
 
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
@@ -149,7 +150,7 @@ LR_API lr_status lr_comm_any(lr_comm *comm, bool *value);
  * where rank 0 has ...". */
 LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text);
 
-/* --- who does what --- */
+/* --- division of work --- */
 
 /* Assigns module pairs (views, ranges of events) to ranks. The pairs of each subset are cut into pieces of
  * neighbouring pairs, and each piece goes to the rank with the least work in that subset so far. */

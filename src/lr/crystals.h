@@ -9,18 +9,17 @@
 extern "C" {
 #endif
 
-/* A scanner as other programs list it: crystal by crystal. Our frame, millimetres. */
+/* One crystal of a scanner, as other programs list it, in the scanner's frame (lr/scanner.h). */
 typedef struct lr_crystal {
     double centre_mm[3]; /* centre of the crystal's volume */
-    double axes[3][3];   /* unit vectors along u, v and depth; a zero vector = not known. Their
-                            signs mean nothing */
+    double axes[3][3];   /* unit vectors along u, v and depth, of either sign; a zero vector = not known */
     double size_mm[3];   /* along u, v and depth; 0 = not known */
-    int group;           /* crystals of one group are known to belong together (a PETSIRD module, a
-                            CASToR rsector); -1 = not known. Groups never share a module */
+    int group;           /* number that crystals of one unit share (a PETSIRD module, a CASToR rsector); -1 =
+                            not known. Crystals of different groups are never put into one module */
     int layer;           /* layer in depth, 0 in front (lr/scanner.h) */
 } lr_crystal;
 
-/* Zero fields are defaults. */
+/* A list of all crystals of a scanner, and its other properties. Zero fields are defaults. */
 typedef struct lr_crystal_list {
     const lr_crystal *crystals; /* [num_crystals] */
     int num_crystals;
@@ -40,25 +39,25 @@ typedef struct lr_crystal_list {
     const lr_log *log;
 } lr_crystal_list;
 
-/* Turns a crystal list back into flat, uniform modules: finds panels, the axes and pitches of
- * their grids, and cuts a panel into blocks where gaps between crystals are wider. Places around
- * the ring and rings are filled in where the modules form rings of three places or more: the first
- * place is that of the list's first crystal, and an axial gap of a pitch or more separates rings.
+/* Makes flat, uniform modules from a crystal list. It finds panels and the axes and pitches of their grids, and cuts a
+ * panel into blocks at wider gaps between crystals. If the modules form rings of at least three places, their places and
+ * rings are filled in: the first place has the list's first crystal, and an axial gap of at least a pitch separates
+ * rings.
  *
- * Rings whose panels differ by no more than the list's rounding or noise become exactly regular.
+ * Rings become exactly regular if their panels differ by no more than the list's rounding or noise.
  *
- * Crystals without known axes face the scanner's axis where their panel is one crystal wide.
- * Crystals whose known axes differ are never in one module, so a curved panel that says where each
- * column looks becomes modules of one column; without that it is refused.
+ * Crystals without known axes face the scanner's axis if their panel is one crystal wide. Crystals with different known
+ * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
+ * known, and is refused otherwise.
  *
- * Layers are turned into modules one by one, and stand behind those in front of them in the scanner's
- * order. They keep places around the ring where all layers have as many.
+ * Each layer becomes modules of its own. Layers are numbered from the front to the back. They keep places around the
+ * ring if all layers have the same number of places.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
- * residual_mm: the largest distance between a crystal of the list and its place, also where that
- *              is the reason of refusal; may be NULL.
- * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the message names the crystals that are
- * farthest from their places, and the distance. */
+ * residual_mm: the largest distance between a crystal of the list and its place in a module, set also if that distance
+ *              is the error; may be NULL.
+ * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals that
+ * are farthest from their places, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 /* Typical distance of crystals of a list from their nearest neighbours, mm: the median over some of them; 1 if

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* After fork() a child lacks the threads of drivers that its parent has opened. Whatever needs OpenGL or CUDA is then
- * refused there at once, with LR_NO_DEVICE and a sentence: operators, places and vectors of the parent, and new ones.
- * Backends native and cpu work in a child, and so does a device that no parent of it has opened. */
+/* fork(): a child process lacks the threads of drivers that its parent has opened. Calls that need OpenGL or CUDA then
+ * fail in the child with LR_NO_DEVICE, for operators, places and vectors of the parent and for new ones. Backends native
+ * and cpu work in a child. A device works in a child if the parent has not opened it. */
 
 /* The caller's OpenGL context, given by its EGL handles (EGLDisplay, EGLContext). The library's own context shares
  * textures, buffers and fences with it. The caller keeps ownership. */
@@ -31,9 +31,9 @@ typedef struct lr_device {
     char reason[256];                                          /* why it is not usable; "" when it is */
 } lr_device;
 
-/* Lists devices in the order `device = N` of lr_operator_params counts the usable ones: EGL device
- * enumeration, then surfaceless, then pbuffer. Fills at most `capacity` entries and returns how
- * many there are. Contexts are made and destroyed again; no current context is disturbed. */
+/* Lists devices: first EGL's device enumeration, then surfaceless, then pbuffer. lr_operator_params.device counts the
+ * usable devices in this order. Fills at most `capacity` entries and returns the number of devices. Contexts are made and
+ * destroyed again; the thread's current context is kept. */
 LR_API int lr_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #ifdef __cplusplus

@@ -11,9 +11,8 @@
 extern "C" {
 #endif
 
-/* The family `direct`: time of flight lets events be put down where they happened, in one
- * histo-image per view, and projections are convolutions in image space whose kernel differs from
- * place to place. Papers:
+/* The family `direct`. Time of flight tells where on its line an event happened, and the event is deposited there, in one
+ * histo-image per view. Projections are convolutions in image space with a kernel that varies with the place. Papers:
  *   1. Ha, Ispiryan, Matej, Mueller: GPU-Based spatially variant SR kernel modeling and projections
  *      in 3D DIRECT TOF PET Reconstruction
  *   2. Ha, Matej, Mueller: Efficiently GPU-Accelerating Long Kernel Convolutions in 3-D DIRECT TOF
@@ -88,11 +87,10 @@ typedef struct lr_radial_profiles {
     double *values; /* owned [num_distances][num_offsets], >= 0 */
 } lr_radial_profiles;
 
-/* Frees what it owns; zero is allowed. */
+/* Frees the arrays of profiles; zero is allowed. */
 LR_API void lr_radial_profiles_finish(lr_radial_profiles *profiles);
 
-/* Reads them from YAML (docs/formats/histo-images.md). errors: LR_BAD_INPUT, with line and
- * column. */
+/* Reads profiles from YAML (docs/formats/histo-images.md). errors: LR_BAD_INPUT; the message has line and column. */
 LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles, const lr_log *log);
 
 /* The system response; zero fields are defaults. FWHM throughout. */
@@ -105,9 +103,9 @@ typedef struct lr_resolution {
     double axial_mm;                    /* 0 = 5.8 */
     bool asymmetric;                    /* two Gaussians of equal area across the line. The second one is wider and
                         shifted towards the axis, so that the kernel is wider there. Not with measured profiles */
-    double second_width;                /* width of the second one, in widths of the first; 0 = 2, as in paper 1 */
-    double second_shift;                /* shift in standard deviations of the first one; 0 = 1 */
-    const lr_radial_profiles *measured; /* outlive what is made with them */
+    double second_width;                /* width of the second Gaussian in widths of the first; 0 = 2, as in paper 1 */
+    double second_shift;                /* shift in standard deviations of the first Gaussian; 0 = 1 */
+    const lr_radial_profiles *measured; /* must outlive tables and operators made with this resolution */
 } lr_resolution;
 
 /* FWHM in mm along the line of a time resolution: c / 2 times it. */
@@ -169,9 +167,9 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
 
 /* --- operators --- */
 
-/* An operator (lr/operator.h) between an image and the histo-images of some views, one after the other:
- * what stands there, and in lr/recon.h, holds for it. With K_v the kernel of voxel v, by its identifier in
- * the view, and 0 for all that lies beyond the grid:
+/* An operator between an image and the histo-images of some views, one view after the other. lr/operator.h and
+ * lr/recon.h apply to it. K_v is the kernel of voxel v, by its identifier in the view; images and histo-images are 0
+ * beyond the grid:
  *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     gathers what spreads
  *   back:    image(v) = sum over offsets d of K_v(d) histo(v + d)          its exact transpose
  * (paper 1, figures 2 and 3). Backends: "cpu", double, straight from this; "compute", OpenGL compute
@@ -194,7 +192,7 @@ typedef enum lr_direct_storage {
     LR_DIRECT_TEXTURES     /* 3-D textures: slower to read, but they may be larger */
 } lr_direct_storage;
 
-/* Ways of cuda to project. Results are the same. */
+/* Implementations of the projections in backend cuda. Their results are the same. */
 typedef enum lr_direct_variant {
     LR_DIRECT_FASTEST = 0,   /* on buffers: bands. On textures: shared memory, or the texture cache if a kernel
                               needs more shared memory than the device has */
@@ -272,7 +270,7 @@ typedef struct lr_histo_images {
     float *values;  /* owned [num_views][nz][ny][nx] */
 } lr_histo_images;
 
-/* Zero ones; errors: NULL. Destroying NULL is allowed. */
+/* Histo-images of zeros. errors: NULL, logged. Destroying NULL is allowed. */
 LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views, int num_views,
                                                const lr_log *log);
 LR_API void lr_histo_images_destroy(lr_histo_images *histo);

@@ -126,7 +126,7 @@ typedef struct lr_events_info {
     double weight;          /* sum over the events, of both kinds */
 } lr_events_info;
 
-/* Frees what it owns; zero is allowed. */
+/* Frees the arrays of an info; zero is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
 
 /* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */
@@ -245,7 +245,7 @@ LR_SIZED(lr_events_source, lr_status, lr_events_bin,
 LR_API lr_status lr_events_from_columns(const lr_event_columns *columns, const lr_event_sink *sink, const lr_log *log);
 
 /* The same sums as lr_events_bin for events in columns. Events out of coincidence are counted and left out.
- * errors: those above, and LR_BAD_INPUT for a crystal that the scanner lacks. */
+ * errors: as lr_events_from_columns; LR_BAD_INPUT for a crystal that the scanner lacks. */
 LR_API lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *lors, lr_prompts_delayeds *data,
                                        const lr_log *log);
 

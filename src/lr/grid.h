@@ -18,15 +18,15 @@ typedef struct lr_grid {
     double origin_mm[3]; /* centre of voxel (0, 0, 0) */
 } lr_grid;
 
-/* An image on a grid: float32, x fastest. The values of an image that the library returns are owned, and
- * lr_image_destroy frees them. A struct of the caller's may name an array of the caller's: functions that take a const
- * lr_image * read it in place. */
+/* An image on a grid: float32, x fastest. lr_image_destroy frees an image that the library returned, with its values. A
+ * caller may fill in a struct with an array of its own: functions that take a const lr_image * read the array in
+ * place. */
 typedef struct lr_image {
     lr_grid grid;
     float *values; /* [nz][ny][nx] */
 } lr_image;
 
-/* A grid of that size centred on the scanner. */
+/* A grid of this size, centred on the scanner. */
 LR_API lr_grid lr_grid_centred(const int size[3], const double voxel_mm[3]);
 
 /* Checks that sizes are positive, finite and at most 2^31 voxels; logs what is wrong. */
@@ -35,7 +35,7 @@ LR_API lr_status lr_grid_check(const lr_grid *grid, const lr_log *log);
 /* nx * ny * nz. */
 LR_API int64_t lr_grid_num_voxels(const lr_grid *grid);
 
-/* Centre of the voxel of that row. */
+/* The centre of the voxel with this row. */
 LR_API void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3]);
 
 /* One sample point of a voxel: the voxel is cut into num[0] x num[1] x num[2] equal boxes and each
@@ -52,8 +52,7 @@ LR_API void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, d
  * count goes to the later axis. count = 8 on cubic voxels gives 2 x 2 x 2. */
 LR_API void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3]);
 
-/* A zero image on that grid; NULL, logged, for a grid that lr_grid_check refuses or when memory is
- * short. */
+/* An image of zeros on a grid. errors: NULL, logged, for a grid that lr_grid_check refuses, or if memory runs out. */
 LR_API lr_image *lr_image_create(const lr_grid *grid, const lr_log *log);
 /* Destroying NULL is allowed. */
 LR_API void lr_image_destroy(lr_image *image);

@@ -166,7 +166,7 @@ typedef enum lr_matrix_format {
     LR_MATRIX_STIR
 } lr_matrix_format;
 
-/* A file that takes rows as they come; never holds the matrix in memory.
+/* Writes a file row by row, without the whole matrix in memory.
  * tsv:  a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
  *       9 significant digits, tab separated; row, x, y and z are those of the voxel or point.
  * hdf5: group /matrix in CSR as scipy and anndata write it.
@@ -253,7 +253,7 @@ LR_SIZED(lr_matrix_writer_params, lr_matrix_writer *, lr_matrix_writer_create, (
  * caller skips these rows. It is 0 unless the writer resumes. */
 LR_API lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer);
 
-/* Give this to lr_operator_rows, lr_operator_rows_part, lr_operator_lor_rows or
+/* The sink that writes rows, for lr_operator_rows, lr_operator_rows_part, lr_operator_lor_rows and
  * lr_operator_point_rows. */
 LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
 

@@ -74,10 +74,10 @@ typedef struct lr_progress {
 /* The words for a status: "done", "failed", "usage", "bad input", "no device", "cancelled". */
 LR_API const char *lr_status_name(lr_status status);
 
-/* The sentence of the last error in a call of this thread, also where the call had no log and where the library's own
- * threads failed. It answers for the call that has just failed: a call that succeeds may leave the sentence of an
- * attempt that it did without. A call that a progress callback has stopped leaves LR_CANCELLED. The text lives until
- * the thread's next failure.
+/* The sentence of the last error in a call of this thread. It is also kept if the call had no log, and if one of the
+ * library's own threads failed. It is meaningful only directly after a call has failed, because a successful call may
+ * have tried something that failed. After a call that a progress callback has stopped, the status is LR_CANCELLED. The
+ * text lives until the thread's next failure.
  * status: receives the status, LR_OK if nothing has failed yet; may be NULL. Returns "" if nothing has failed yet. */
 LR_API const char *lr_last_error(lr_status *status);
 

@@ -77,17 +77,18 @@ typedef struct lr_lors_size {
 LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, lr_lors_size *size,
                                const lr_log *log);
 
-/* The pair of two modules, in either order; -1 when they are the same or not in coincidence. */
+/* The index of the pair of two modules, given in either order; -1 if the modules are equal or not in coincidence. */
 LR_API int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b);
 
-/* LOR of two crystals numbered over the whole scanner, in either order; -1 when their modules are
- * the same or have no LOR in coincidence. The LOR itself may still be out of coincidence. */
+/* The LOR of two crystals, given in either order by their numbers in the scanner; -1 if their modules are equal or have
+ * no LOR in coincidence. The returned LOR may be out of coincidence. */
 LR_API int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b);
 
 /* Modules and crystals of a LOR, 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
 LR_API lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor);
 
-/* Crystals of a LOR, numbered over the whole scanner, that of the lower module first. Not for histo-images. */
+/* The numbers of a LOR's crystals in the whole scanner; the crystal of the lower module is first. Not for
+ * histo-images. */
 LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2]);
 
 /* True if this LOR is in coincidence. */
@@ -103,8 +104,8 @@ LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.
  * sparse: index[count] sorted, without repeats; LORs not listed are zero.
- * ownership: the arrays of what the library returns are owned, and lr_lor_data_destroy frees them. A struct of the
- *            caller's may name arrays of the caller's: functions that take a const lr_lor_data * read them in place. */
+ * ownership: lr_lor_data_destroy frees data that the library returned, with their arrays. A caller may fill in a struct
+ *            with arrays of its own: functions that take a const lr_lor_data * read them in place. */
 typedef struct lr_lor_data {
     int64_t count;
     int64_t *index; /* NULL = dense */
@@ -118,7 +119,7 @@ LR_API lr_lor_data *lr_lor_data_create(const lr_lors *lors, const lr_log *log);
  * skipped). The result is sparse. */
 LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log);
 
-/* A dense copy. */
+/* Makes a dense copy of data. */
 LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, const lr_log *log);
 
 /* Extracts data of the LORs in `part` from data of `all`; the result uses the numbering of `part`, which is a part

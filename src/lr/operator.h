@@ -117,9 +117,9 @@ LR_API void lr_operator_destroy(lr_operator *op);
 /* Facts about the operator; they live as long as it does. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
-/* Changes who listens: from now on messages of the operator's calls go to `log`, and reports of their progress to
- * `progress`, which can stop them; NULL = to nobody. This replaces those of the params, so that each call can have its
- * own. Both are copied; their users must outlive the calls. Not during a call. */
+/* Replaces the log and the progress of the params, so that each call can have its own. From now on, messages of the
+ * operator's calls go to `log`, and their progress to `progress`, which can stop a call; NULL = none. Both are copied;
+ * their users must outlive the calls. Must not be called during a call of the operator. */
 LR_API void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *progress);
 
 /* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. A graphics
@@ -206,8 +206,8 @@ typedef struct lr_device_pass {
 } lr_device_pass;
 enum { LR_MOST_DEVICE_PASSES = 4 };
 
-/* The kinds of passes of the last projection. passes: [LR_MOST_DEVICE_PASSES]. Returns how many were written; 0
- * except for backend raster, which alone measures them. */
+/* The kinds of passes of the last projection. passes: [LR_MOST_DEVICE_PASSES]. Returns how many were written. Only
+ * backend raster measures passes; other backends return 0. */
 LR_API int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes);
 
 /* One row of the matrix: the probabilities of one voxel, or one point, for each LOR. lor is sorted and without
@@ -232,8 +232,8 @@ LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, c
 typedef struct lr_row_choice {
     int64_t begin, end;       /* voxels begin <= row < end; unused if `voxels` is set */
     const int64_t *voxels;    /* these voxels instead, ascending and without repeats */
-    int64_t num_voxels;       /* of that list */
-    const lr_selection *part; /* only elements of these LORs; NULL = of all LORs */
+    int64_t num_voxels;       /* length of the list */
+    const lr_selection *part; /* only elements of these LORs; NULL = all LORs */
 } lr_row_choice;
 
 /* lr_operator_rows for the chosen rows and LORs. If whole module pairs are left out, native does not compute them.

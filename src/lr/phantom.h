@@ -23,8 +23,8 @@ extern "C" {
  * "six-spheres": a cylinder along the whole grid and, in its middle plane, six equal spheres of
  *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
  *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.
- * "point":   activity 1 in the voxel nearest the scanner's centre (the lower one on a tie), or the
- *            grid's centre where the grid does not hold that; 0 elsewhere. */
+ * "point":   activity 1 in the voxel nearest to the scanner's centre (the lower voxel on a tie), or in
+ *            the grid's middle if the scanner's centre is outside of the grid; 0 elsewhere. */
 typedef struct lr_phantom_params {
     const char *name;
     double radius_mm; /* radius of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
@@ -48,7 +48,7 @@ LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *g
 /* Names that lr_phantom_create knows, NULL at the end. */
 LR_API const char *const *lr_phantom_names(void);
 
-/* Purposes of random numbers: streams of one seed have nothing in common. */
+/* Purposes of random numbers. The streams of one seed are independent. */
 typedef enum lr_random_stream {
     LR_RANDOM_COUNTS = 0,    /* simulated counts */
     LR_RANDOM_EVENTS = 1,    /* order and times of events made of counts */
@@ -63,7 +63,7 @@ typedef enum lr_random_stream {
  * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
-/* A part of a longer array, for any purpose: values[k] is its element first + k. */
+/* The stream for a part of a longer array: values[k] is element first + k of that array. */
 typedef struct lr_poisson_stream {
     uint64_t seed;
     lr_random_stream purpose;

@@ -35,11 +35,11 @@ LR_API void lr_picture_destroy(lr_picture *picture);
 
 /* --- shapes and text --- */
 
-/* A rectangle at those corner and size: filled, or its border, one pixel wide and inside. */
+/* Draw a rectangle: filled, or only its border, one pixel wide and within the rectangle. */
 LR_API void lr_picture_fill(lr_picture *picture, const int corner[2], const int size[2], lr_colour colour);
 LR_API void lr_picture_frame(lr_picture *picture, const int corner[2], const int size[2], lr_colour colour);
 
-/* A line one pixel wide, both ends included. */
+/* Draws a line one pixel wide, both ends included. */
 LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to[2], lr_colour colour);
 
 typedef struct lr_text_style {
@@ -50,18 +50,17 @@ typedef struct lr_text_style {
     bool upwards; /* a quarter turn to the left: it reads from below */
 } lr_text_style;
 
-/* Writes one line of UTF-8 in DejaVu Sans, with its top left corner there (of the turned line where
- * it reads upwards). Control characters show as blanks and what is not UTF-8 as '?'; where not even
- * the ellipsis has room nothing is written. Only the first 1,023 bytes count.
- * Text for which there is no memory is left out; the functions below that make whole pictures warn
- * of that, once in a process. */
+/* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text, after the turn if it reads upwards.
+ * Control characters show as blanks, and bytes that are not UTF-8 as '?'. Nothing is written if not even the ellipsis
+ * fits. Only the first 1,023 bytes are written. Text for which memory runs out is left out; the functions below that make
+ * whole pictures warn of this once in a process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
-/* Width in pixels of a whole text, and the height of any line. */
+/* The width in pixels of a whole text, and the height in pixels of any line. */
 LR_API int lr_picture_text_width(const char *text, const lr_text_style *style);
 LR_API int lr_picture_text_height(const lr_text_style *style);
 
-/* Copies `source` into the picture with its top left corner there. */
+/* Copies `source` into the picture, with the top left corner of `source` at `corner`. */
 LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture *source);
 
 /* --- maps of numbers --- */
@@ -74,7 +73,7 @@ typedef enum lr_colour_map {
                                 light on both sides, and distinct for the colour-blind */
 } lr_colour_map;
 
-/* The colour of 0 <= t <= 1; outside of that the nearest, black for NaN. */
+/* The colour of 0 <= t <= 1. A smaller or larger t has the colour of 0 or 1, and NaN is black. */
 LR_API lr_colour lr_colour_of(lr_colour_map map, double t);
 
 /* An array of numbers to be drawn; zero fields are defaults. */
@@ -91,8 +90,8 @@ typedef struct lr_map_params {
 
 LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
 
-/* A vertical colour bar with round values at its right, and beyond them their unit, which reads
- * upwards; zero fields are defaults. */
+/* A vertical colour bar with round values at its right, and their unit, which reads upwards, at the right of the values.
+ * Zero fields are defaults. */
 typedef struct lr_bar_params {
     int size[2]; /* size of the bar without text; 0 = 12 x 100 */
     double low, high;
@@ -191,11 +190,10 @@ LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params
 
 /* --- examined scanners --- */
 
-/* Zero fields are none. */
 typedef struct lr_diagnosis_params {
     const lr_scanner_draft *draft;
-    const lr_diagnosis *diagnosis; /* of that draft */
-    const lr_grid *grid;           /* drawn when given */
+    const lr_diagnosis *diagnosis; /* the findings about the draft */
+    const lr_grid *grid;           /* a grid to draw; NULL = none */
     const lr_log *log;
 } lr_diagnosis_params;
 
@@ -225,14 +223,14 @@ typedef struct lr_mosaic_params {
     int columns;          /* 0 = all in one row */
     int gap;              /* between tiles and around them; 0 = 12 */
     const char *title;    /* NULL = none */
-    const char *subtitle; /* under it in small letters, in as many lines as it takes in a panel of
-                             this width, but never less than 420 pixels wide; NULL = none */
+    const char *subtitle; /* small letters under the title, broken into lines of the panel's width, which is at
+                             least 420 pixels then; NULL = none */
     const lr_log *log;
 } lr_mosaic_params;
 
-/* A new picture with the tiles in rows on white, each under its caption, columns as wide as their
- * widest picture or caption; or NULL, logged. Captions of more than 420 pixels, and titles of more
- * than 1,000, are shortened to the width of what stands there. */
+/* Makes a picture with the tiles in rows on white, each under its caption. A column is as wide as its widest picture or
+ * caption. Captions of more than 420 pixels are shortened to the column's width, and titles of more than 1,000 pixels to
+ * the panel's width. errors: NULL, logged. */
 LR_SIZED(lr_mosaic_params, lr_picture *, lr_picture_mosaic, (const lr_mosaic_params *params), (params));
 
 #ifdef __cplusplus

@@ -74,7 +74,7 @@ typedef struct lr_scanner {
     char *name;
     int num_modules;
     lr_module *modules; /* [num_modules] */
-    int *first_crystal; /* [num_modules + 1]: number of crystals in the modules before */
+    int *first_crystal; /* [num_modules + 1]: number of crystals in all modules before this one */
     int num_crystals;
     int num_positions; /* modules around the ring; 0 for an explicit list */
     lr_coincidence coincidence;
@@ -138,12 +138,12 @@ LR_SIZED(lr_scanner_params, lr_scanner *, lr_scanner_create_ring,
 /* Destroying NULL is allowed. */
 LR_API void lr_scanner_destroy(lr_scanner *scanner);
 
-/* Module that holds a crystal, given its number over the whole scanner:
+/* The module of a crystal, given by its number over the whole scanner:
  * first_crystal[module] + q * crystals[0] + p. */
 LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
 
-/* Centre of crystal (p, q)'s volume, half its depth behind the front face: what crystal maps of
- * other programs list, and what the coincidence rules use. */
+/* The centre of crystal (p, q)'s volume, half of its depth behind the front face. Crystal maps of other programs list
+ * these centres, and the coincidence rules use them. */
 LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
 
 /* Centre of the volume of a crystal given by its number over the whole scanner. */
@@ -153,8 +153,8 @@ LR_API void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, do
  * number over the whole scanner. */
 LR_API void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
-/* Both for all crystals, in the order of their numbers. centres_mm: [num_crystals]. Their axes are those of their
- * modules (lr_module). */
+/* The centres of all crystals' volumes, and of all crystals on the detection plane, in the order of their numbers.
+ * centres_mm: [num_crystals]. A crystal has the axes of its module (lr_module). */
 LR_API void lr_scanner_crystal_centres(const lr_scanner *scanner, double (*centres_mm)[3]);
 LR_API void lr_scanner_hit_centres(const lr_scanner *scanner, double (*centres_mm)[3]);
 

@@ -293,7 +293,7 @@ typedef struct lr_poisson_fit {
     double left_out_counts;
 } lr_poisson_fit;
 
-/* The fit of two parts of the data together. */
+/* Adds the fit of a part of the data to the fit of other parts. */
 static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit *part)
 {
     sum->log_likelihood += part->log_likelihood;

@@ -13,7 +13,8 @@
 
 enum { most_decimals = 12 };
 
-static const double tolerance = 1e-9; /* share of a step: largest rounding error of an end at a round value */
+/* An end of an axis may miss a round value by this part of a step, due to rounding, and still get a tick. */
+static const double tolerance = 1e-9;
 
 /* --- ticks --- */
 
@@ -30,7 +31,8 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* Numbers of five digits before the point, or of three zeros after it, share a power of ten. */
+/* The power of ten that labels share if they need more than five digits before the point or three zeros after it;
+ * otherwise 0. */
 static int common_power(double low, double high)
 {
     const double largest = fmax(fabs(low), fabs(high));
@@ -38,7 +40,7 @@ static int common_power(double low, double high)
     return is_short || !isfinite(largest) ? 0 : (int)floor(log10(largest) + tolerance);
 }
 
-/* Decimals that distinguish ticks, or give a single one at least two digits. */
+/* The number of decimals by which labels differ. A single tick gets enough decimals for two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;
@@ -121,11 +123,6 @@ struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 
 enum { tick_length = 4, space = 3, between_labels = 8 };
 
-static lr_text_style style_of(const struct lr_axes *axes)
-{
-    return (lr_text_style){.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
-}
-
 static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style)
 {
     int widest = 0;
@@ -145,7 +142,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
-/* Ticks across; their labels do not overlap. */
+/* The ticks of the horizontal axis, few enough that their labels do not overlap. */
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
@@ -157,7 +154,7 @@ static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_st
     return ticks;
 }
 
-/* Ticks along the upright axis; the middle alone if two labels would overlap. */
+/* The ticks of the vertical axis. There is one tick in the middle if two labels would overlap. */
 static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
 {
     const struct lr_axis *axis = &axes->up;
@@ -168,20 +165,11 @@ static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
     return lr_ticks_unscaled(&scaled);
 }
 
-static double share_of(const struct lr_axis *axis, double value)
+/* Pixels from the low end of an axis of `size` pixels to a value. */
+static int pixels_to(const struct lr_axis *axis, int size, double value)
 {
     const double span = axis->high - axis->low;
-    return span > 0.0 ? (value - axis->low) / span : 0.5;
-}
-
-int lr_axes_x(const struct lr_axes *axes, double value)
-{
-    return axes->corner[0] + (int)lround(share_of(&axes->across, value) * axes->size[0]);
-}
-
-int lr_axes_y(const struct lr_axes *axes, double value)
-{
-    return axes->corner[1] + axes->size[1] - (int)lround(share_of(&axes->up, value) * axes->size[1]);
+    return (int)lround((span > 0.0 ? (value - axis->low) / span : 0.5) * size);
 }
 
 static int width_of_name(const struct lr_axis *axis, const lr_text_style *style)
@@ -189,9 +177,33 @@ static int width_of_name(const struct lr_axis *axis, const lr_text_style *style)
     return axis->name != NULL ? lr_picture_text_width(axis->name, style) : 0;
 }
 
+int lr_axes_x(const struct lr_axes *axes, double value)
+{
+    return axes->corner[0] + pixels_to(&axes->across, axes->size[0], value);
+}
+
+int lr_axes_y(const struct lr_axes *axes, double value)
+{
+    return axes->corner[1] + axes->size[1] - pixels_to(&axes->up, axes->size[1], value);
+}
+
+struct lr_axis lr_grid_axis(const lr_grid *grid, int axis)
+{
+    static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
+    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
+    return (struct lr_axis){first, first + grid->size[axis] * grid->voxel_mm[axis], names[axis], false};
+}
+
+struct lr_axis lr_face_axis(const lr_module *module, int axis)
+{
+    static const char *const names[] = {"u (mm)", "v (mm)"};
+    const double half_mm = 0.5 * module->crystals[axis] * module->pitch_mm[axis];
+    return (struct lr_axis){-half_mm, half_mm, names[axis], false};
+}
+
 struct lr_margins lr_axes_margins(const struct lr_axes *axes)
 {
-    const lr_text_style style = style_of(axes);
+    const lr_text_style style = {.size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
     const int line = lr_picture_text_height(&style);
     const struct lr_ticks across = ticks_across(axes, &style), up = ticks_up(axes, line);
     const int half = widest_label(&across, &style) / 2 + 1;
@@ -211,7 +223,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     return margins;
 }
 
-/* Begin of a name: centred on its axis, but within the margins. */
+/* The pixel at which a name begins that is centred on its axis, but stays within the margins. */
 static int begin_name(int corner, int size, int width, const int margins[2])
 {
     const int middle = corner + (size - width) / 2;
@@ -223,7 +235,7 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 {
     lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
                      (int[2]){axes->size[0] + 2, axes->size[1] + 2}, axes->ink);
-    lr_text_style style = style_of(axes);
+    lr_text_style style = {.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
     const int line = lr_picture_text_height(&style);
     const struct lr_ticks ticks = ticks_across(axes, &style);
     const int bottom = axes->corner[1] + axes->size[1];
@@ -273,11 +285,6 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 
 enum { num_colours = 256, usual_width = 12, usual_height = 100, most_ticks = 9 };
 
-static float value_at(const lr_map_params *params, int column, int row)
-{
-    return params->values[column * params->stride[0] + row * params->stride[1]];
-}
-
 void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params)
 {
     if (params->size[0] <= 0 || params->size[1] <= 0) return;
@@ -287,11 +294,11 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
     full.stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
     full.stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
     if (params->low == 0.0 && params->high == 0.0) {
-        /* Least and largest finite value; 0 and 1 when there is none. */
+        /* The colours reach from the least finite value to the largest, or from 0 to 1 if no value is finite. */
         double low = INFINITY, high = -INFINITY;
         for (int row = 0; row < full.size[1]; row++) {
             for (int column = 0; column < full.size[0]; column++) {
-                const double value = value_at(&full, column, row);
+                const double value = full.values[column * full.stride[0] + row * full.stride[1]];
                 if (isfinite(value)) {
                     low = fmin(low, value);
                     high = fmax(high, value);
@@ -311,7 +318,8 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
         const int row = params->first_row_on_top ? from_top : size[1] - 1 - from_top;
         for (int x = 0; x < drawn[0]; x++) {
             const int column = (int)((int64_t)x * size[0] / drawn[0]);
-            const double value = value_at(&full, column, row), place = (value - full.low) * per_value;
+            const double value = full.values[column * full.stride[0] + row * full.stride[1]];
+            const double place = (value - full.low) * per_value;
             const double within = !(place > 0.0) ? 0.0 : fmin(place, num_colours - 1.0);
             const lr_colour colour = isnan(value) ? full.not_a_number : colours[(int)(within + 0.5)];
             lr_picture_fill(picture, (int[2]){corner[0] + x, corner[1] + y}, (int[2]){1, 1}, colour);
@@ -321,9 +329,9 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
 
 /* --- colour bars --- */
 
-/* A bar with its defaults filled in, and its ticks. */
+/* A colour bar's sizes, with defaults filled in, and its ticks. */
 struct bar {
-    int size[2], line, unit_left; /* unit_left: distance of the unit from the bar's left edge */
+    int size[2], line, unit_left; /* line: height of a label; unit_left: from the bar's left edge to the unit */
     lr_text_style style;
     struct lr_ticks ticks;
     struct lr_tick_unit unit;
@@ -360,7 +368,7 @@ void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_param
     }
     lr_picture_frame(picture, corner, bar.size, bar.style.colour);
 
-    /* A label is next to its tick, but within the picture. */
+    /* Labels stand next to their ticks, but are moved up or down where they would leave the picture. */
     const double span = params->high - params->low;
     const int right = corner[0] + bar.size[0], last = picture->size[1] - bar.line;
     for (int n = 0; n < bar.ticks.count; n++) {

@@ -14,11 +14,11 @@ struct lr_ticks {
     int decimals;       /* decimals of the labels */
 };
 
-/* Ticks from low to high: two at least, and no more than `most` if that leaves two. A range that
- * is empty or not finite has one tick, at `low`. */
+/* Chooses ticks from low to high: at least two, and otherwise at most `most`. A range that is empty or not finite has
+ * one tick, at `low`. */
 struct lr_ticks lr_ticks_choose(double low, double high, int most);
 
-/* The same ticks with labels that are whole values, for places without a power of ten. */
+/* A copy of the ticks with power = 0, for labels beside which no power of ten is written. */
 struct lr_ticks lr_ticks_unscaled(const struct lr_ticks *ticks);
 
 double lr_tick_value(const struct lr_ticks *ticks, int n);
@@ -28,19 +28,25 @@ struct lr_tick_label {
 };
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n);
 
-/* The unit of the labels: the unit (NULL or "": none) with its power of ten, as "10^-5 %" with the power raised; "" for
- * neither. */
+/* The text that names the labels' power of ten and unit, such as "10⁻⁵ %"; "" if the power is 0 and the unit is NULL or
+ * "". */
 struct lr_tick_unit {
     char text[128];
 };
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit);
 
-/* An axis. Zero `name`: no text next to the ticks. */
+/* One axis of a drawing. */
 struct lr_axis {
-    double low, high; /* at the left or lower edge, and at the other */
-    const char *name; /* name with its unit: "x (mm)" */
+    double low, high; /* values at the left and right edge, or at the lower and upper edge */
+    const char *name; /* name with its unit: "x (mm)"; NULL = none */
     bool counts;      /* ticks at whole numbers only, for example crystals */
 };
+
+/* The axis along x, y or z from the first to the last voxel's outer edge, in mm. */
+struct lr_axis lr_grid_axis(const lr_grid *grid, int axis);
+
+/* The axis along u (0) or v (1) of a module's face, in mm from its centre. */
+struct lr_axis lr_face_axis(const lr_module *module, int axis);
 
 struct lr_axes {
     int corner[2], size[2]; /* the area within the axes and their frame */
@@ -54,7 +60,7 @@ static inline int lr_larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Pixels that ticks, labels and names take on each side of the area. */
+/* Pixels that ticks, labels and names need on each side of the area within the axes. */
 struct lr_margins {
     int left, top, right, bottom;
 };
@@ -62,7 +68,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes);
 
 void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes);
 
-/* Pixel column of a value of `across`, and row of one of `up`. */
+/* The pixel column of a value of `across`, and the pixel row of a value of `up`. */
 int lr_axes_x(const struct lr_axes *axes, double value);
 int lr_axes_y(const struct lr_axes *axes, double value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with
+ * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with
  * logarithmic axes. */
 #include <lr/picture.h>
 
@@ -20,7 +20,7 @@
 
 /* --- a chart of errors over R --- */
 
-/* Relative error per element that R x R samples leave: 0.6 / R, within 0.8 / R. */
+/* The relative error per element of R x R samples is about 0.6 / R, and at most 0.8 / R. */
 #define SAMPLING_LAW 0.6
 
 struct error_chart {
@@ -35,7 +35,7 @@ enum { chart_text_px = 16, space = 6, marker_radius = 5, line_length = 36 };
 static const lr_text_style chart_style = {.colour = {38, 38, 38}, .size_px = chart_text_px};
 static const lr_colour chart_ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {120, 120, 120};
 
-/* Curves, in colours that the colour-blind can distinguish, each with a marker of its own. */
+/* The chart's curves. Colour-blind readers can distinguish their colours, and each has its own marker. */
 enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
 static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|", "weight missed"};
@@ -70,62 +70,6 @@ static int y_of(const struct chart_axes *axes, double value)
     return axes->corner[1] + (int)lround(t * (axes->size[1] - 1));
 }
 
-/* --- room for text --- */
-
-struct percent {
-    char text[32];
-};
-static struct percent percent_of(int power)
-{
-    struct percent percent;
-    snprintf(percent.text, sizeof(percent.text), "%g %%", pow(10.0, power + 2));
-    return percent;
-}
-
-static int left_room(const struct chart_axes *axes)
-{
-    int widest = 0;
-    for (int power = axes->lowest; power <= axes->highest; power++) {
-        const struct percent percent = percent_of(power);
-        widest = lr_larger(widest, lr_picture_text_width(percent.text, &chart_style));
-    }
-    return lr_picture_text_height(&chart_style) + widest + 2 * space;
-}
-
-/* Lines at powers of ten and at each R, their labels, and the names of the axes. */
-static void draw_chart_axes(const struct chart_axes *axes, const struct error_chart *chart)
-{
-    static const char across[] = "R, samples along each side of a crystal", up[] = "error";
-    lr_text_style style = chart_style;
-    const int line = lr_picture_text_height(&style), left = axes->corner[0], top = axes->corner[1];
-    const int right = left + axes->size[0] - 1, bottom = top + axes->size[1] - 1;
-    for (int power = axes->lowest; power <= axes->highest; power++) {
-        const int y = y_of(axes, pow(10.0, power));
-        lr_picture_line(axes->picture, (int[2]){left, y}, (int[2]){right, y}, rule);
-        const struct percent percent = percent_of(power);
-        const int width = lr_picture_text_width(percent.text, &style);
-        lr_picture_text(axes->picture, (int[2]){left - width - space, y - line / 2}, percent.text, &style);
-    }
-    int free_from = 0;
-    for (int n = 0; n < chart->count; n++) {
-        const int x = x_of(axes, chart->rays[n]);
-        lr_picture_line(axes->picture, (int[2]){x, top}, (int[2]){x, bottom}, rule);
-        char text[16];
-        snprintf(text, sizeof(text), "%d", chart->rays[n]);
-        const int width = lr_picture_text_width(text, &style);
-        if (x - width / 2 >= free_from) {
-            lr_picture_text(axes->picture, (int[2]){x - width / 2, bottom + space}, text, &style);
-            free_from = x + width / 2 + 2 * space;
-        }
-    }
-
-    const int width = lr_picture_text_width(across, &style), height = lr_picture_text_width(up, &style);
-    lr_picture_text(axes->picture, (int[2]){left + (axes->size[0] - width) / 2, bottom + 1 + space + line}, across,
-                    &style);
-    style.upwards = true;
-    lr_picture_text(axes->picture, (int[2]){left - left_room(axes), top + (axes->size[1] - height) / 2}, up, &style);
-}
-
 static void draw_thick(lr_picture *picture, const int from[2], const int to[2], lr_colour colour)
 {
     for (int n = 0; n < 4; n++) {
@@ -146,7 +90,7 @@ static void draw_dashes(lr_picture *picture, const int from[2], const int to[2])
     }
 }
 
-/* Square, diamond, or a square with a hole. */
+/* Draws a square, a diamond, or a square with a hole, so that curves differ by more than colour. */
 static void draw_marker(lr_picture *picture, const int centre[2], enum curve curve)
 {
     for (int dy = -marker_radius; dy <= marker_radius; dy++) {
@@ -181,25 +125,6 @@ static void draw_curve(const struct chart_axes *axes, const struct error_chart *
     }
 }
 
-static void draw_legend(const struct chart_axes *axes)
-{
-    const int x = axes->corner[0] + axes->size[0] + 2 * space;
-    const int line = lr_picture_text_height(&chart_style);
-    int y = axes->corner[1] + line / 2;
-    for (int n = 0; n <= NUM_CURVES; n++) {
-        const int from[2] = {x, y}, to[2] = {x + line_length - space, y};
-        if (n < NUM_CURVES) {
-            draw_thick(axes->picture, from, to, curve_colours[n]);
-            draw_marker(axes->picture, (int[2]){(from[0] + to[0]) / 2, y}, (enum curve)n);
-        } else {
-            draw_dashes(axes->picture, from, to);
-        }
-        lr_picture_text(axes->picture, (int[2]){x + line_length, y - line / 2},
-                        n < NUM_CURVES ? curve_names[n] : law_name, &chart_style);
-        y += line + space;
-    }
-}
-
 static void draw_error_chart(lr_picture *picture, const int corner[2], const struct error_chart *chart)
 {
     /* The axes begin at the decade of the smallest error, but at most five decades below 100 %, and end at the decade
@@ -220,15 +145,48 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
         .lowest = (int)floor(log10(fmax(least, 1e-5))),
         .highest = (int)ceil(log10(most)),
     };
-    const int left = left_room(&axes), line = lr_picture_text_height(&chart_style);
-    int widest = lr_picture_text_width(law_name, &chart_style); /* width of the legend */
+    char text[32];
+    int widest_percent = 0, widest_name = lr_picture_text_width(law_name, &chart_style);
+    for (int power = axes.lowest; power <= axes.highest; power++) {
+        snprintf(text, sizeof(text), "%g %%", pow(10.0, power + 2));
+        widest_percent = lr_larger(widest_percent, lr_picture_text_width(text, &chart_style));
+    }
     for (int n = 0; n < NUM_CURVES; n++)
-        widest = lr_larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
-    axes.corner[0] += left;
-    axes.size[0] = chart->size[0] - left - (3 * space + line_length + widest);
+        widest_name = lr_larger(widest_name, lr_picture_text_width(curve_names[n], &chart_style));
+    const int line = lr_picture_text_height(&chart_style), left_room = line + widest_percent + 2 * space;
+    axes.corner[0] += left_room;
+    axes.size[0] = chart->size[0] - left_room - (3 * space + line_length + widest_name);
     axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
 
-    draw_chart_axes(&axes, chart);
+    /* Lines at powers of ten and at each R, their labels, and the names of the axes. */
+    const int left = axes.corner[0], top = axes.corner[1];
+    const int right = left + axes.size[0] - 1, bottom = top + axes.size[1] - 1;
+    for (int power = axes.lowest; power <= axes.highest; power++) {
+        const int y = y_of(&axes, pow(10.0, power));
+        lr_picture_line(picture, (int[2]){left, y}, (int[2]){right, y}, rule);
+        snprintf(text, sizeof(text), "%g %%", pow(10.0, power + 2));
+        const int width = lr_picture_text_width(text, &chart_style);
+        lr_picture_text(picture, (int[2]){left - width - space, y - line / 2}, text, &chart_style);
+    }
+    int free_from = 0;
+    for (int n = 0; n < chart->count; n++) {
+        const int x = x_of(&axes, chart->rays[n]);
+        lr_picture_line(picture, (int[2]){x, top}, (int[2]){x, bottom}, rule);
+        snprintf(text, sizeof(text), "%d", chart->rays[n]);
+        const int width = lr_picture_text_width(text, &chart_style);
+        if (x - width / 2 >= free_from) {
+            lr_picture_text(picture, (int[2]){x - width / 2, bottom + space}, text, &chart_style);
+            free_from = x + width / 2 + 2 * space;
+        }
+    }
+    static const char across[] = "R, samples along each side of a crystal", up[] = "error";
+    const int width = lr_picture_text_width(across, &chart_style), height = lr_picture_text_width(up, &chart_style);
+    lr_text_style upwards = chart_style;
+    upwards.upwards = true;
+    lr_picture_text(picture, (int[2]){left + (axes.size[0] - width) / 2, bottom + 1 + space + line}, across,
+                    &chart_style);
+    lr_picture_text(picture, (int[2]){left - left_room, top + (axes.size[1] - height) / 2}, up, &upwards);
+
     lr_picture_frame(picture, axes.corner, axes.size, chart_ink);
     double rays[2] = {chart->rays[0], chart->rays[chart->count - 1]};
     rays[1] = fmin(rays[1], SAMPLING_LAW / pow(10.0, axes.lowest));
@@ -238,11 +196,23 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
             ends[e][0] = x_of(&axes, rays[e]);
             ends[e][1] = y_of(&axes, SAMPLING_LAW / rays[e]);
         }
-        draw_dashes(axes.picture, ends[0], ends[1]);
+        draw_dashes(picture, ends[0], ends[1]);
     }
-
     for (int curve = NUM_CURVES - 1; curve >= 0; curve--) draw_curve(&axes, chart, (enum curve)curve);
-    draw_legend(&axes);
+
+    int y = top + line / 2;
+    for (int n = 0; n <= NUM_CURVES; n++) { /* the legend */
+        const int from[2] = {left + axes.size[0] + 2 * space, y}, to[2] = {from[0] + line_length - space, y};
+        if (n < NUM_CURVES) {
+            draw_thick(picture, from, to, curve_colours[n]);
+            draw_marker(picture, (int[2]){(from[0] + to[0]) / 2, y}, (enum curve)n);
+        } else {
+            draw_dashes(picture, from, to);
+        }
+        lr_picture_text(picture, (int[2]){from[0] + line_length, y - line / 2},
+                        n < NUM_CURVES ? curve_names[n] : law_name, &chart_style);
+        y += line + space;
+    }
 }
 
 /* --- the page --- */
@@ -266,7 +236,7 @@ enum {
 };
 
 static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38};
-/* Grey, but none that letters have at their edges. */
+/* The grey of pixels without a LOR. It differs from the greys at the edges of letters. */
 static const lr_colour nothing = {203, 206, 210};
 static const lr_text_style plain = {.colour = {38, 38, 38}, .size_px = text_px},
                            soft = {.colour = {90, 90, 90}, .size_px = text_px},
@@ -290,11 +260,11 @@ struct page {
     lr_picture *picture;
     lr_row_error *errors; /* [num_sampled] */
     int64_t num_pixels;
-    int64_t *lors;             /* [num_pixels], of each pixel of a panel; -1 = none */
-    float *values;             /* [num_pixels], what a panel shows */
+    int64_t *lors;             /* [num_pixels], the LOR of each pixel of a panel; -1 = none */
+    float *values;             /* [num_pixels], the values that a panel shows */
     double high;               /* weight at the end of the colours */
     int panel[2];              /* size of a panel */
-    struct lr_axes axes;       /* around it */
+    struct lr_axes axes;       /* axes around a panel */
     struct lr_margins margins; /* margins of the axes */
     int card_width;
     int row_height; /* height of a row of panels */
@@ -311,7 +281,7 @@ static double largest_of(const lr_row *row)
     return largest;
 }
 
-/* The least number with few digits that is not below the value; 1 for 0. */
+/* Rounds up to a number with at most two digits; returns 1 for 0. */
 static double round_up(double value)
 {
     static const double steps[] = {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0};
@@ -331,7 +301,7 @@ static void write_text(const struct page *page, const int corner[2], const char 
     lr_picture_text(page->picture, corner, text, &within);
 }
 
-/* One line of a card: the name of a value, and the value at the right. */
+/* Writes one line of a card: the name of a value, and the value at the right. */
 static void write_figure(const struct page *page, int *y, const char *what, const char *value)
 {
     const int width = lr_picture_text_width(value, &plain);
@@ -348,61 +318,6 @@ static void write_percent(const struct page *page, int *y, const char *what, dou
     write_figure(page, y, what, text);
 }
 
-static void write_card(const struct page *page, int top, int k)
-{
-    const lr_row_error *error = &page->errors[k];
-    const int rays = page->params->rays[k];
-    int y = top;
-    char text[64];
-    snprintf(text, sizeof(text), "R = %d", rays);
-    write_text(page, (int[2]){margin, y}, text, &large);
-    y += title_height;
-    write_percent(page, &y, "relative L2", error->relative_l2);
-    write_percent(page, &y, "law 0.6 / R", SAMPLING_LAW / rays);
-    write_percent(page, &y, "error of sum", error->sum_error);
-    write_percent(page, &y, "largest error", error->largest_error);
-    snprintf(text, sizeof(text), "%lld of %lld", (long long)error->num_missed, (long long)error->num_elements);
-    write_figure(page, &y, "missed", text);
-    write_percent(page, &y, "their weight", error->missed_weight);
-}
-
-/* Draws the subtitle in lines from `top` on, and returns their number. picture NULL: only counts them. */
-static int break_subtitle(const struct page *page, const lr_picture *picture, int top)
-{
-    const char *text = page->params->subtitle;
-    int lines = 0;
-    for (; text != NULL && *text != '\0'; lines++) {
-        struct lr_font_text line;
-        lr_font_next_line(&text, page->size[0] - 2 * margin, &soft, &line);
-        if (picture != NULL) write_text(page, (int[2]){margin, top + lines * line_height}, line.text, &soft);
-    }
-    return lines;
-}
-
-/* --- panels --- */
-
-static void draw_panel(const struct page *page, const int corner[2], lr_colour_map colours, const double range[2])
-{
-    lr_picture_map(page->picture, corner,
-                   &(lr_map_params){.values = page->values,
-                                    .size = {page->panel[0], page->panel[1]},
-                                    .low = range[0],
-                                    .high = range[1],
-                                    .colours = colours,
-                                    .not_a_number = nothing});
-    /* Lines of the page's colour between the primary's crystals. */
-    const int step = page->params->pixel_rays;
-    for (int x = step; x < page->panel[0] && step >= 6; x += step)
-        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]}, (int[2]){1, page->panel[1]}, white);
-    for (int y = step; y < page->panel[1] && step >= 6; y += step)
-        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y}, (int[2]){page->panel[0], 1}, white);
-
-    struct lr_axes axes = page->axes;
-    axes.corner[0] = corner[0];
-    axes.corner[1] = corner[1];
-    lr_axes_draw(page->picture, &axes);
-}
-
 static lr_bar_params bar_of(const struct page *page, enum column column, double high)
 {
     const bool is_difference = column == COLUMN_DIFFERENCE;
@@ -415,36 +330,17 @@ static lr_bar_params bar_of(const struct page *page, enum column column, double 
                            .text_px = text_px};
 }
 
-static void draw_bar(const struct page *page, const int corner[2], enum column column, double high)
-{
-    const lr_bar_params bar = bar_of(page, column, high);
-    lr_picture_bar(page->picture, (int[2]){corner[0] + page->panel[0] + gap, corner[1]}, &bar);
-}
-
-static void draw_weights(const struct page *page, int top, const lr_row *row, enum column column)
-{
-    const int corner[2] = {page->x[column], top};
-    const double range[2] = {0.0, page->high};
-    for (int64_t n = 0; n < page->num_pixels; n++)
-        page->values[n] = page->lors[n] >= 0 ? (float)lr_row_element(row, page->lors[n]) : NAN;
-    draw_panel(page, corner, LR_COLOURS_PERCEPTUAL, range);
-    if (column == COLUMN_EXACT) draw_bar(page, corner, column, page->high);
-}
-
 /* --- the page --- */
 
 static void arrange(struct page *page)
 {
     const lr_comparison_params *params = page->params;
-    const int *crystals = params->lors->scanner->modules[params->module].crystals;
-    for (int k = 0; k < 2; k++) page->panel[k] = crystals[k] * params->pixel_rays;
+    const lr_module *module = &params->lors->scanner->modules[params->module];
+    for (int k = 0; k < 2; k++) page->panel[k] = module->crystals[k] * params->pixel_rays;
     page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
-    const lr_module *module = &page->params->lors->scanner->modules[page->params->module];
-    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
     page->axes = (struct lr_axes){.size = {page->panel[0], page->panel[1]},
-                                  .across = {-half_u, half_u, "u (mm)", false},
-                                  .up = {-half_v, half_v, "v (mm)", false},
+                                  .across = lr_face_axis(module, 0),
+                                  .up = lr_face_axis(module, 1),
                                   .ink = ink,
                                   .text_px = text_px};
     page->margins = lr_axes_margins(&page->axes);
@@ -456,7 +352,7 @@ static void arrange(struct page *page)
         page->x[c] = x + page->margins.left;
         x = page->x[c] + page->panel[0] + gap + gap;
         if (c != COLUMN_SAMPLED) {
-            /* The widest bar of a column: scales are not known yet, but labels have few digits. */
+            /* The bar's scale is not known yet; the widest labels that it may have are assumed. */
             const lr_bar_params widest = bar_of(page, (enum column)c, c == COLUMN_EXACT ? 1e-4 : 1.2);
             x += lr_picture_bar_width(&widest) + gap;
         }
@@ -474,8 +370,11 @@ static void arrange(struct page *page)
     page->size[0] = lr_larger(page->size[0], lr_font_width_within(params->subtitle, &soft, widest_line) + 2 * margin);
     const int panel = page->panel[1] + page->margins.bottom;
     page->row_height = lr_larger(panel, card_height) + 2 * gap;
-    page->header = margin + (params->title != NULL ? title_height : 0) + break_subtitle(page, NULL, 0) * line_height +
-                   gap + 2 * line_height + page->margins.top;
+    lr_text_style subtitle = soft;
+    subtitle.most_px = page->size[0] - 2 * margin;
+    page->header = margin + (params->title != NULL ? title_height : 0) +
+                   lr_font_lines(NULL, NULL, params->subtitle, &subtitle, line_height) * line_height + gap +
+                   2 * line_height + page->margins.top;
     page->footer = gap + num_notes * line_height + margin;
     const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
@@ -505,6 +404,59 @@ static lr_status prepare(struct page *page)
     return LR_OK;
 }
 
+/* Draws what the page tells of one sampled row: a card with its errors, and a panel for each column. */
+static void draw_row(const struct page *page, int k, int top)
+{
+    const lr_comparison_params *params = page->params;
+    const lr_row_error *error = &page->errors[k];
+    char text[64];
+    int y = top + title_height;
+    snprintf(text, sizeof(text), "R = %d", params->rays[k]);
+    write_text(page, (int[2]){margin, top}, text, &large);
+    write_percent(page, &y, "relative L2", error->relative_l2);
+    write_percent(page, &y, "law 0.6 / R", SAMPLING_LAW / params->rays[k]);
+    write_percent(page, &y, "error of sum", error->sum_error);
+    write_percent(page, &y, "largest error", error->largest_error);
+    snprintf(text, sizeof(text), "%lld of %lld", (long long)error->num_missed, (long long)error->num_elements);
+    write_figure(page, &y, "missed", text);
+    write_percent(page, &y, "their weight", error->missed_weight);
+
+    const double percent = error->largest > 0.0 ? 100.0 / error->largest : 0.0;
+    const double most = round_up(100.0 * error->largest_error);
+    const int *size = page->panel, step = params->pixel_rays;
+    for (int c = 0; c < NUM_COLUMNS; c++) {
+        const lr_row *row = c == COLUMN_EXACT ? params->exact : &params->sampled[k];
+        const bool is_difference = c == COLUMN_DIFFERENCE;
+        for (int64_t n = 0; n < page->num_pixels; n++) {
+            const int64_t lor = page->lors[n];
+            const double weight = lor >= 0 ? lr_row_element(row, lor) : 0.0;
+            page->values[n] = lor < 0         ? NAN
+                              : is_difference ? (float)(percent * (weight - lr_row_element(params->exact, lor)))
+                                              : (float)weight;
+        }
+        const int corner[2] = {page->x[c], top};
+        const lr_bar_params bar = bar_of(page, (enum column)c, is_difference ? most : page->high);
+        lr_picture_map(page->picture, corner,
+                       &(lr_map_params){.values = page->values,
+                                        .size = {size[0], size[1]},
+                                        .low = bar.low,
+                                        .high = bar.high,
+                                        .colours = bar.colours,
+                                        .not_a_number = nothing});
+        /* White lines separate the primary's crystals. */
+        for (int x = step; x < size[0] && step >= 6; x += step)
+            lr_picture_fill(page->picture, (int[2]){corner[0] + x, top}, (int[2]){1, size[1]}, white);
+        for (int down = step; down < size[1] && step >= 6; down += step)
+            lr_picture_fill(page->picture, (int[2]){corner[0], top + down}, (int[2]){size[0], 1}, white);
+
+        struct lr_axes axes = page->axes;
+        axes.corner[0] = corner[0];
+        axes.corner[1] = top;
+        lr_axes_draw(page->picture, &axes);
+        if (c != COLUMN_SAMPLED) lr_picture_bar(page->picture, (int[2]){corner[0] + size[0] + gap, top}, &bar);
+    }
+}
+
 static void draw_page(const struct page *page)
 {
     const lr_comparison_params *params = page->params;
@@ -515,7 +467,9 @@ static void draw_page(const struct page *page)
         write_text(page, (int[2]){margin, top}, params->title, &large);
         top += title_height;
     }
-    break_subtitle(page, page->picture, top);
+    lr_text_style subtitle = soft;
+    subtitle.most_px = page->size[0] - 2 * margin;
+    lr_font_lines(page->picture, (int[2]){margin, top}, params->subtitle, &subtitle, line_height);
     for (int c = 0; c < NUM_COLUMNS; c++) {
         const int above = page->header - page->margins.top - 2 * line_height;
         write_text(page, (int[2]){page->x[c], above}, headings[c][0], &plain);
@@ -523,22 +477,7 @@ static void draw_page(const struct page *page)
     }
 
     for (int k = 0; k < params->num_sampled; k++) {
-        write_card(page, y, k);
-        draw_weights(page, y, &params->sampled[k], COLUMN_SAMPLED);
-        draw_weights(page, y, params->exact, COLUMN_EXACT);
-        const int corner[2] = {page->x[COLUMN_DIFFERENCE], y};
-        const double percent = page->errors[k].largest > 0.0 ? 100.0 / page->errors[k].largest : 0.0;
-        const double most = round_up(100.0 * page->errors[k].largest_error);
-        for (int64_t n = 0; n < page->num_pixels; n++) {
-            const int64_t lor = page->lors[n];
-            page->values[n] = lor < 0 ? NAN
-                                      : (float)(percent * (lr_row_element(&params->sampled[k], lor) -
-                                                           lr_row_element(params->exact, lor)));
-        }
-        const double range[2] = {-most, most};
-        draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
-        draw_bar(page, corner, COLUMN_DIFFERENCE, most);
-
+        draw_row(page, k, y);
         y += page->row_height;
     }
     if (params->num_sampled > 1) {

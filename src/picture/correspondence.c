@@ -40,7 +40,7 @@ enum { space = 14, patch = 72, swatch = 11, least_bar = 170 };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* An index counted from 0 among `count`, as a channel. */
+/* The red or green value that shows an index from 0 to count - 1. */
 static uint8_t channel(float index, int count)
 {
     const double value = 255.0 * ((double)index + 1.0) / count;
@@ -50,41 +50,25 @@ static uint8_t channel(float index, int count)
 /* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
-    const int *crystals; /* crystals of the primary */
-    int size[2], zoom;   /* pixels, and screen pixels of each */
-    int corner[2];       /* in the picture */
-    double high;
-};
 
-static void draw_grid(lr_picture *picture, const struct image *image)
-{
-    const lr_colour grey = {96, 96, 96};
-    const int step = image->params->rays * image->zoom;
-    const int *corner = image->corner;
-    if (!image->params->crystal_grid || step < least_grid) return;
-    for (int p = 1; p < image->crystals[0]; p++) {
-        lr_picture_fill(picture, (int[2]){corner[0] + p * step, corner[1]}, (int[2]){1, image->size[1] * image->zoom},
-                        grey);
-    }
-    for (int q = 1; q < image->crystals[1]; q++) {
-        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + q * step}, (int[2]){image->size[0] * image->zoom, 1},
-                        grey);
-    }
-}
+    int size[2], zoom; /* pixels, and screen pixels along a pixel's edge */
+    int corner[2];     /* the image's corner in the picture */
+    double high;       /* weight at the end of the colours */
+};
 
 /* --- axes and legend --- */
 
 struct layout {
     struct lr_axes axes;
     int size[2];        /* size of the picture */
-    int legend[2];      /* its top left corner */
+    int legend[2];      /* the legend's top left corner */
     struct lr_axes key; /* key of the false colours */
     lr_bar_params bar;  /* bar of the weights */
 };
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* Indices of crystals, or fractions of their number if modules have different numbers. */
+/* The axis of a crystal's index. It runs from 0 to 1 if modules have different numbers of crystals. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};
@@ -101,16 +85,14 @@ static struct layout arrange(struct image *image)
     if (image->params->labelled) {
         int legend[2];
         const lr_module *module = &image->params->scanner->modules[image->params->module];
-        const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-        const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
         layout.axes = (struct lr_axes){
             .size = {image->size[0] * image->zoom, image->size[1] * image->zoom},
-            .across = {-half_u, half_u, "u (mm)", false},
-            .up = {-half_v, half_v, "v (mm)", false},
+            .across = lr_face_axis(module, 0),
+            .up = lr_face_axis(module, 1),
             .ink = black,
         };
 
-        /* Size of the legend: a line of text, the colours, and a line for black. */
+        /* The legend has a line of text, the colours, and a line that explains black. */
         const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width("none", &plain);
         if (image->params->view == LR_VIEW_WEIGHTS) {
             const int height = layout.axes.size[1] - line - 8;
@@ -145,31 +127,6 @@ static struct layout arrange(struct image *image)
     return layout;
 }
 
-/* The colours of a module's crystals. */
-static void draw_key(lr_picture *picture, struct lr_axes *key)
-{
-    const double counts[2] = {key->across.high - key->across.low, key->up.high - key->up.low};
-    for (int y = 0; y < patch; y++) {
-        for (int x = 0; x < patch; x++) {
-            const double place[2] = {(x + 0.5) / patch, (patch - y - 0.5) / patch};
-            const double r = key->across.counts ? floor(place[0] * counts[0]) : place[0] * 255.0;
-            const double s = key->up.counts ? floor(place[1] * counts[1]) : place[1] * 255.0;
-            const lr_colour colour = {channel((float)r, key->across.counts ? (int)counts[0] : 256),
-                                      channel((float)s, key->up.counts ? (int)counts[1] : 256), 0};
-            lr_picture_fill(picture, (int[2]){key->corner[0] + x, key->corner[1] + y}, (int[2]){1, 1}, colour);
-        }
-    }
-    lr_axes_draw(picture, key);
-}
-
-/* Explains black in the legend. */
-static void draw_none(lr_picture *picture, int x, int y)
-{
-    const int line = lr_picture_text_height(&plain);
-    lr_picture_fill(picture, (int[2]){x, y + (line - swatch) / 2}, (int[2]){swatch, swatch}, black);
-    lr_picture_text(picture, (int[2]){x + swatch + 4, y}, "none", &plain);
-}
-
 lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_correspondence_params *given)
 {
     LR_TAKE(lr_correspondence_params, params, given, given_bytes);
@@ -181,8 +138,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
     }
     const lr_scanner *scanner = params->scanner;
     const int *crystals = params->scanner->modules[params->module].crystals;
-    struct image image = {
-        .params = params, .crystals = crystals, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
+    struct image image = {.params = params, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
     const int usual_zoom = usual_side / (image.size[0] > image.size[1] ? image.size[0] : image.size[1]);
     image.zoom = params->zoom > 0 ? params->zoom : usual_zoom > 1 ? usual_zoom : 1;
     double largest = 0.0;
@@ -214,21 +170,45 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
         }
     }
 
-    draw_grid(picture, &image);
+    const int step = params->rays * zoom; /* screen pixels of a crystal */
+    for (int k = 0; k < 2 && params->crystal_grid && step >= least_grid; k++) {
+        for (int crystal = 1; crystal < crystals[k]; crystal++) {
+            const int from[2] = {image.corner[0] + (k == 0 ? crystal * step : 0),
+                                 image.corner[1] + (k == 1 ? crystal * step : 0)};
+            lr_picture_fill(picture, from, (int[2]){k == 0 ? 1 : size[0] * zoom, k == 1 ? 1 : size[1] * zoom},
+                            (lr_colour){96, 96, 96});
+        }
+    }
+
     if (params->labelled) {
         const int line = lr_picture_text_height(&plain), *corner = layout.legend;
+        int below = corner[1] + layout.bar.size[1] + 8;
         lr_axes_draw(picture, &layout.axes);
         if (image.params->view == LR_VIEW_WEIGHTS) {
             lr_picture_bar(picture, corner, &layout.bar);
-            draw_none(picture, corner[0], corner[1] + layout.bar.size[1] + 8);
         } else {
-            const struct lr_margins margins = lr_axes_margins(&layout.key);
-            layout.key.corner[0] = corner[0] + margins.left;
-            layout.key.corner[1] = corner[1] + line + margins.top;
+            struct lr_axes *key = &layout.key;
+            const struct lr_margins margins = lr_axes_margins(key);
+            const double counts[2] = {key->across.high - key->across.low, key->up.high - key->up.low};
+            key->corner[0] = corner[0] + margins.left;
+            key->corner[1] = corner[1] + line + margins.top;
+            below = key->corner[1] + patch + margins.bottom + 8;
             lr_picture_text(picture, corner, "crystal met", &plain);
-            draw_key(picture, &layout.key);
-            draw_none(picture, corner[0], layout.key.corner[1] + patch + margins.bottom + 8);
+            for (int y = 0; y < patch; y++) {
+                for (int x = 0; x < patch; x++) {
+                    const double place[2] = {(x + 0.5) / patch, (patch - y - 0.5) / patch};
+                    const double r = key->across.counts ? floor(place[0] * counts[0]) : place[0] * 255.0;
+                    const double s = key->up.counts ? floor(place[1] * counts[1]) : place[1] * 255.0;
+                    const lr_colour colour = {channel((float)r, key->across.counts ? (int)counts[0] : 256),
+                                              channel((float)s, key->up.counts ? (int)counts[1] : 256), 0};
+                    lr_picture_fill(picture, (int[2]){key->corner[0] + x, key->corner[1] + y}, (int[2]){1, 1}, colour);
+                }
+            }
+            lr_axes_draw(picture, key);
         }
+        /* The legend explains that black means no crystal. */
+        lr_picture_fill(picture, (int[2]){corner[0], below + (line - swatch) / 2}, (int[2]){swatch, swatch}, black);
+        lr_picture_text(picture, (int[2]){corner[0] + swatch + 4, below}, "none", &plain);
     }
 
     lr_font_tell(params->log);

@@ -33,10 +33,10 @@ static const double pi = 3.14159265358979323846;
 
 static const lr_text_style plain = {.size_px = lr_font_usual}, small = {.size_px = lr_font_small};
 
-/* One view: two coordinates of the frame to screen pixels. */
+/* A view of the scanner along one axis of its frame. */
 struct view {
     lr_picture *picture;
-    int axes[2]; /* to the right, upwards */
+    int axes[2]; /* axes of the scanner's frame that point to the right and upwards */
     struct lr_axes frame;
     double scale; /* pixels per mm */
 };
@@ -50,7 +50,7 @@ struct sheet {
 
 /* --- geometry --- */
 
-/* The normal of a draft's module need not be set: outwards is away from the axis. */
+/* Computes a module's normal that points away from the scanner's axis, because a draft need not have set it. */
 static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);
@@ -59,7 +59,8 @@ static void outward_of(const lr_module *module, double outward[3])
         for (int k = 0; k < 3; k++) outward[k] = -outward[k];
 }
 
-/* Corner `index` of a module's box: bits for u, v and depth. */
+/* Computes corner `index` (0 to 7) of a module's box. Bits 0, 1 and 2 of the index choose the far side along u, v and
+ * depth. */
 static void box_corner(const lr_module *module, int index, double corner[3])
 {
     double outward[3];
@@ -78,7 +79,7 @@ static void place(const struct view *view, const double at[3], int pixel[2])
     const struct lr_axes *frame = &view->frame;
     const double right = (at[view->axes[0]] - frame->across.low) * view->scale;
     const double up = (at[view->axes[1]] - frame->up.low) * view->scale;
-    /* Points far outside are cut off anyway; their pixels must fit an int. */
+    /* Points far outside of the picture are not drawn, but their pixels' numbers must fit an int. */
     pixel[0] = frame->corner[0] + (int)lround(fmax(-1e5, fmin(1e5, right)));
     pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }
@@ -91,28 +92,23 @@ static void draw_edge(const struct view *view, const double a[3], const double b
     lr_picture_line(view->picture, from, to, colour);
 }
 
-static void draw_box(const struct view *view, const lr_module *module, lr_colour colour)
-{
-    for (int index = 0; index < 8; index++) {
-        for (int bit = 1; bit < 8; bit *= 2) {
-            if (index & bit) {
-                double a[3], b[3];
-                box_corner(module, index, a);
-                box_corner(module, index & ~bit, b);
-                draw_edge(view, a, b, colour);
-            }
-        }
-    }
-}
-
 static void draw_modules(const struct sheet *sheet, const struct view *view)
 {
     const lr_scanner_params *params = &sheet->params->draft->params;
-    for (int pass = 0; pass < 2; pass++) { /* suspected ones on top */
+    for (int pass = 0; pass < 2; pass++) { /* suspected modules are drawn last, on top */
         for (int m = 0; m < params->num_modules; m++) {
-            if (sheet->suspected[m] == (pass == 1)) draw_box(view, &params->modules[m], pass ? red : grey);
-            if (pass == 1 && sheet->suspected[m]) {
-                const lr_module *module = &params->modules[m];
+            const lr_module *module = &params->modules[m];
+            if (sheet->suspected[m] != (pass == 1)) continue;
+            for (int index = 0; index < 8; index++) {
+                for (int bit = 1; bit < 8; bit *= 2) {
+                    if (!(index & bit)) continue;
+                    double a[3], b[3];
+                    box_corner(module, index, a);
+                    box_corner(module, index & ~bit, b);
+                    draw_edge(view, a, b, pass ? red : grey);
+                }
+            }
+            if (pass == 1) {
                 const lr_text_style style = {.colour = red, .size_px = lr_font_small};
                 double at[3], outward[3];
                 char text[16];
@@ -129,22 +125,7 @@ static void draw_modules(const struct sheet *sheet, const struct view *view)
     }
 }
 
-static void draw_grid(const struct sheet *sheet, const struct view *view)
-{
-    const lr_grid *grid = sheet->params->grid;
-    double corners[4][3] = {{0}};
-    if (grid == NULL) return;
-    for (int c = 0; c < 4; c++) {
-        for (int k = 0; k < 2; k++) {
-            const int axis = view->axes[k];
-            const bool last = k == 0 ? c == 1 || c == 2 : c >= 2;
-            corners[c][axis] = grid->origin_mm[axis] + (last ? grid->size[axis] - 0.5 : -0.5) * grid->voxel_mm[axis];
-        }
-    }
-    for (int c = 0; c < 4; c++) draw_edge(view, corners[c], corners[(c + 1) % 4], green);
-}
-
-/* A text over lines is written on white, within its view. */
+/* Writes a text on a white ground over the lines of a view. It is moved up or down to stay within the view. */
 static void write_over(const struct view *view, const int middle[2], const char *text, lr_colour colour)
 {
     const lr_text_style style = {.colour = colour, .size_px = lr_font_small};
@@ -160,7 +141,7 @@ static void write_over(const struct view *view, const int middle[2], const char 
 static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
     struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
-    /* Both axes have one scale, with a margin around the scanner. */
+    /* Both axes have the same scale, so that the scanner fits with a margin around it. */
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
     struct lr_axes *frame = &view.frame;
     struct lr_axis *drawn[2] = {&frame->across, &frame->up};
@@ -184,14 +165,25 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     const int corner[2] = {view.frame.corner[0], CAPTION - 24};
     lr_picture_text(sheet->picture, corner, caption, &plain);
     lr_axes_draw(sheet->picture, &view.frame);
-    draw_grid(sheet, &view);
-    draw_modules(sheet, &view);
     const lr_grid *grid = sheet->params->grid;
+    const int right = view.axes[0], up = view.axes[1];
+    if (grid != NULL) {
+        double corners[4][3] = {{0}};
+        for (int c = 0; c < 4; c++) {
+            for (int k = 0; k < 2; k++) {
+                const int axis = view.axes[k];
+                const bool last = k == 0 ? c == 1 || c == 2 : c >= 2;
+                corners[c][axis] =
+                    grid->origin_mm[axis] + (last ? grid->size[axis] - 0.5 : -0.5) * grid->voxel_mm[axis];
+            }
+        }
+        for (int c = 0; c < 4; c++) draw_edge(&view, corners[c], corners[(c + 1) % 4], green);
+    }
+    draw_modules(sheet, &view);
     if (grid != NULL) {
         char text[96];
         int at[2];
         double below[3] = {0};
-        const int right = view.axes[0], up = view.axes[1];
         below[right] = grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
         below[up] = grid->origin_mm[up] - 0.5 * grid->voxel_mm[up];
         place(&view, below, at);
@@ -202,7 +194,8 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     }
 
     if (!side) {
-        /* Draws the field of view and its diameter, above it, or in the middle of a view that it leaves. */
+        /* The diameter of the field of view stands above its circle, or in the middle of the view if the circle is
+         * outside of the view. */
         const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
         for (int k = 0; k < ARCS && radius > 0; k++) {
             const double a = 2 * pi * k / ARCS, b = 2 * pi * (k + 1) / ARCS;
@@ -224,7 +217,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     }
 }
 
-/* Writes an entry of the legend: a line of colour and its meaning. Returns the place of the next entry. */
+/* Writes an entry of the legend at x: a line of colour and its meaning. Returns x of the next entry. */
 static int write_entry(lr_picture *picture, int x, const char *text, lr_colour colour)
 {
     const int y = LEGEND, line = lr_picture_text_height(&small);
@@ -235,24 +228,20 @@ static int write_entry(lr_picture *picture, int x, const char *text, lr_colour c
 
 /* --- findings --- */
 
-/* Writes the findings in lines broken at blanks; returns the number of lines. picture NULL: only counts them. */
+/* Writes the findings in lines broken at blanks and returns the number of lines. picture NULL: only counts them. */
 static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
 {
     int count = 0;
     for (int k = 0; k < diagnosis->num_findings && count < MOST_LINES; k++) {
         const lr_finding *finding = &diagnosis->findings[k];
         const bool suspect = finding->severity == LR_SUSPECT;
-        const lr_text_style style = {.colour = suspect ? red : black, .size_px = lr_font_usual};
+        const lr_text_style style = {
+            .colour = suspect ? red : black, .size_px = lr_font_usual, .most_px = WIDTH - 2 * MARGIN};
         const int height = lr_picture_text_height(&style) + LINE_GAP;
         char text[2048];
         snprintf(text, sizeof(text), "%s %s: %s%s%s", suspect ? "suspect" : "note", lr_finding_kind_name(finding->kind),
                  finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
-        for (const char *rest = text; *rest != '\0'; count++) {
-            struct lr_font_text part;
-            lr_font_next_line(&rest, WIDTH - 2 * MARGIN, &style, &part);
-            if (picture != NULL)
-                lr_picture_text(picture, (int[2]){MARGIN, FINDINGS + count * height}, part.text, &style);
-        }
+        count += lr_font_lines(picture, (int[2]){MARGIN, FINDINGS + count * height}, text, &style, height);
     }
     return count;
 }

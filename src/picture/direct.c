@@ -30,7 +30,7 @@ struct panel {
     const char *unit;
 };
 
-/* Adds a tile with a map of numbers between axes, and its bar. The caption is written already. */
+/* Adds a tile with a map of numbers between axes, and its colour bar, above the caption that the sheet has for it. */
 static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
     const int *size = panel->size;
@@ -66,26 +66,15 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     return true;
 }
 
-static char *next_caption(struct sheet *sheet)
-{
-    return sheet->captions[sheet->num_tiles];
-}
-
-/* The axis from edge to edge of the voxels along an axis of a grid. */
-static struct lr_axis grid_axis(const lr_grid *grid, int axis, const char *name)
-{
-    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
-    return (struct lr_axis){first, first + grid->size[axis] * grid->voxel_mm[axis], name, false};
-}
-
-/* The axis of offsets, on both sides of 0. */
+/* The axis of the offsets from a voxel, from the most negative to the most positive, in mm. */
 static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, const char *name)
 {
     const double half_mm = (info->half[axis] + 0.5) * info->grid.voxel_mm[axis];
     return (struct lr_axis){-half_mm, half_mm, name, false};
 }
 
-/* Adds a map of offsets, summed over the axis that is not shown: of ones, or of a kernel's values in slice z = 0. */
+/* Adds a map of the offsets in x and `up` (1 = y, 2 = z). It counts the offsets along the third axis or, with a kernel,
+ * shows the kernel's values in slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
 {
     const int *half = sheet->info->half;
@@ -110,13 +99,6 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
     return done;
 }
 
-static bool add_kernel(struct sheet *sheet, int identifier)
-{
-    snprintf(next_caption(sheet), 96, "mSRval of identifier %d, z = 0: %g to %g mm", identifier,
-             identifier * sheet->info->epsilon_mm, (identifier + 1) * sheet->info->epsilon_mm);
-    return add_offsets(sheet, 1, lr_direct_tables_values(sheet->tables, identifier));
-}
-
 lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
@@ -130,24 +112,27 @@ lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_lo
     sheet->log = log;
     float *values = lr_alloc(count, sizeof(*values), "a picture", log);
     for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(tables)[k];
-    snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", info->num_kernels, info->epsilon_mm);
+    snprintf(sheet->captions[0], sizeof(sheet->captions[0]), "LORmap: %d kernels, epsilon %g mm", info->num_kernels,
+             info->epsilon_mm);
     const struct panel panel = {.values = values,
                                 .size = {size[0], size[1]},
-                                .across = grid_axis(grid, 0, "x (mm)"),
-                                .up = grid_axis(grid, 1, "y (mm)"),
+                                .across = lr_grid_axis(grid, 0),
+                                .up = lr_grid_axis(grid, 1),
                                 .colours = LR_COLOURS_PERCEPTUAL,
                                 .unit = "number of the kernel"};
     bool done = values != NULL && add_map(sheet, &panel);
     free(values);
 
-    if (done) {
-        snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets", (long long)info->num_offsets);
-        done = add_offsets(sheet, 1, NULL);
-    }
-    if (done) {
-        snprintf(next_caption(sheet), 96, "mSR seen along y");
-        done = add_offsets(sheet, 2, NULL) && add_kernel(sheet, 0) && add_kernel(sheet, last / 2) &&
-               add_kernel(sheet, last);
+    snprintf(sheet->captions[1], sizeof(sheet->captions[1]), "mSR seen along z: %lld offsets",
+             (long long)info->num_offsets);
+    snprintf(sheet->captions[2], sizeof(sheet->captions[2]), "mSR seen along y");
+    done = done && add_offsets(sheet, 1, NULL) && add_offsets(sheet, 2, NULL);
+    const int kernels[3] = {0, last / 2, last};
+    for (int k = 0; k < 3 && done; k++) {
+        snprintf(sheet->captions[sheet->num_tiles], sizeof(sheet->captions[0]),
+                 "mSRval of identifier %d, z = 0: %g to %g mm", kernels[k], kernels[k] * info->epsilon_mm,
+                 (kernels[k] + 1) * info->epsilon_mm);
+        done = add_offsets(sheet, 1, lr_direct_tables_values(tables, kernels[k]));
     }
 
     lr_picture *picture = NULL;

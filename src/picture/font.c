@@ -14,7 +14,7 @@
 
 enum { most_size_px = 4096 };
 
-/* Letters fit the pixels in height, and keep their widths. */
+/* FreeType fits the letters' heights to pixels and leaves their widths. */
 enum { hinting = FT_LOAD_TARGET_LIGHT };
 
 /* Failures are noted here because functions that write text have no log. */
@@ -30,7 +30,7 @@ void lr_font_tell(const lr_log *log)
 
 struct font {
     FT_Library library;
-    FT_Face face;     /* NULL = no memory: its letters have no width, and are not drawn */
+    FT_Face face;     /* NULL = no memory: letters have no width and are not drawn; freed with the library */
     int above, below; /* pixels above and below the base line */
 };
 
@@ -51,14 +51,10 @@ static void open_font(struct font *font, const lr_text_style *style)
     font->below = (int)(-font->face->size->metrics.descender / 64);
 }
 
-static void close_font(struct font *font)
-{
-    FT_Done_FreeType(font->library); /* with its faces */
-}
-
 /* --- texts --- */
 
-/* Takes the first character of clean UTF-8, which is not empty, and returns its glyph. */
+/* Returns the glyph of the text's first character and moves the text past it. The text is clean UTF-8, and not
+ * empty. */
 static FT_UInt next_glyph(const struct font *font, const char **text)
 {
     const unsigned char *bytes = (const unsigned char *)*text;
@@ -85,7 +81,7 @@ static int width_of(const struct font *font, const char *text)
     return width;
 }
 
-/* Copies a text of any bytes, as far as there is room, and cleans it. */
+/* Copies a text of any bytes, up to a length limit, and cleans the copy. */
 static void font_clean(const char *text, struct lr_font_text *clean)
 {
     size_t length = strlen(text);
@@ -98,7 +94,7 @@ static void font_clean(const char *text, struct lr_font_text *clean)
     lr_clean_text(clean->text);
 }
 
-/* Bytes of the longest beginning, of whole characters, that is not wider than `room`. */
+/* Counts the bytes of the text's first characters that together are at most `room` pixels wide. */
 static size_t fitting_bytes(const struct font *font, const char *text, int room)
 {
     const char *end = text, *next = text;
@@ -111,83 +107,26 @@ static size_t fitting_bytes(const struct font *font, const char *text, int room)
     return (size_t)(end - text);
 }
 
-/* Cuts a text that is wider than `room` and ends it with an ellipsis, or makes it empty. */
+/* Cuts a text that is wider than `room` pixels and ends it with an ellipsis; empties it if an ellipsis is too wide. */
 static void shorten(const struct font *font, struct lr_font_text *line, int room)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
     if (width_of(font, line->text) <= room) return;
     const int left = room - width_of(font, ellipsis);
     line->text[sizeof(line->text) - sizeof(ellipsis)] = '\0';
-    lr_clean_text(line->text); /* a character may be cut now */
+    lr_clean_text(line->text); /* removes a character that was cut in the middle */
     size_t length = fitting_bytes(font, line->text, left);
     while (length > 0 && line->text[length - 1] == ' ') length--;
     line->text[length] = '\0';
     if (left >= 0) strcat(line->text, ellipsis);
 }
 
-void lr_font_next_line(const char **text, int width_px, const lr_text_style *style, struct lr_font_text *line)
-{
-    struct font font;
-    struct lr_font_text whole;
-    open_font(&font, style);
-    font_clean(*text, &whole);
-    size_t length = fitting_bytes(&font, whole.text, width_px);
-    close_font(&font);
-    if (whole.text[length] != '\0') {
-        size_t blank = length;
-        while (blank > 0 && whole.text[blank] != ' ') blank--;
-        length = blank > 0 ? blank : length;
-    }
-    if (length == 0 && whole.text[0] != '\0') length = lr_character_bytes((const unsigned char *)whole.text);
-    memcpy(line->text, whole.text, length);
-    line->text[length] = '\0';
-    *text += length;
-    *text += strspn(*text, " ");
-}
-
 /* --- drawing --- */
-
-/* A line of text in a picture. */
-struct line {
-    lr_picture *picture;
-    const int *corner;
-    const lr_text_style *style;
-    int length; /* pixels */
-};
-
-/* Writes a pixel of the line, at these pixels along it and down from its top. share: of 255. */
-static void draw_pixel(const struct line *line, int along, int down, int share)
-{
-    lr_picture *picture = line->picture;
-    const bool upwards = line->style->upwards;
-    const int64_t at[2] = {(int64_t)line->corner[0] + (upwards ? down : along),
-                           (int64_t)line->corner[1] + (upwards ? line->length - 1 - along : down)};
-    if (at[0] < 0 || at[1] < 0 || at[0] >= picture->size[0] || at[1] >= picture->size[1]) return;
-    const uint8_t colour[3] = {line->style->colour.r, line->style->colour.g, line->style->colour.b};
-    uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
-    for (int k = 0; k < 3; k++) rgb[k] = (uint8_t)((rgb[k] * (255 - share) + colour[k] * share + 127) / 255);
-}
-
-/* Draws a letter that begins at `along`. */
-static void draw_letter(const struct font *font, FT_UInt glyph, const struct line *line, int along)
-{
-    if (font->face == NULL || FT_Load_Glyph(font->face, glyph, hinting | FT_LOAD_RENDER) != 0) {
-        atomic_store(&lacks_memory, true);
-        return;
-    }
-    const FT_GlyphSlot slot = font->face->glyph;
-    const FT_Bitmap *shares = &slot->bitmap;
-    for (int y = 0; y < (int)shares->rows; y++) {
-        for (int x = 0; x < (int)shares->width; x++) {
-            const int share = shares->buffer[y * shares->pitch + x];
-            if (share > 0) draw_pixel(line, along + slot->bitmap_left + x, font->above - slot->bitmap_top + y, share);
-        }
-    }
-}
 
 void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
 {
-    const int axis = style->upwards ? 1 : 0;
+    const bool upwards = style->upwards;
+    const int axis = upwards ? 1 : 0;
     const int64_t rest = (int64_t)picture->size[axis] - corner[axis];
     const int64_t asked = style->most_px > 0 && style->most_px < rest ? style->most_px : rest;
     struct font font;
@@ -196,14 +135,56 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
     font_clean(text, &clean);
     shorten(&font, &clean, (int)(asked < 0 ? 0 : asked < INT_MAX ? asked : INT_MAX));
 
-    const struct line line = {picture, corner, style, width_of(&font, clean.text)};
-    int along = 0;
-    for (const char *at = clean.text; *at != '\0';) {
-        const FT_UInt glyph = next_glyph(&font, &at);
-        draw_letter(&font, glyph, &line, along);
-        along += advance_of(&font, glyph);
+    const uint8_t colour[3] = {style->colour.r, style->colour.g, style->colour.b};
+    const int length = width_of(&font, clean.text);
+    int begin = 0; /* pixels from the begin of the text to the letter */
+    for (const char *next = clean.text; *next != '\0';) {
+        const FT_UInt glyph = next_glyph(&font, &next);
+        const bool is_loaded = font.face != NULL && FT_Load_Glyph(font.face, glyph, hinting | FT_LOAD_RENDER) == 0;
+        if (!is_loaded) atomic_store(&lacks_memory, true);
+        const FT_GlyphSlot slot = is_loaded ? font.face->glyph : NULL;
+        for (int y = 0; is_loaded && y < (int)slot->bitmap.rows; y++) {
+            for (int x = 0; x < (int)slot->bitmap.width; x++) {
+                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* the letter's part of 255 */
+                const int along = begin + slot->bitmap_left + x, down = font.above - slot->bitmap_top + y;
+                const int64_t at[2] = {(int64_t)corner[0] + (upwards ? down : along),
+                                       (int64_t)corner[1] + (upwards ? length - 1 - along : down)};
+                if (share == 0 || at[0] < 0 || at[1] < 0 || at[0] >= picture->size[0] || at[1] >= picture->size[1])
+                    continue;
+                uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
+                for (int k = 0; k < 3; k++)
+                    rgb[k] = (uint8_t)((rgb[k] * (255 - share) + colour[k] * share + 127) / 255);
+            }
+        }
+        begin += advance_of(&font, glyph);
     }
-    close_font(&font);
+    FT_Done_FreeType(font.library);
+}
+
+int lr_font_lines(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style, int line_px)
+{
+    int count = 0;
+    for (; text != NULL && *text != '\0'; count++) {
+        struct font font;
+        struct lr_font_text line;
+        open_font(&font, style);
+        font_clean(text, &line);
+        size_t length = fitting_bytes(&font, line.text, style->most_px);
+        FT_Done_FreeType(font.library);
+        if (line.text[length] != '\0') {
+            size_t blank = length;
+            while (blank > 0 && line.text[blank] != ' ') blank--;
+            length = blank > 0 ? blank : length;
+        }
+        /* A line has at least one character, which may be wider than the line. */
+        if (length == 0 && line.text[0] != '\0') length = lr_character_bytes((const unsigned char *)line.text);
+        line.text[length] = '\0';
+        if (picture != NULL)
+            lr_picture_text(picture, (int[2]){corner[0], corner[1] + count * line_px}, line.text, style);
+        text += length;
+        text += strspn(text, " ");
+    }
+    return count;
 }
 
 int lr_picture_text_width(const char *text, const lr_text_style *style)
@@ -213,7 +194,7 @@ int lr_picture_text_width(const char *text, const lr_text_style *style)
     open_font(&font, style);
     font_clean(text, &line);
     const int width = width_of(&font, line.text);
-    close_font(&font);
+    FT_Done_FreeType(font.library);
     return width;
 }
 
@@ -221,7 +202,7 @@ int lr_picture_text_height(const lr_text_style *style)
 {
     struct font font;
     open_font(&font, style);
-    close_font(&font);
+    FT_Done_FreeType(font.library);
     return font.above + font.below;
 }
 

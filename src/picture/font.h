@@ -20,20 +20,21 @@ struct lr_font_file {
 /* DejaVu Sans, and its bold face. */
 extern const struct lr_font_file lr_font_files[2];
 
-/* Warns, once in a process, if some text was not written for lack of memory. Every function that makes a whole picture
- * calls this last. */
+/* Warns, once in a process, if some text was not written for lack of memory. Every public function that makes a whole
+ * picture calls lr_font_tell last. */
 void lr_font_tell(const lr_log *log);
 
 /* Width of a text in pixels, at most `most`; 0 for NULL. */
 int lr_font_width_within(const char *text, const lr_text_style *style, int most);
 
-/* A line of clean UTF-8: no control characters, nothing that is not UTF-8. */
+/* A line of clean UTF-8, without control characters. */
 struct lr_font_text {
     char text[1024];
 };
 
-/* Takes the first line of a clean text that is broken into lines of at most width_px pixels, at blanks if possible.
- * *text moves on to the next line, "" at the end. A line has at least one character. */
-void lr_font_next_line(const char **text, int width_px, const lr_text_style *style, struct lr_font_text *line);
+/* Writes a clean text (NULL: nothing) in lines of at most style->most_px pixels, broken at blanks if possible. The
+ * first line is at `corner`, and each line is line_px below the line before. Returns the number of lines. picture
+ * NULL: only counts them. */
+int lr_font_lines(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style, int line_px);
 
 #endif

@@ -16,8 +16,8 @@ static const lr_colour white = {255, 255, 255};
 static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
                            subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
-/* The arrangement of tiles: each column as wide as its widest picture or caption, each row as high as its highest
- * picture. */
+/* The arrangement of tiles. Each column is as wide as its widest picture or caption, and each row as high as its
+ * highest picture. */
 struct arrangement {
     int columns, rows, gap;
     int caption_height, title_height, line_height;
@@ -30,7 +30,8 @@ static void make_room(int64_t *room, int wanted)
     *room = wanted > *room ? wanted : *room;
 }
 
-/* Turns extents in place into corners, the first at `start`. */
+/* Replaces the extents of columns or rows by where each begins. The first begins at `start`, and `between` pixels
+ * separate neighbours. */
 static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 {
     int64_t at = start;
@@ -40,26 +41,6 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
         at += extent + between;
     }
 }
-
-/* --- text over the tiles --- */
-
-/* Draws the subtitle in lines from `top` on, and returns their number. picture NULL: only counts them. */
-static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement, const char *text, int top)
-{
-    const int room = (int)(arrangement->width - 2 * arrangement->gap);
-    int lines = 0;
-    for (; text != NULL && *text != '\0'; lines++) {
-        struct lr_font_text line;
-        lr_font_next_line(&text, room, &subtitle_style, &line);
-        if (picture != NULL) {
-            const int corner[2] = {arrangement->gap, top + lines * arrangement->line_height};
-            lr_picture_text(picture, corner, line.text, &subtitle_style);
-        }
-    }
-    return lines;
-}
-
-/* --- tiles --- */
 
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
 {
@@ -93,7 +74,9 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     const int64_t tiled = arrangement->x[arrangement->columns];
     arrangement->width = headed > tiled ? headed : tiled;
 
-    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
+    lr_text_style style = subtitle_style;
+    style.most_px = (int)(arrangement->width - 2 * arrangement->gap);
+    const int lines = lr_font_lines(NULL, NULL, params->subtitle, &style, arrangement->line_height);
     const int heading = (params->title != NULL ? arrangement->title_height : 0) +
                         (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
     const int between = arrangement->gap + arrangement->caption_height;
@@ -117,14 +100,14 @@ lr_picture *lr_picture_mosaic_sized(size_t given_bytes, const lr_mosaic_params *
     if (page != NULL) lr_picture_fill(page, (int[2]){0, 0}, size, white);
 
     if (page != NULL) {
-        const int top = arrangement.gap;
+        lr_text_style style = title_style, small = subtitle_style;
+        style.most_px = small.most_px = (int)arrangement.width - 2 * arrangement.gap;
+        int corner[2] = {arrangement.gap, arrangement.gap};
         if (params->title != NULL) {
-            lr_text_style style = title_style;
-            style.most_px = (int)arrangement.width - 2 * arrangement.gap;
-            lr_picture_text(page, (int[2]){arrangement.gap, top}, params->title, &style);
+            lr_picture_text(page, corner, params->title, &style);
+            corner[1] += arrangement.title_height;
         }
-        break_subtitle(page, &arrangement, params->subtitle,
-                       top + (params->title != NULL ? arrangement.title_height : 0));
+        lr_font_lines(page, corner, params->subtitle, &small, arrangement.line_height);
     }
 
     for (int n = 0; page != NULL && n < params->num_tiles; n++) {

@@ -44,15 +44,10 @@ void lr_picture_destroy(lr_picture *picture)
     }
 }
 
-static uint8_t *pixel_at(lr_picture *picture, int x, int y)
-{
-    return picture->rgb + 3 * ((size_t)y * (size_t)picture->size[0] + (size_t)x);
-}
-
 static void set_pixel(lr_picture *picture, int64_t x, int64_t y, lr_colour colour)
 {
     if (x >= 0 && y >= 0 && x < picture->size[0] && y < picture->size[1]) {
-        uint8_t *pixel = pixel_at(picture, (int)x, (int)y);
+        uint8_t *pixel = picture->rgb + 3 * (y * picture->size[0] + x);
         pixel[0] = colour.r;
         pixel[1] = colour.g;
         pixel[2] = colour.b;
@@ -105,7 +100,8 @@ void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture
     cut(corner[1], source->size[1], picture->size[1], y);
     for (int row = y[0]; row < y[1] && x[0] < x[1]; row++) {
         const size_t from = (size_t)(row - corner[1]) * (size_t)source->size[0] + (size_t)(x[0] - corner[0]);
-        memcpy(pixel_at(picture, x[0], row), source->rgb + 3 * from, 3 * (size_t)(x[1] - x[0]));
+        const size_t to = (size_t)row * (size_t)picture->size[0] + (size_t)x[0];
+        memcpy(picture->rgb + 3 * to, source->rgb + 3 * from, 3 * (size_t)(x[1] - x[0]));
     }
 }
 
@@ -131,36 +127,27 @@ static lr_colour from_oklab(double lightness, double a, double b)
     };
 }
 
-/* The path's ends and its chroma are chosen so that it stays within sRGB. */
-static lr_colour perceptual(double t)
-{
-    const double lightness = 0.22 + 0.70 * t;
-    const double hue = 5.40 - 3.50 * t;
-    const double chroma = 0.103 - 0.11 * t + 0.195 * t * t;
-    return from_oklab(lightness, chroma * cos(hue), chroma * sin(hue));
-}
-
-/* The path runs from blue through near white to red-brown; both arms have the same lightness at the same distance
- * from the middle. Chroma stays within sRGB. */
-static lr_colour diverging(double t)
-{
-    const double away = fabs(2.0 * t - 1.0);
-    const double hue = t < 0.5 ? 4.45 : 0.785;
-    const double chroma = 0.3 * away - 0.175 * away * away;
-    return from_oklab(0.98 - 0.53 * away, chroma * cos(hue), chroma * sin(hue));
-}
-
 lr_colour lr_colour_of(lr_colour_map map, double t)
 {
     if (isnan(t)) return (lr_colour){0, 0, 0};
     const double within = t < 0.0 ? 0.0 : t > 1.0 ? 1.0 : t;
     const uint8_t grey = (uint8_t)lround(255.0 * within);
-    switch (map) {
-    case LR_COLOURS_GREY: break;
-    case LR_COLOURS_INVERSE_GREY:
+    if (map == LR_COLOURS_INVERSE_GREY)
         return (lr_colour){(uint8_t)(255 - grey), (uint8_t)(255 - grey), (uint8_t)(255 - grey)};
-    case LR_COLOURS_PERCEPTUAL: return perceptual(within);
-    case LR_COLOURS_DIVERGING: return diverging(within);
+    if (map == LR_COLOURS_PERCEPTUAL) {
+        /* The ends and the chroma are chosen so that all colours stay within sRGB. */
+        const double lightness = 0.22 + 0.70 * within;
+        const double hue = 5.40 - 3.50 * within;
+        const double chroma = 0.103 - 0.11 * within + 0.195 * within * within;
+        return from_oklab(lightness, chroma * cos(hue), chroma * sin(hue));
+    }
+    if (map == LR_COLOURS_DIVERGING) {
+        /* The map runs from blue through near white to red-brown; both halves have the same lightness at the same
+         * distance from the middle. All colours stay within sRGB. */
+        const double away = fabs(2.0 * within - 1.0);
+        const double hue = within < 0.5 ? 4.45 : 0.785;
+        const double chroma = 0.3 * away - 0.175 * away * away;
+        return from_oklab(0.98 - 0.53 * away, chroma * cos(hue), chroma * sin(hue));
     }
     return (lr_colour){grey, grey, grey};
 }

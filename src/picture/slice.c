@@ -15,11 +15,9 @@ enum { least_bar = 60, power_room = 36 /* room for a power of ten before the uni
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* One slice of an image, its axes and its size. */
+/* One slice of an image, and its size in the picture. */
 struct view {
-    int across, up, normal; /* axes of the image */
-    int slice;
-    int64_t stride[3]; /* elements to the next voxel along each axis */
+    int across, up; /* the image's axes that point to the right and upwards */
     double pixels_per_mm;
     lr_map_params map;
 };
@@ -28,55 +26,6 @@ static int drawn_pixels(double mm, double pixels_per_mm)
 {
     const double pixels = floor(mm * pixels_per_mm + 0.5);
     return pixels < 1.0 ? 1 : pixels > 65536.0 ? 65536 : (int)pixels;
-}
-
-static struct view make_view(const lr_slice_params *params)
-{
-    const lr_grid *grid = &params->image->grid;
-    struct view view = {.stride = {1, grid->size[0], (int64_t)grid->size[0] * grid->size[1]}};
-    view.across = params->plane == LR_PLANE_SAGITTAL ? 1 : 0;
-    view.up = params->plane == LR_PLANE_TRANSAXIAL ? 1 : 2;
-    view.normal = 3 - view.across - view.up;
-
-    const int axis = view.normal;
-    const double place = floor((params->position_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
-    view.slice = place < 1.0 ? 0 : place >= grid->size[axis] ? grid->size[axis] - 1 : (int)place;
-
-    /* About 256 pixels for the longer side, and whole pixels per voxel if there are several. */
-    const double across_mm = grid->size[view.across] * grid->voxel_mm[view.across];
-    const double up_mm = grid->size[view.up] * grid->voxel_mm[view.up];
-    const double scale = usual_side / fmax(across_mm, up_mm);
-    const double smaller_mm = fmin(grid->voxel_mm[view.across], grid->voxel_mm[view.up]);
-    const double per_voxel = scale * smaller_mm;
-    view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm
-                         : per_voxel >= 1.0          ? floor(per_voxel) / smaller_mm
-                                                     : scale;
-
-    const int axes[2] = {view.across, view.up};
-    view.map.values = params->image->values + view.slice * view.stride[view.normal];
-    view.map.colours = params->colours;
-    view.map.low = params->low;
-    view.map.high = params->high;
-    for (int k = 0; k < 2; k++) {
-        view.map.size[k] = grid->size[axes[k]];
-        view.map.stride[k] = view.stride[axes[k]];
-        view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
-    }
-    if (params->low == 0.0 && params->high == 0.0) {
-        /* The range reaches from 0, or the least value if negative, to the largest. */
-        double low = 0.0, high = -INFINITY;
-        for (int row = 0; row < view.map.size[1]; row++) {
-            for (int column = 0; column < view.map.size[0]; column++) {
-                const double value = view.map.values[column * view.map.stride[0] + row * view.map.stride[1]];
-                low = value < low ? value : low;
-                high = value > high ? value : high;
-            }
-        }
-        view.map.low = low;
-        view.map.high = high > low ? high : low + 1.0;
-    }
-
-    return view;
 }
 
 /* --- axes and bars around the slice --- */
@@ -97,20 +46,11 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     struct layout layout = {0};
     struct lr_margins margins = {0};
     if (params->axes) {
-        static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
         const lr_grid *grid = &params->image->grid;
-        const int axes[2] = {view->across, view->up};
-        struct lr_axis axis_of[2];
-        for (int k = 0; k < 2; k++) {
-            const double first = grid->origin_mm[axes[k]] - 0.5 * grid->voxel_mm[axes[k]];
-            axis_of[k] =
-                (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]], names[axes[k]], false};
-            layout.axes.size[k] = view->map.drawn_size[k];
-        }
-        layout.axes.across = axis_of[0];
-        layout.axes.up = axis_of[1];
-        layout.axes.ink = black;
-
+        layout.axes = (struct lr_axes){.size = {drawn[0], drawn[1]},
+                                       .across = lr_grid_axis(grid, view->across),
+                                       .up = lr_grid_axis(grid, view->up),
+                                       .ink = black};
         margins = lr_axes_margins(&layout.axes);
     }
     layout.corner[0] = layout.axes.corner[0] = margins.left;
@@ -132,9 +72,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
-        /* The text of the scale bar may be wider than the slice. */
         const lr_text_style style = {.size_px = lr_font_small};
-        /* The largest 1, 2 or 5 times a power of ten that is at most two fifths of the slice. */
+        /* The scale bar is 1, 2 or 5 times a power of ten in mm long, and at most two fifths of the slice. Its text may
+         * be wider than the slice. */
         const double most_mm = 0.4 * view->map.drawn_size[0] / view->pixels_per_mm;
         const double power = pow(10.0, floor(log10(most_mm))), digit = most_mm / power;
         layout.length_mm = power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
@@ -154,7 +94,45 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
 {
     LR_TAKE(lr_slice_params, params, given, given_bytes);
     if (params->image == NULL || lr_grid_check(&params->image->grid, params->log) != LR_OK) return NULL;
-    const struct view view = make_view(params);
+    const lr_grid *grid = &params->image->grid;
+    struct view view = {.across = params->plane == LR_PLANE_SAGITTAL ? 1 : 0,
+                        .up = params->plane == LR_PLANE_TRANSAXIAL ? 1 : 2};
+    const int axes[2] = {view.across, view.up}, normal = 3 - view.across - view.up;
+    const double place = floor((params->position_mm - grid->origin_mm[normal]) / grid->voxel_mm[normal] + 0.5);
+    const int slice = place < 1.0 ? 0 : place >= grid->size[normal] ? grid->size[normal] - 1 : (int)place;
+
+    /* The longer side has about 256 pixels, and a voxel has a whole number of pixels if it has more than one. */
+    const double across_mm = grid->size[view.across] * grid->voxel_mm[view.across];
+    const double up_mm = grid->size[view.up] * grid->voxel_mm[view.up];
+    const double scale = usual_side / fmax(across_mm, up_mm);
+    const double smaller_mm = fmin(grid->voxel_mm[view.across], grid->voxel_mm[view.up]);
+    const double per_voxel = scale * smaller_mm;
+    view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm
+                         : per_voxel >= 1.0          ? floor(per_voxel) / smaller_mm
+                                                     : scale;
+
+    const int64_t stride[3] = {1, grid->size[0], (int64_t)grid->size[0] * grid->size[1]};
+    const float *values = params->image->values + slice * stride[normal];
+    view.map = (lr_map_params){.values = values, .colours = params->colours, .low = params->low, .high = params->high};
+    for (int k = 0; k < 2; k++) {
+        view.map.size[k] = grid->size[axes[k]];
+        view.map.stride[k] = stride[axes[k]];
+        view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
+    }
+    if (params->low == 0.0 && params->high == 0.0) {
+        /* The range reaches from 0, or the least value if negative, to the largest. */
+        double low = 0.0, high = -INFINITY;
+        for (int row = 0; row < view.map.size[1]; row++) {
+            for (int column = 0; column < view.map.size[0]; column++) {
+                const double value = values[column * view.map.stride[0] + row * view.map.stride[1]];
+                low = value < low ? value : low;
+                high = value > high ? value : high;
+            }
+        }
+        view.map.low = low;
+        view.map.high = high > low ? high : low + 1.0;
+    }
+
     const struct layout layout = arrange(&view, params);
     lr_picture *picture = lr_picture_create(layout.size, params->log);
     if (picture == NULL) return NULL;

@@ -32,7 +32,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
 """Levels of GATE's systems; the branch of a level in the ROOT file is its name with ID1 or ID2."""
 
 
-# --- where copies stand ---
+# --- placements of copies ---
 
 
 def rotation(axis: npt.ArrayLike, angle: float) -> Floats:
@@ -150,7 +150,7 @@ def _listed(volume: Volume, repeater: Repeater, folder: Path) -> tuple[Optional[
         )
     turns, shifts = None, np.zeros((len(rows), 3))
     if "Rotation" in units:
-        # The file's matrix is Geant4's, which turns the mother's axes: the volume itself turns the other way.
+        # Geant4's matrix in the file rotates the mother's axes, so that the volume itself rotates the other way.
         unit = UNITS["angle"][units["Rotation"]]
         turns = np.array([rotation(row[2:5], -row[1] * unit) for row in rows])
     if "Translation" in units:
@@ -172,7 +172,7 @@ def copies_of(volume: Volume, folder: Path) -> tuple[Floats, Floats]:
         elif repeater.kind == "ring":
             around, own, z, point = _ring(volume, repeater)
             moved = np.einsum("bij,abj->abi", around, shifts[:, None] + z - point) + point
-            # GATE turns the axes of a volume that is placed turned before that placement, unless told otherwise.
+            # By default, GATE rotates the axes of a rotated volume before it places the volume.
             first = volume.flag(f"{repeater.name}/combineWithRotationFirst", False)
             turned = np.einsum("bij,ajk->abik" if first else "bjk,aij->abik", own, turns)
         elif repeater.kind == "sphere":
@@ -337,7 +337,7 @@ def crystals_of(macro: Macro) -> tuple[Crystals, str]:
         np.add.at(sums, copy, radial)
         outwards = sums[copy] / np.maximum(np.linalg.norm(sums[copy], axis=1, keepdims=True), 1e-12)
 
-        # Axes of the box that lie best along the radius, along z, and the third.
+        # The box's axis closest to the radius, the axis closest to z, and the third axis.
         inwards = np.abs(np.einsum("nij,ni->nj", turns, outwards)).argmax(axis=1)
         along = np.abs(turns[:, 2, :])
         along[np.arange(len(along)), inwards] = -1

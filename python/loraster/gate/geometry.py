@@ -277,7 +277,7 @@ def _apart(crystals: Crystals, joined: Lattices) -> Lattices:
     for m in np.flatnonzero((cells - faces).max(axis=1) > 1e-6):
         near = np.flatnonzero(np.linalg.norm(middles - middles[m], axis=1) < reach + reach[m])
         near = near[near != m]
-        # Boxes are apart where one of these directions separates them.
+        # Two boxes are apart if one of these directions separates them.
         own = np.broadcast_to(axes[m], (len(near), 3, 3))
         across = np.cross(own[:, :, None], axes[near][:, None]).reshape(len(near), 9, 3)
         directions = np.concatenate([own, axes[near], across], axis=1)
@@ -370,7 +370,7 @@ def read_geometry(
             "to a level of its own"
         )
 
-    # Sectors around the ring, where all crystals of a module are in one.
+    # Places around the ring are sectors, if each module lies within one sector.
     volume, kind, _ = system_of(macro)
     main = next(
         (macro.volumes[name] for name, (level, _) in levels_of(macro, volume, kind).items() if level == 0), None

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line of text that grows part by part. */
+/* A line of text to which parts are added. */
 struct key {
     char *text;
     size_t used;
@@ -29,8 +29,8 @@ static void add_contents(struct key *key, const char *what, uint64_t digest)
     add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
 }
 
-/* Writes down all that the image depends on: model, algorithm and measurement. Contents are included, because files
- * may have changed under the same name when a run is resumed. */
+/* Describes everything on which the image depends: model, algorithm and measurement. Digests of files' contents are
+ * included, because a file may have changed before a run is resumed. */
 static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
 {
     const struct measurement *measured = checkpoint->measured;
@@ -154,7 +154,7 @@ static lr_status refuse(const struct recon_checkpoint *checkpoint, const char *w
                         measured->request->checkpoint, why);
 }
 
-/* True if the file exists; all ranks get the same answer. */
+/* Finds out if the checkpoint exists. errors: it exists for some ranks only. */
 static lr_status find_file(const struct measurement *measured, bool *is_there)
 {
     const bool own = access(measured->request->checkpoint, F_OK) == 0;
@@ -184,7 +184,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     CLI_TRY(measurement_compare_numbers(
         measured, "checkpoint", recon_digest(0, read->images, num_values * (int64_t)sizeof(float)), num_values));
 
-    /* Checks that the file has the images that the scheme needs to resume. */
+    /* The number of images that each scheme needs to resume. */
     const int num_images[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
     if (request->combine == RECON_PAPER && read->ranks != measured->cluster.size) {
         return report_error(report, LR_USAGE,
@@ -198,7 +198,6 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     if (read->num_values != lr_operator_get_info(measured->setup.op)->num_voxels)
         return refuse(checkpoint, "its images have another size than the operator's");
 
-    /* No iterations are left if the run had ended. */
     const int made = read->iterations - checkpoint->begun_after;
     if (made < 1) return refuse(checkpoint, "it has fewer iterations than --after");
     if (made > *iterations) {

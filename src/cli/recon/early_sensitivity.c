@@ -11,9 +11,10 @@
 
 enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 << 20 };
 
-/* --- in a thread of its own --- */
+/* --- the thread that computes the sensitivity --- */
 
-/* Messages are dropped while files are read. They are passed on if the sensitivity has to be computed again later. */
+/* Keeps the last information while files are read, and drops other messages. If an operator of events computes the
+ * sensitivity later, its messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
@@ -42,8 +43,9 @@ static void work(void *user)
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
 
-    /* Operators of events take half of the device's memory. An eighth has to suffice here for images, their sums and
-     * the current lines. A memory limit is meant for operators of events, so that none is made here under a limit. */
+    /* Operators of events take half of the device's memory. This operator takes at most an eighth, for images, their
+     * sums and the current lines. It is not made under a memory limit, because the limit is meant for operators of
+     * events. */
     const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
         !atomic_load(&early->is_unwanted))
@@ -62,7 +64,7 @@ static void work(void *user)
     sem_post(&early->is_over);
 }
 
-/* --- of the calling thread --- */
+/* --- the calling thread --- */
 
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes)
 {
@@ -93,20 +95,10 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     return early->op;
 }
 
-/* Waits a short time; true if the work has ended by then. */
-static bool is_over(struct early_sensitivity *early)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += SHOWN_EVERY_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return sem_timedwait(&early->is_over, &until) == 0;
-}
-
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log)
 {
     lr_status status = LR_OK;
+    struct timespec until; /* the time at which progress is shown again */
     if (!early->has_begun || early->is_waited_for) return LR_OK;
     do {
         const double done = (double)atomic_load(&early->done), total = (double)atomic_load(&early->total);
@@ -114,7 +106,11 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
             status = LR_CANCELLED;
             atomic_store(&early->is_unwanted, true);
         }
-    } while (!is_over(early));
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += SHOWN_EVERY_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+    } while (sem_timedwait(&early->is_over, &until) != 0);
     lr_background_wait(&early->working);
     early->is_waited_for = true;
     early->to = log;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode, computed by a CUDA device while processors read and arrange the events. It needs no
- * events. The device is also initialised meanwhile, which takes some tenths of a second. */
+ * The sensitivity of list mode, which does not depend on the events. A CUDA device computes it while processors read
+ * and arrange the events. The device is also initialised in this time, which takes some tenths of a second. */
 #ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
 #define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
@@ -22,9 +22,9 @@ struct early_sensitivity {
     lr_operator *op;           /* owned; NULL = there is none */
     lr_log log;                /* the operator's log */
     lr_progress progress;      /* the operator's progress */
-    const lr_log *to;          /* receives messages after the wait has begun; NULL before */
-    const lr_progress *shown;  /* shows progress after the wait has begun */
-    char sentence[256];        /* the message to pass on after the wait has begun */
+    const lr_log *to;          /* receives messages after the wait; NULL before */
+    const lr_progress *shown;  /* shows progress after the wait; NULL before */
+    char sentence[256];        /* the last information before the wait ended */
     atomic_bool is_unwanted;
     atomic_llong done, total; /* number of lines */
 };
@@ -35,9 +35,9 @@ struct early_sensitivity {
  * no device, no message is given and nothing is computed. */
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
-/* The operator that has the sensitivity or is computing it, for lr_listmode_params.sensitivity_of. Operators that
- * take it must ask for the values only after early_sensitivity_wait. Waits until the device is initialised. NULL if
- * there is no operator. */
+/* The operator that computes the sensitivity, for lr_listmode_params.sensitivity_of; NULL if there is none. Waits until
+ * the device is initialised. Operators that take the sensitivity must ask for its values only after
+ * early_sensitivity_wait. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
 /* Waits until the sensitivity has been computed, and shows its progress. If the computation failed, the operators
@@ -48,7 +48,7 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
 /* Stops work that is still in progress and no longer needed. */
 void early_sensitivity_give_up(struct early_sensitivity *early);
 
-/* Frees it. The operators that took the sensitivity must have been destroyed before. */
+/* Frees the operator. The operators that took the sensitivity must have been destroyed before. */
 void early_sensitivity_finish(struct early_sensitivity *early);
 
 #endif

@@ -30,7 +30,7 @@ struct walk {
     lr_event_corrections *corrections; /* corrections of this rank's events; owned by the reader */
 };
 
-/* The begin of part k if `count` events are cut into parts of sizes as equal as possible. */
+/* The begin of part k if `count` events are cut into parts whose sizes differ by at most 1. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
@@ -39,26 +39,6 @@ static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 static lr_status refuse_memory(const struct measurement *measured)
 {
     return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a rank");
-}
-
-/* Notes the times of the first and the last event; in a bootstrap replicate, only drawn events count. */
-static void note_times(struct walk *walk, const lr_event_span *span)
-{
-    struct event_share *own = &walk->measured->share;
-    uint32_t first_ms = UINT32_MAX, last_ms = 0;
-    bool any = false;
-    for (int64_t k = 0; k < span->count; k++) {
-        if (walk->times == NULL || walk->times[k] > 0) {
-            const uint32_t time_ms = span->events[k].time_ms;
-            first_ms = time_ms < first_ms ? time_ms : first_ms;
-            last_ms = time_ms > last_ms ? time_ms : last_ms;
-            any = true;
-        }
-    }
-    if (any) {
-        own->times_s[0] = fmin(own->times_s[0], first_ms * 1e-3);
-        own->times_s[1] = fmax(own->times_s[1], last_ms * 1e-3);
-    }
 }
 
 static lr_status take_some(void *user, const lr_event *events, int64_t count)
@@ -84,7 +64,20 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         lr_events_weights(&span, walk->times);
         CLI_TRY(lr_poisson_part(walk->times, count, &stream, &setup->report->log));
     }
-    note_times(walk, &span);
+    /* The times of the first and the last event are noted. In a bootstrap replicate, only drawn events count. */
+    uint32_t first_ms = UINT32_MAX, last_ms = 0;
+    bool any = false;
+    for (int64_t k = 0; k < count; k++) {
+        if (walk->times == NULL || walk->times[k] > 0) {
+            first_ms = events[k].time_ms < first_ms ? events[k].time_ms : first_ms;
+            last_ms = events[k].time_ms > last_ms ? events[k].time_ms : last_ms;
+            any = true;
+        }
+    }
+    if (any) {
+        own->times_s[0] = fmin(own->times_s[0], first_ms * 1e-3);
+        own->times_s[1] = fmax(own->times_s[1], last_ms * 1e-3);
+    }
     if (request->num_intervals == 0 && walk->times == NULL) {
         CLI_TRY(walk->body(walk, &own->frames[0], &(struct events){events, walk->lors, count}));
         walk->handed += count;
@@ -100,8 +93,8 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         }
         if (frame != NULL) walk->frame = (int)(frame - own->frames);
 
-        /* A replicate repeats a delayed as often as it was drawn; a prompt occurs once, with that number as
-         * its weight. */
+        /* A bootstrap replicate repeats a delayed as often as it was drawn. A drawn prompt occurs once, and its weight
+         * is the number of draws. */
         const float times = walk->times != NULL ? walk->times[k] : 1.0f;
         lr_event drawn = *event;
         int64_t copies = 1;
@@ -161,7 +154,7 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     return LR_OK;
 }
 
-/* Begins a new batch: an entry for events that are handed on together. */
+/* Begins a new batch of events that the reader hands on together. */
 static bool note_batch(void *user)
 {
     struct walk *walk = user;
@@ -169,8 +162,7 @@ static bool note_batch(void *user)
     if (walk->num_batches == own->room_for_batches) {
         const int64_t room = 2 * own->room_for_batches + 64;
         struct event_share_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
-        if (batches == NULL) /* no batch is passed over then */
-            free(own->batches);
+        if (batches == NULL) free(own->batches); /* the second pass then reads every batch */
         own->batches = batches;
         own->room_for_batches = batches != NULL ? room : 0;
     }
@@ -191,7 +183,7 @@ lr_status event_share_survey(struct measurement *measured)
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
     if (own->frames == NULL) return refuse_memory(measured);
     lr_status status = read_file(&walk, &measured->setup.report->log, &info);
-    if (status == LR_OK) { /* frames and times are set as if one process had read the whole list */
+    if (status == LR_OK) { /* counts and times are those of the whole list */
         own->handed = walk.handed;
         own->duration_s = info.duration_s;
         measured->events_format = info.format;
@@ -254,9 +246,9 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         const int64_t number = walk->handed + k; /* number of the event in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
-            continue; /* the second pass reports at its end if the file has grown */
+            continue; /* if the file has grown, event_share_take reports this at the end */
 
-        /* If the list is not ordered by time, its events go to the ranges one after the other. */
+        /* Consecutive events of a list that is not ordered by time go to different ranges. */
         int64_t place = frame->seen++;
         if (measurement_interleaves_events(measured)) {
             frame->subset = (int)(place % num_ranges);
@@ -300,7 +292,7 @@ static bool pass_over(void *user)
 
 lr_status event_share_take(struct measurement *measured)
 {
-    /* Replaces the corrections of all events by those of this rank's events. */
+    /* The corrections of this rank's events replace the corrections of all events. */
     lr_event_corrections own = {0}, *all = measured->corrections;
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;

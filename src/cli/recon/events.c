@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds numbers that come with the events to the checkpoint's digest, before a rank keeps only its share. */
+/* Adds corrections or additive terms to the checkpoint's digest, before a rank keeps only its share. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
 {
     if (measured->request->checkpoint != NULL)
@@ -92,7 +92,7 @@ static lr_status keep_prompts(struct measurement *measured)
     return LR_OK;
 }
 
-/* Moves delayeds to a separate list, and keeps only prompts in coincidence. */
+/* Moves delayeds to LOR data of their own, keeps only prompts in coincidence, and orders them by subsets. */
 static lr_status sort_events(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -147,7 +147,7 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets how often each event was measured: once, or its weight. */
+/* Sets the data of each event: its weight, which is 1 unless the event was measured several times. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;
@@ -163,8 +163,8 @@ static lr_status find_additive(struct measurement *measured)
     struct report *report = measured->setup.report;
     const lr_lors *lors = measured->setup.lors;
     const lr_event_list *list = measured->list;
-    /* Ends of the delayeds of all ranks; NULL if there are none, or for one process, which has the delayeds
-     * themselves. */
+    /* The number of delayeds at each crystal, of all ranks. NULL: there are no delayeds, or one process has their
+     * list. */
     const struct event_share *share = &measured->share;
     const double *ends =
         share->frames != NULL ? share->frames[request->num_intervals > 0 ? measured->frame : 0].ends : NULL;
@@ -172,7 +172,7 @@ static lr_status find_additive(struct measurement *measured)
     const bool is_measured = ends != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
     if (!has_file && !(is_measured && request->randoms != RECON_RANDOMS_NONE)) return LR_OK;
 
-    /* Randoms of a LOR are spread evenly over this width along the LOR; 0 if it is not known. */
+    /* The width in mm along a LOR over which its randoms are spread evenly; 0 if it is not known. */
     const lr_events_info *info = &list->info;
     const double window = !measured->has_tof ? 1.0
                           : info->num_tof_bins > 0
@@ -220,8 +220,8 @@ static lr_status find_additive(struct measurement *measured)
     return LR_OK;
 }
 
-/* Checks that all frames have prompts, and chooses the frames of this run: all of them, or with --part a range that
- * has about as many prompts as the other parts. */
+/* Checks that all frames have prompts, and chooses the frames of this run. With --part, all parts have about as many
+ * prompts. */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -284,8 +284,8 @@ done:
     return status;
 }
 
-/* Frees events after the operator has copied its data. Iterations begin meanwhile, because freeing much memory takes
- * a while. */
+/* Frees the events, after the operator has copied its data. This runs in the background, because freeing much memory
+ * delays the first iteration. */
 static void drop_events(void *user)
 {
     lr_event_list_drop(((struct measurement *)user)->list);
@@ -314,7 +314,7 @@ static lr_status open_events(struct measurement *measured)
     params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
     params->progress = measured->progress;
     lr_status status = LR_OK;
-    if (params->factors != NULL) /* the factors are used by one thread after the other */
+    if (params->factors != NULL) /* only one thread at a time may use the factors */
         status = early_sensitivity_wait(&measured->early, params->progress, params->log);
     if (status == LR_OK) {
         params->sensitivity_of = early_sensitivity_of(&measured->early);
@@ -339,7 +339,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     const bool has_frames = measured->request->num_intervals > 0, is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
     CLI_TRY(measurement_read_factors(measured));
-    /* Sets all parameters that do not depend on events. */
+    /* These parameters do not depend on the events. */
     const struct setup *setup = &measured->setup;
     lr_listmode_params *params = &measured->listmode;
     *params = measured->request->listmode;
@@ -427,7 +427,7 @@ static lr_status open_frame(struct measurement *measured, int k)
                 (long long)measured->frame_prompts[k]);
     measured->frame = k;
 
-    /* The frame's events; with several ranks only this rank's, which are consecutive. */
+    /* The frame's events are copied. With several ranks, only this rank's events are, and they are consecutive. */
     int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
     for (int64_t n = 0; own == NULL && n < all->count; n++) count += recon_interval_has(interval, &all->events[n]);
     lr_event_list *list = calloc(1, sizeof(*list));
@@ -435,7 +435,7 @@ static lr_status open_frame(struct measurement *measured, int k)
     if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
     if (list == NULL || list->events == NULL)
         return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
-    list->info = all->info; /* counts of the whole file */
+    list->info = all->info; /* the counts stay those of the whole file */
     list->count = own != NULL ? count : 0;
     if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
     for (int64_t n = 0; own == NULL && n < all->count; n++)

@@ -42,8 +42,8 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The digest of data and additive term of all ranks. It sums over LORs with counts, so that it does not depend on
- * how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's. */
+/* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not depend
+ * on how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's LORs. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
@@ -78,7 +78,7 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 
 /* --- several ranks --- */
 
-/* LOR data that come from a file, or from memory if the file had to be read whole. */
+/* LOR data of which a rank keeps its share. They come from a file, or from memory if the file had to be read whole. */
 struct data_share {
     struct measurement *measured;
     const char *path; /* the file; NULL = none */
@@ -102,7 +102,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* The values, with --bootstrap drawn again; NULL if memory runs out, logged. */
+/* Returns the values or, with --bootstrap, counts drawn from them; NULL on failure, reported. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;
@@ -123,7 +123,7 @@ static const float *draw(struct data_share *data, const lr_lor_data *some, int64
                                                                                                      : NULL;
 }
 
-/* The pair of modules that contains a LOR. LORs must be asked for in ascending order. */
+/* The pair of modules that contains a LOR. Calls must be made with ascending LORs. */
 static int64_t find_pair(struct data_share *data, int64_t lor)
 {
     const lr_lors *lors = data->measured->setup.lors;
@@ -169,7 +169,7 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
             }
         }
     } else {
-        /* The LORs are taken in runs, pair by pair. */
+        /* The LORs of a pair are consecutive, and copied together. */
         const int64_t count = some->count;
         const int64_t *offsets = data->measured->setup.lors->offsets;
         for (int64_t lor = first; lor < first + count;) {
@@ -204,7 +204,7 @@ static lr_status survey_data(struct data_share *data, const lr_lor_data *whole)
     if (data->entries == NULL) return refuse_memory(measured);
     CLI_TRY(walk(data, whole, survey));
     data->is_surveyed = whole != NULL || data->path != NULL;
-    data->is_sparse = data->is_sparse || data->count == 0; /* files without numbers are not read to the end */
+    data->is_sparse = data->is_sparse || data->count == 0; /* no values were read: there is nothing to keep */
     if (data->draws) measurement_say_replicate(measured, data->sums[0], data->sums[1]);
     return data->is_surveyed ? measurement_compare_numbers(measured, "measurement",
                                                            data->digests[0] ^ (data->digests[1] << 1), data->count)
@@ -237,7 +237,7 @@ static void finish_data(struct data_share *data)
     lr_lor_data_destroy(data->to);
 }
 
-/* The events of each pair of modules and the ends of delayeds, which are counted to share the pairs out. */
+/* Counts of each pair's events, for sharing the pairs out, and of the delayeds at each crystal. */
 struct event_counts {
     struct measurement *measured;
     double *costs, *ends; /* [num_pairs] events of each pair; [num_crystals] ends of delayeds */
@@ -283,33 +283,6 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Guesses need LORs of all
- * directions: each rank then has pairs that would otherwise form one ordered subset. */
-static lr_status assign_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
-{
-    const lr_lors *lors = measured->setup.lors;
-    const lr_log *log = &measured->setup.report->log;
-    if (measured->request->combine != RECON_EXACT) {
-        const int ranks = measured->cluster.size;
-        return ranks <= lors->num_pairs
-                   ? lr_osem_subsets(lors, ranks, rank_of, log)
-                   : report_error(measured->setup.report, LR_USAGE,
-                                  "%d ranks: they have whole module pairs, of which %s has %lld in "
-                                  "coincidence; start as many at most",
-                                  ranks, measured->setup.scanner->name, (long long)lors->num_pairs);
-    }
-    CLI_TRY(lr_osem_interleave(lors, measured->subsets, &measured->interleave, log));
-    const int groups = measured->subsets / measured->interleave;
-    CLI_TRY(lr_osem_subsets(lors, groups, measured->subset_of, log));
-    return lr_partition(&(lr_partition_params){.lors = lors,
-                                               .ranks = measured->cluster.size,
-                                               .subsets = groups,
-                                               .subset_of = measured->subset_of,
-                                               .costs = costs,
-                                               .log = log},
-                        rank_of);
-}
-
 /* Counts the events of the file without keeping them. costs: [num_pairs] */
 static lr_status survey_events(struct measurement *measured, double *costs)
 {
@@ -334,18 +307,42 @@ static lr_status survey_events(struct measurement *measured, double *costs)
     return status;
 }
 
-/* The LORs of this rank's pairs. places: [num_pairs] begin of each pair's LORs among them; -1 = the pair belongs to
- * another rank */
+/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Returns the LORs of this rank's pairs;
+ * NULL on failure, reported. places: [num_pairs] begin of each pair's LORs among this rank's LORs; -1 = the pair belongs
+ * to another rank. */
 static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;
+    const lr_log *log = &measured->setup.report->log;
+    const int ranks = measured->cluster.size;
     int32_t *pairs = calloc((size_t)lors->num_pairs, sizeof(*pairs));
     int32_t *rank_of = calloc((size_t)lors->num_pairs, sizeof(*rank_of));
     lr_selection own = {.pairs = pairs};
     lr_lors *part = NULL;
-    if (pairs == NULL || rank_of == NULL)
-        refuse_memory(measured);
-    else if (assign_pairs(measured, costs, rank_of) == LR_OK) {
+    lr_status status = LR_OK;
+    if (pairs == NULL || rank_of == NULL) {
+        status = refuse_memory(measured);
+    } else if (measured->request->combine != RECON_EXACT && ranks > lors->num_pairs) {
+        status = report_error(measured->setup.report, LR_USAGE,
+                              "%d ranks: they have whole module pairs, of which %s has %lld in "
+                              "coincidence; start as many at most",
+                              ranks, measured->setup.scanner->name, (long long)lors->num_pairs);
+    } else if (measured->request->combine != RECON_EXACT) {
+        /* A guess needs LORs of all directions. Pairs that would form an ordered subset have them. */
+        status = lr_osem_subsets(lors, ranks, rank_of, log);
+    } else {
+        status = lr_osem_interleave(lors, measured->subsets, &measured->interleave, log);
+        const int groups = status == LR_OK ? measured->subsets / measured->interleave : 1;
+        const lr_partition_params partition = {.lors = lors,
+                                               .ranks = ranks,
+                                               .subsets = groups,
+                                               .subset_of = measured->subset_of,
+                                               .costs = costs,
+                                               .log = log};
+        if (status == LR_OK) status = lr_osem_subsets(lors, groups, measured->subset_of, log);
+        if (status == LR_OK) status = lr_partition(&partition, rank_of);
+    }
+    if (status == LR_OK) {
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             places[pair] = -1;
             if (rank_of[pair] == measured->cluster.rank) {
@@ -353,7 +350,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
                 pairs[own.num_pairs++] = (int32_t)pair;
             }
         }
-        part = lr_lors_create_part(lors, &own, &measured->setup.report->log);
+        part = lr_lors_create_part(lors, &own, log);
     }
     for (int64_t k = 0; part != NULL && k < own.num_pairs; k++) places[pairs[k]] = part->offsets[k];
     if (part != NULL) {
@@ -365,7 +362,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
     return part;
 }
 
-/* Reads this rank's share: whole pairs of modules. If measured->data exist already, they are shared out. */
+/* Reads the data of this rank's pairs of modules. If measured->data exists already, it is shared out. */
 static lr_status read_own_pairs(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;

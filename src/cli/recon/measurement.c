@@ -17,7 +17,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* Only one multiplication depends on the preceding event, which is fast for long lists. */
+/* Only one multiplication depends on the preceding event, so that long lists are digested fast. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -89,19 +89,13 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-/* True for options that may differ among ranks: devices, messages, and files that only rank 0 writes. */
-static bool is_own(const char *name)
-{
-    static const char *const own[] = {"--device",  "--threads",    "--max-memory", "-o",     "--png",
-                                      "--verbose", "--checkpoint", "--quiet",      "--json", NULL};
-    int k = 0;
-    while (own[k] != NULL && strcmp(own[k], name) != 0) k++;
-    return own[k] != NULL;
-}
-
-/* Compares one digest of all options first. If it differs, each option is compared, so that the error names one. */
+/* The first pass compares one digest of all options. If ranks have different digests, the second pass compares each
+ * option, so that the error names one. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
+    /* These options may differ between ranks: devices, messages, and files that only rank 0 writes. */
+    static const char *const own[] = {"--device",  "--threads",    "--max-memory", "-o",     "--png",
+                                      "--verbose", "--checkpoint", "--quiet",      "--json", NULL};
     lr_comm *comm = measured->cluster.comm;
     for (int pass = 0; comm != NULL && pass < 2; pass++) {
         uint64_t digest = 0;
@@ -109,16 +103,18 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
             const struct cli_option *option = args->syntax->groups[g].options;
             for (; option->name != NULL; option++) {
                 char text[256];
-                /* The part of an option that must agree. Files may have different names on other machines; their
-                 * contents are compared after reading. */
+                int k = 0;
+                while (own[k] != NULL && strcmp(own[k], option->name) != 0) k++;
+                if (own[k] != NULL) continue;
+                /* Files may have other names on other machines; their contents are compared after reading. */
                 const char *kind = option->metavar != NULL ? option->metavar : "";
                 const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
                 const char *value = is_file ? NULL : args_text(args, option->name);
                 const char *otherwise = args_has(args, option->name) ? "given" : "none";
                 snprintf(text, 256, "%s", value != NULL ? value : otherwise);
 
-                digest = recon_digest(digest, text, is_own(option->name) ? 0 : (int64_t)strlen(text) + 1);
-                CLI_TRY(pass == 1 && !is_own(option->name) ? lr_comm_same(comm, option->name, text) : LR_OK);
+                digest = recon_digest(digest, text, (int64_t)strlen(text) + 1);
+                CLI_TRY(pass == 1 ? lr_comm_same(comm, option->name, text) : LR_OK);
             }
         }
         const double number = (double)(digest >> 12);
@@ -260,39 +256,6 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     return LR_OK;
 }
 
-/* Takes a checkpoint as the initial image: its image and its number of iterations. Its settings and data may differ
- * from this run's. */
-static lr_status read_checkpoint(struct measurement *measured)
-{
-    const char *path = measured->request->initial;
-    const lr_grid *grid = &measured->setup.grid;
-    struct report *report = measured->setup.report;
-    lr_status status = LR_OK;
-    lr_checkpoint checkpoint;
-    CLI_TRY(lr_checkpoint_read(path, NULL, &checkpoint, &report->log));
-    if (!setup_same_grid(grid, &checkpoint.grid)) {
-        status = report_error(report, LR_BAD_INPUT,
-                              "%s: its grid is not the one to reconstruct on: give the same --grid "
-                              "and --voxel-mm",
-                              path);
-    } else if (checkpoint.num_images != 1 || checkpoint.num_values != lr_grid_num_voxels(&checkpoint.grid)) {
-        status = report_error(report, LR_BAD_INPUT,
-                              "%s holds guesses of ranks or coefficients of blobs, and no image to "
-                              "start from: --resume goes on with it",
-                              path);
-    } else {
-        measured->initial = lr_image_create(grid, &report->log);
-        status = measured->initial != NULL ? LR_OK : report_reason(report);
-    }
-    if (status == LR_OK) {
-        memcpy(measured->initial->values, checkpoint.images,
-               (size_t)checkpoint.num_values * sizeof(*checkpoint.images));
-        if (measured->iterations_before == 0) measured->iterations_before = checkpoint.iterations;
-    }
-    lr_checkpoint_finish(&checkpoint);
-    return status;
-}
-
 lr_status measurement_read_images(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -302,7 +265,37 @@ lr_status measurement_read_images(struct measurement *measured)
     measured->iterations_before = request->iterations_before;
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
-    CLI_TRY(is_checkpoint ? read_checkpoint(measured) : read_image(&measured->setup, initial, &measured->initial));
+    if (is_checkpoint) {
+        /* The checkpoint's image is the initial image. It may come from a run with other settings and data. */
+        const lr_grid *grid = &measured->setup.grid;
+        struct report *report = measured->setup.report;
+        lr_status status = LR_OK;
+        lr_checkpoint checkpoint;
+        CLI_TRY(lr_checkpoint_read(initial, NULL, &checkpoint, &report->log));
+        if (!setup_same_grid(grid, &checkpoint.grid)) {
+            status = report_error(report, LR_BAD_INPUT,
+                                  "%s: its grid is not the one to reconstruct on: give the same --grid "
+                                  "and --voxel-mm",
+                                  initial);
+        } else if (checkpoint.num_images != 1 || checkpoint.num_values != lr_grid_num_voxels(&checkpoint.grid)) {
+            status = report_error(report, LR_BAD_INPUT,
+                                  "%s holds guesses of ranks or coefficients of blobs, and no image to "
+                                  "start from: --resume goes on with it",
+                                  initial);
+        } else {
+            measured->initial = lr_image_create(grid, &report->log);
+            status = measured->initial != NULL ? LR_OK : report_reason(report);
+        }
+        if (status == LR_OK) {
+            memcpy(measured->initial->values, checkpoint.images,
+                   (size_t)checkpoint.num_values * sizeof(*checkpoint.images));
+            if (measured->iterations_before == 0) measured->iterations_before = checkpoint.iterations;
+        }
+        lr_checkpoint_finish(&checkpoint);
+        CLI_TRY(status);
+    } else {
+        CLI_TRY(read_image(&measured->setup, initial, &measured->initial));
+    }
     static const char *const names[] = {"image of the prior's weights", "image to start from", "true image"};
     const lr_image *const images[] = {measured->kappa, measured->initial, measured->truth};
     if (measured->cluster.comm == NULL) return LR_OK;
@@ -314,7 +307,7 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* List mode has a different scale, of chords in mm; exact elements are probabilities. */
+/* Elements of list mode are chords in mm, except that the kernel "exact" has probabilities. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);

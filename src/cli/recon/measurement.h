@@ -12,7 +12,7 @@
 #include "cli/recon/early_sensitivity.h"
 #include "cli/recon/request.h"
 
-/* Events of a frame, or of the whole list. */
+/* The events of a frame, or of the whole list, and this rank's share. */
 struct event_share_frame {
     int64_t prompts;  /* prompts in the file, including those out of coincidence */
     int64_t kept;     /* prompts in coincidence, of all ranks */
@@ -21,14 +21,14 @@ struct event_share_frame {
     int64_t *ranges;  /* owned [subsets + 1] ranges of this rank's events, from the frame's first; NULL = not
                          requested */
     int64_t *begins;  /* owned [subsets + 1] ranges of all ranks' events */
-    int64_t *from;    /* owned [subsets] begin of this rank's slice in each of these ranges */
+    int64_t *from;    /* owned [subsets] begin of this rank's slice of each range in `begins` */
     uint64_t digest;  /* digest of the kept events */
     double *ends;     /* owned [num_crystals] ends of delayeds in coincidence; NULL = none */
     int64_t seen;     /* number of kept events so far, while the file is read */
     int subset;       /* the range that the next event belongs to */
 };
 
-/* A batch of events that were handed on together, for lists without frames. */
+/* The numbers of events that the reader handed on together, for lists without frames. */
 struct event_share_batch {
     int64_t handed, kept;
 };
@@ -48,15 +48,15 @@ struct measurement;
 
 /* One of the three kinds of data. */
 struct measurement_kind {
-    /* Reads scanner, grid, data, factors and images. Histograms leave the operator to setup_operator. With frames,
-     * data and operator are not opened here, but all that open_frame needs is. */
+    /* Reads scanner, grid, data, factors and images, and makes the operator; for histograms setup_operator makes it
+     * later. With frames, open_frame opens data and operator. */
     lr_status (*open)(struct measurement *measured, struct cli_args *args);
 
     /* Opens data and operator of frame k, which are valid until close_frame. NULL: the kind has no frames. */
     lr_status (*open_frame)(struct measurement *measured, int k);
     void (*close_frame)(struct measurement *measured);
 
-    /* Waits until iterations may begin. NULL: no wait is needed. */
+    /* Waits until iterations may begin. NULL: they may begin at once. */
     lr_status (*wait)(struct measurement *measured);
 
     /* Writes the kernel's settings for the key of checkpoints, like snprintf. NULL: the operator has all of them. */
@@ -89,7 +89,7 @@ struct measurement {
     int iterations_before; /* iterations that made the initial image */
 
     uint64_t digest; /* digest of the measured data of all ranks; 0 = no data */
-    uint64_t beside; /* digest of other numbers that come with events */
+    uint64_t beside; /* digest of corrections, time resolutions and the additive term of events */
 
     /* List mode, including list mode that is counted per LOR. */
     lr_event_counts events;
@@ -122,7 +122,7 @@ struct measurement {
 void measurement_drop_data(struct measurement *measured);
 void measurement_finish(struct measurement *measured);
 
-/* Sums up the counts, and refuses data without counts. */
+/* Adds up the counts of all ranks, and refuses data without counts. */
 lr_status measurement_count(struct measurement *measured);
 
 /* True if image values are emissions; false if they have a scale that the operator defines. The operator must exist. */
@@ -134,7 +134,7 @@ const lr_blobs *measurement_blobs(const struct measurement *measured);
 /* Evaluates the operator's image, of voxels or blobs, on the voxels of `to`. */
 lr_status measurement_take_image(const struct measurement *measured, const lr_vector *image, lr_image *to);
 
-/* --- parts of open, which kinds share --- */
+/* --- functions that several kinds of data share --- */
 
 /* Opens --scanner, or the scanner that the crystal map or the events describe; reads --grid; and chooses this rank's
  * device and threads. */
@@ -149,25 +149,26 @@ lr_status measurement_read_images(struct measurement *measured);
 /* The list-mode source that the command line names. */
 lr_events_source measurement_events_source(const struct measurement *measured);
 
-/* True if events go to the subsets one after the other, because the file is not ordered by time. */
+/* True if consecutive events go to different subsets, because the file is not ordered by time. */
 bool measurement_interleaves_events(const struct measurement *measured);
 
 /* Reports the numbers of events in the file. */
 void measurement_say_events(const struct measurement *measured);
 
-/* --bootstrap of counts: draws data and delayeds again. */
+/* With --bootstrap, replaces data and delayeds by counts drawn from them. */
 lr_status measurement_bootstrap(struct measurement *measured);
 void measurement_say_replicate(const struct measurement *measured, double before, double after);
 
-/* FNV-1a of 64 bits. digest: the value so far, or 0. */
+/* Continues a digest (FNV-1a of 64 bits) with more bytes. digest: the value so far, or 0. */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count);
 void recon_digest_event(uint64_t *digest, const lr_event *event);
 uint64_t recon_digest_scanner(const lr_scanner *scanner);
 uint64_t recon_digest_image(const lr_image *image);
 
-/* --- several ranks: errors if they differ --- */
+/* --- several ranks --- */
 
-/* Compares between ranks: the options, the contents of one kind (0 = none), and a file's numbers. */
+/* Compare the ranks' options, the contents of one input (digest 0 = none), and the numbers in a file. errors: ranks
+ * differ. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args);
 lr_status measurement_compare_contents(const struct measurement *measured, const char *what, uint64_t digest);
 lr_status measurement_compare_numbers(const struct measurement *measured, const char *what, uint64_t digest,
@@ -175,12 +176,12 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
 
 /* --- several ranks: this rank's part of a list of events (event_share.c) --- */
 
-/* Files are read twice, in pieces. The first pass counts and digests the events of each frame, which decides how
- * they are shared out. errors: also if the ranks' files differ. */
+/* Makes the first of two passes through the file. It counts and digests the events of each frame; the counts decide how
+ * events are shared out. errors: also if the ranks' files differ. */
 lr_status event_share_survey(struct measurement *measured);
 
-/* The second pass keeps only this rank's events. measured->list and the corrections then hold the rank's slice of
- * each subset, for each requested frame. Batches without an event of this rank are passed over. */
+/* Makes the second pass, which keeps only this rank's events. measured->list and the corrections then have the rank's
+ * slice of each subset, for each requested frame. Batches without an event of this rank are passed over. */
 lr_status event_share_take(struct measurement *measured);
 
 /* Sets up `measured` for the current frame or the whole list: counts and delayeds of all ranks, and the ranges of

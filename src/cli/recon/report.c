@@ -53,8 +53,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "the scanner, and is --additive no more than a part of "
                                                   "them?"}));
 
-    /* With EM, the estimated counts add up to the measured ones after every iteration. RAMLA approaches this in
-     * steps. */
+    /* After every iteration of EM, the estimated counts add up to the measured counts. RAMLA needs several iterations
+     * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (request->algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
@@ -65,8 +65,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Each count comes from an emission or from the additive term. RAMLA and BSREM reach this number only after many
-     * iterations, and a prior may prevent it. */
+    /* Each count comes from an emission or from the additive term, so that there are at least as many emissions as
+     * counts. RAMLA and BSREM reach this number only after many iterations, and a prior may prevent it. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
@@ -80,7 +80,7 @@ lr_status recon_check_image(const struct recon_run *run)
     return LR_OK;
 }
 
-/* step: NULL = not known. */
+/* Writes the figures of an iteration. step: more figures of its image; NULL = none. */
 static void iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step)
 {
     json_open(json, NULL, '{');
@@ -140,7 +140,7 @@ static void events_json(struct json *json, const lr_event_counts *events)
     json_close(json, '}');
 }
 
-/* Writes the keys that one image and frames have in common. */
+/* Writes the keys that the JSON object of one image and the object of frames have in common. */
 static void head_json(struct json *json, const struct recon_run *run)
 {
     const struct measurement *measured = run->measured;
@@ -175,13 +175,6 @@ static void head_json(struct json *json, const struct recon_run *run)
     if (request->num_intervals > 0) events_json(json, &measured->all_events->info.counts);
 }
 
-static void end_json(struct json *json, const struct recon_run *run)
-{
-    json_number(json, "seconds", report_seconds() - run->start_s);
-    json_int(json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(json);
-}
-
 static void print_json(const struct recon_run *run, bool stopped)
 {
     const struct measurement *measured = run->measured;
@@ -204,7 +197,9 @@ static void print_json(const struct recon_run *run, bool stopped)
         iteration_json(&json, &run->history[k], run->steps != NULL ? &run->steps[k] : NULL);
     json_close(&json, ']');
     json_number(&json, measurement_counts_emissions(measured) ? "emissions" : "image_sum", emissions(run));
-    end_json(&json, run);
+    json_number(&json, "seconds", report_seconds() - run->start_s);
+    json_int(&json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(&json);
 }
 
 void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped)
@@ -230,7 +225,9 @@ void recon_report_frames(const struct recon_run *run, const struct recon_frames 
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    end_json(&json, run);
+    json_number(&json, "seconds", report_seconds() - run->start_s);
+    json_int(&json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(&json);
 }
 
 void recon_report(const struct recon_run *run, bool stopped)
@@ -272,7 +269,7 @@ lr_status recon_draw(const struct recon_run *run)
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
 
-    /* Mean position of the activity; the grid's centre if there is no activity. */
+    /* The slices pass through the mean position of the activity, or through the grid's centre if there is none. */
     double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
     for (int64_t row = 0; row < count; row++) {
         double at[3];

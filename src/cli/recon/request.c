@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The options of the verb recon, and which of them may be combined. */
+ * The options of the verb recon, and the rules by which they may be combined. */
 #include "cli/recon/request.h"
 
 #include "cli/cluster.h"
@@ -145,7 +145,7 @@ const struct cli_option recon_ranks_options[] = {
     {0},
 };
 
-/* --- what goes together --- */
+/* --- options that contradict each other --- */
 
 static void refuse(struct cli_args *args, const char *option, const char *family)
 {
@@ -157,7 +157,7 @@ static void refuse_all(struct cli_args *args, const char *const *options, const 
     for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
 }
 
-/* but_for: options that the current family also has; NULL at the end */
+/* Reports options that belong to another family. but_for: options that the chosen family has, too; NULL at the end. */
 static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
                          const char *family)
 {
@@ -191,27 +191,6 @@ static void check_family(struct cli_args *args, enum recon_family family)
         refuse_group(args, recon_direct_options, tof_variant, "direct");
     }
     if (!is_listmode) refuse_group(args, recon_listmode_options, is_direct ? tof_variant : tof, "listmode");
-}
-
-static void check_measurement(struct cli_args *args, const struct recon_request *request)
-{
-    if (request->family == RECON_DIRECT) {
-        args_required(args, "--data");
-        return;
-    }
-    if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL))
-        args_complain(args, "--operator listmode needs --events FILE, and no --data");
-    if ((request->data != NULL) == (request->events != NULL))
-        args_complain(args, "recon needs either --data FILE or --events FILE");
-    if (request->crystal_map != NULL && request->events == NULL)
-        args_complain(args, "--crystal-map belongs to --events");
-    if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
-    if (request->until_damage && request->events == NULL)
-        args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
-    if (request->header != NULL && request->crystal_map != NULL) {
-        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
-                            "one of them");
-    }
 }
 
 /* --- algorithm --- */
@@ -446,7 +425,23 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
 
     request->without_fit = request->family == RECON_DIRECT && !args_has(args, "--fit");
     check_family(args, request->family);
-    check_measurement(args, request);
+    if (request->family == RECON_DIRECT) {
+        args_required(args, "--data");
+    } else {
+        if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL))
+            args_complain(args, "--operator listmode needs --events FILE, and no --data");
+        if ((request->data != NULL) == (request->events != NULL))
+            args_complain(args, "recon needs either --data FILE or --events FILE");
+        if (request->crystal_map != NULL && request->events == NULL)
+            args_complain(args, "--crystal-map belongs to --events");
+        if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
+        if (request->until_damage && request->events == NULL)
+            args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
+        if (request->header != NULL && request->crystal_map != NULL) {
+            args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
+                                "one of them");
+        }
+    }
     const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
     if (is_mlem && args_has(args, "--subsets"))
         args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");

@@ -10,7 +10,7 @@
 #include <lr/comm.h>
 #include <lr/listmode.h>
 
-/* Same order as the words of --operator. */
+/* The families, in the order of the words of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
@@ -19,7 +19,7 @@ enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 /* Names on the command line and in files; NULL at the end. */
 extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
 
-/* Time of a frame: begin_s <= t < end_s. */
+/* The time of a frame, begin_s <= t < end_s, in seconds of the list. */
 struct recon_interval {
     double begin_s, end_s;
 };
@@ -93,9 +93,10 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
 void recon_request_read(struct recon_request *request, struct cli_args *args);
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
 
-/* True if the algorithm's updates have a step length; the second function returns the step length of the first
- * iteration. */
+/* True if the algorithm's updates have a step length. */
 bool recon_has_steps(enum recon_algorithm algorithm);
+
+/* The step length of the first iteration. */
 double recon_relaxation(const struct recon_request *request, int subsets);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "cli/recon/measurement.h"
 
-/* recon --operator listmode --frames: one image for each interval. Events are read once, and the sensitivity is
- * computed once. Each frame has the same events, delayeds and subsets as a file of its interval alone. */
+/* A frame of recon --operator listmode --frames, which makes one image for each interval. Events are read once, and the
+ * sensitivity is computed once. A frame has the events, delayeds and subsets that a file of its interval would have. */
 struct recon_frame {
     char *output;          /* owned */
     lr_iteration *history; /* owned [iterations] */
@@ -23,7 +23,7 @@ struct recon_frames {
     struct recon_frame *list; /* owned [count] */
 };
 
-/* The caller sets the first two members. */
+/* The checkpoints of a run. The caller sets the first two members. */
 struct recon_checkpoint {
     const struct measurement *measured;
     bool resumes;       /* the run resumes from the file */
@@ -34,14 +34,14 @@ struct recon_checkpoint {
     const float *start; /* points into `read`: the operator's initial image; NULL = none */
 };
 
-/* Writes a checkpoint if one is due after file->iterations. file: the state without the images. images: [count] of
- * the operator; if NULL, the file already has the images of --combine paper and is always due. A write error is only
- * a warning. */
+/* Writes a checkpoint if one is due after file->iterations. file: the state without the images. images: [count] images
+ * of the operator; if NULL, `file` already has the images of --combine paper, and is always written. A write error is
+ * only a warning. */
 lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
                           int count);
 
-/* Reads the checkpoint to resume from; the operator must exist. iterations: the number to make, from which those
- * already made are subtracted; iterations_before: set to those already made. */
+/* Reads the checkpoint to resume from; the operator must exist. Subtracts the iterations that have been made from
+ * *iterations, and sets *iterations_before to their number. */
 lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations, int *iterations_before);
 
 /* Sets *first to the frame to begin with; the frame's data are not needed yet. */
@@ -51,7 +51,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
 /* Ends the checkpoints of one image, so that the next image can begin. */
 void checkpoint_forget(struct recon_checkpoint *checkpoint);
 
-/* Figures of an image in addition to lr_iteration. */
+/* Figures of an iteration's image that lr_iteration lacks. */
 struct recon_step {
     double elapsed_s;   /* time since iterations began */
     double image_error; /* error relative to the truth; -1 = not known */
@@ -59,7 +59,7 @@ struct recon_step {
     lr_composition composition;
 };
 
-/* Zero is valid. Must not move. */
+/* A reconstruction in progress. Zero is valid. It must not move. */
 struct recon_run {
     struct measurement *measured;
     struct recon_checkpoint checkpoint;
@@ -87,8 +87,10 @@ lr_status recon_check_image(const struct recon_run *run);
 /* Writes a PNG of three slices through the centre of the image's activity. */
 lr_status recon_draw(const struct recon_run *run);
 
-/* Prints a line or a JSON object on standard output. With frames, the JSON object describes all of them at the end. */
+/* Prints the result on standard output: a line or, without frames, a JSON object. */
 void recon_report(const struct recon_run *run, bool stopped);
+
+/* Prints a JSON object on standard output that describes all frames. */
 void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes the time when an image was ready, and its error |image - truth| / |truth|. */
+/* Notes the time at which an image was ready, and the image's error |image - truth| / |truth|. */
 static lr_status note_step(struct recon_run *run, const lr_vector *image)
 {
     const lr_image *truth = run->measured->truth;
@@ -99,26 +99,6 @@ static lr_status on_guesses(void *user, const lr_guesses *guesses)
     return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, NULL, 0);
 }
 
-static lr_status compose(struct recon_run *run, const lr_recon_params *params)
-{
-    const struct recon_request *request = run->measured->request;
-    lr_vector image = lr_image_vector(run->image);
-    lr_compose_params all = {.local = *params,
-                             .comm = params->comm,
-                             .local_iterations = request->local_iterations,
-                             .composed = on_composed,
-                             .user = run};
-    if (request->checkpoint != NULL) {
-        all.keep_every = request->checkpoint_every;
-        all.keep = on_guesses;
-        all.guess_iterations = run->checkpoint.read.guess_iterations;
-    }
-    all.local.iteration = NULL;
-    all.local.subset_of = NULL; /* subset_of covers only the rank's pairs */
-    all.local.interleave = 0;
-    return lr_compose(&all, &image);
-}
-
 static lr_status on_state(void *user, const lr_distributed_state *state)
 {
     lr_checkpoint file = {.iterations = state->iterations,
@@ -128,7 +108,7 @@ static lr_status on_state(void *user, const lr_distributed_state *state)
     return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, images, 2);
 }
 
-/* Reconstructs the image, or the coefficients of its blobs. */
+/* Reconstructs the image. If it consists of blobs, their coefficients are reconstructed and then evaluated. */
 static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
 {
     const struct recon_request *request = run->measured->request;
@@ -221,5 +201,21 @@ lr_status recon_iterate(struct recon_run *run)
         params.additive_source = lr_lor_data_source(terms);
     }
     run->iterating_s = report_seconds();
-    return request->combine == RECON_PAPER ? compose(run, &params) : reconstruct(run, &params);
+    if (request->combine != RECON_PAPER) return reconstruct(run, &params);
+
+    lr_vector image = lr_image_vector(run->image);
+    lr_compose_params all = {.local = params,
+                             .comm = params.comm,
+                             .local_iterations = request->local_iterations,
+                             .composed = on_composed,
+                             .user = run};
+    if (request->checkpoint != NULL) {
+        all.keep_every = request->checkpoint_every;
+        all.keep = on_guesses;
+        all.guess_iterations = run->checkpoint.read.guess_iterations;
+    }
+    all.local.iteration = NULL;
+    all.local.subset_of = NULL; /* subset_of covers only the rank's pairs */
+    all.local.interleave = 0;
+    return lr_compose(&all, &image);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zero is valid. Must not move. */
+/* All data of the verb. Zero is valid. It must not move. */
 struct recon {
     struct recon_request request;
     struct measurement measured;
@@ -27,8 +27,8 @@ static void frame_path(char path[PATH_MAX], const char *output, int k)
     snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
 }
 
-/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over LORs
- * with data. Single LORs take longer than whole pairs of modules: five times longer on backend native. */
+/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over the LORs
+ * with data. Single LORs take up to five times longer than LORs of whole pairs of modules (backend native). */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -66,7 +66,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     recon->bar.before = 1;
     recon->bar.each =
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
-    if (setup->op == NULL) { /* the operator of LORs; other kinds have made theirs */
+    if (setup->op == NULL) { /* only histograms have no operator yet */
         setup->params.progress = measured->progress;
         setup->params.projections = count_projections(recon);
         CLI_TRY(setup_operator(setup));
@@ -101,7 +101,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     lr_status status = measured->kind->wait != NULL ? measured->kind->wait(measured) : LR_OK;
     if (status == LR_OK) status = recon_iterate(run);
 
-    /* Writes the image after the last iteration, or after the last one before Ctrl-C. */
+    /* The image of the last complete iteration is also written if Ctrl-C stopped the run. */
     const bool stopped = status == LR_CANCELLED;
     if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
     if (stopped)
@@ -196,8 +196,8 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     return reconstruct_one(recon, "recon");
 }
 
-/* Opens the cluster. Refuses what several ranks cannot do or what needs several ranks. Also refuses if an image of a
- * frame or iteration, whose name follows from -o, would overwrite an input. */
+/* Opens the cluster. Refuses options that do not fit the number of ranks, and names of images of frames and iterations
+ * that would overwrite an input. */
 static lr_status begin(struct cli_args *args, struct recon *recon)
 {
     const struct recon_request *request = &recon->request;

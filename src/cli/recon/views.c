@@ -49,8 +49,7 @@ struct view_share {
     lr_histo_images *histo; /* owned: this rank's views; NULL before the first one */
 };
 
-/* Allocates this rank's views once their number is known. Views go to the ranks one after the other, subset by
- * subset. */
+/* Assigns views to the ranks in turn, subset by subset, and allocates this rank's views. */
 static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
     struct measurement *measured = own->measured;
@@ -74,7 +73,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* Guesses of ranks are not subsets: views then go to the ranks one after the other. */
+    /* For guesses of ranks (--combine paper), the order of views is kept. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
@@ -117,7 +116,8 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     return LR_OK;
 }
 
-/* Reads this rank's views; one process reads all. draws: true to draw them as --bootstrap says. */
+/* Reads this rank's views, or all views in one process. draws: true if --bootstrap applies to this file; ranks then draw
+ * counts while they read, and one process draws them later. */
 static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
 {
     struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};
@@ -150,7 +150,7 @@ static lr_status read_views(struct measurement *measured, const char *path, bool
     return LR_OK;
 }
 
-/* Copies histo-images into data of the operator. */
+/* Copies histo-images into LOR data of the operator. */
 static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo_images *histo)
 {
     const lr_lors *layout = lr_operator_get_info(measured->setup.op)->lors;
