@@ -52,8 +52,8 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes on the device: an event, the two ends of a line that is given by them, a line without bins of time of flight, a line with bins, a line of the exact
- * kernel. */
+/* Bytes on the device: an event, the two ends of a line that is given by them, a line without bins of time of
+ * flight, a line with bins, a line of the exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_ENDS_BYTES = 64,
@@ -62,14 +62,14 @@ enum {
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
-/* Some of the arranged events on the device. */
+/* A part of the events on the device. */
 struct lr_listmode_segment {
     struct gl_buffer *events;
     struct gl_buffer *ends;  /* two points for each event, which joins them; NULL = the events join crystals */
     struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or there are no ends */
 };
 
-/* The arranged events on the device. */
+/* All events on the device. */
 struct lr_listmode_device_events {
     struct lr_listmode_segment *segments; /* owned [num_segments]; one for the current events if not all fit */
     int num_segments;
@@ -98,7 +98,8 @@ struct lr_listmode_job {
     int32_t slices[4]; /* first slice, and one after the last */
 };
 
-/* Jobs of range r without and with time of flight begin at first[2 r] and first[2 r + 1]. */
+/* Jobs of all ranges. Those of range r begin at first[2 r] for events without time of flight, and at first[2 r + 1] for
+ * events with it. */
 struct lr_listmode_jobs {
     struct gl_buffer *buffer;
     int64_t *first; /* owned [2 ranges + 1] */
