@@ -48,8 +48,8 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
     return sum;
 }
 
-// Adds what one pair in the given roles gives to the thread's point. `wanted` may differ between
-// threads; everything else is the same for the whole group.
+// Returns the sum of a pair, in the given roles, for the thread's point. All arguments but `wanted` and
+// k are the same for the whole group.
 float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
 {
     float sum = 0.0;
@@ -77,12 +77,12 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     return sum;
 }
 
-// The pair's share of point k of the column, in the roles that the mode asks for.
+// Returns the sum of a pair for point k of the column, in one of its roles or both, as the mode needs.
 float visit_pair(ColumnPair pair, vec4 across, int k)
 {
     Crossing crossing = see_pair(pair, across, true);
 #ifdef EXACT
-    // The solid angle is the same in either role.
+    // One role is enough, since the solid angle is the same in both.
     return pair_sum(pair, crossing, k, k < num_points.z);
 #else
     bool i_first = farther_is_i(pair, across, 0);

@@ -173,15 +173,15 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// The bounds are tested explicitly: nothing else ends a walk if the column touches a module's
-// plane.
+// True if the walk goes on. The bounds are tested, because nothing else ends a walk if the column
+// touches a module's plane.
 bool goes_on(Place place, Stack a)
 {
     return place.at_q < place.stop && place.q < a.count && place.s >= 0;
 }
 
-// Sums of the thread's two points. x, y: the points; z, w: their mirror images; image: the same
-// four after half a turn.
+// Sums of the thread's two points. x, y: the two points; z, w: their mirror images; image: the images
+// of these four points after half a turn.
 struct PointSums {
     vec4 own, image;
 };
@@ -267,8 +267,8 @@ void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
     }
 }
 
-// The position of a strip does not depend on the thread that finds it: strips are numbered in the
-// order in which they follow each other along both modules.
+// Stores the strips of two stacks. Strips are numbered in the order in which they follow each other
+// along both modules, so that a strip's number does not depend on the thread that finds it.
 void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
     int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
@@ -341,9 +341,9 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// One of the thread's columns: the group tests COLUMN_GROUP stacks in each round, and then visits
-// in order those that any of its columns sees. One loop runs over words, bits and the strips of a
-// stack, for the reason given at add_strips.
+// Adds the stacks that one of the thread's columns sees. In each round, the group tests COLUMN_GROUP
+// stacks, and then visits in order the stacks that any of its columns sees. A single loop runs over
+// words, bits and the strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
     int mine = (count.x - share + count.z - 1) / count.z;

@@ -12,7 +12,7 @@
 // tau = (distance to the primary) / (distance to the secondary) is linear in the transaxial
 // coordinate.
 //
-// Lengths in mm. Define RAYS before it in sampled mode.
+// Lengths are in mm. Sampled mode needs RAYS defined before this file.
 #include "columns/scene.glsl"
 #include "common/mask.glsl"
 
@@ -146,7 +146,7 @@ float on_secondary(Crossing crossing, float u)
            crossing.secondary.foot;
 }
 
-// True if r runs against p: a higher p sees a lower r.
+// True if a higher column p of the primary sees a lower column r of the secondary.
 bool runs_back(Crossing crossing)
 {
     return crossing.on_second.y * crossing.tau.x > crossing.on_second.x * crossing.tau.y;
@@ -268,10 +268,10 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// Overlaps up to this length are rounding errors. Both ends of an overlap are places of crystals,
-// one of them multiplied by tau. The error of each is at most twice 2^-24 of its size, and its size
-// is at most |middle| + half_cell. 1e-6 of a face is added for places that were counted from the
-// middle of the stack.
+// The length up to which an overlap is a rounding error. Both ends of an overlap are places of
+// crystals, one of them multiplied by tau. The error of a place is at most 2^-23 of its size, which is
+// at most |middle| + half_cell. 1e-6 of a face is added for places that were counted from the middle
+// of the stack.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
@@ -333,7 +333,8 @@ Axial axial_from(Axial axial, int k)
     return axial;
 }
 
-// stride: distance of the values of two neighbouring crystals, as the scanner numbers them.
+// Makes the Axial of a module. stride: distance between the values of two neighbouring crystals, in the
+// order in which the scanner numbers crystals.
 Axial make_axial(ColumnModule module, int stride)
 {
     Axial axial;
@@ -372,8 +373,8 @@ int cell_at(Axial axial, float place)
     return int(floor((place - axial.start) / axial.pitch));
 }
 
-// Lower end of the interval that an edge b of the secondary covers on the primary over the strip.
-// upper_end: the upper end.
+// The lower end of the interval that an edge b of the secondary covers on the primary over the strip;
+// upper_end is the interval's upper end.
 float lower_end(Strip strip, float b)
 {
     return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));
@@ -384,8 +385,8 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
-// Cells are visited even if they miss each other by this share of a face. Rounding then leaves out
-// no cell with a positive weight.
+// Two cells are visited even if they miss each other by this share of a face, so that rounding leaves
+// out no cell with a positive weight.
 const float SLACK = 1e-3;
 
 // A walk over the pairs of cells that see each other, in order: q goes upwards and, because lines

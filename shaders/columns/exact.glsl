@@ -24,8 +24,8 @@ vec3 clamped_line(float middle, float rise, float half_cell)
                 part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
-#ifdef NEAR // some overlap may look large from the point
-// atan(y, x) to float rounding, y >= 0. GLSL itself guarantees far less.
+#ifdef NEAR // for scanners in which an overlap may look large from a point
+// atan(y, x) for y >= 0, with an error of a float's rounding. GLSL's own atan may be far less accurate.
 float arc_of(float y, float x)
 {
     bool steep = y > abs(x);
@@ -84,8 +84,8 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
     return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
-// The expansion is too coarse for overlaps whose squared size, seen from the point, is larger than
-// this, in radian^2. Its error grows with the square of this number.
+// The expansion is used for overlaps whose squared size, as seen from the point, is at most this, in
+// radian^2. The expansion's error grows with the square of this number.
 const float NEAR_SIZE = 0.002;
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Single LORs instead of whole pairs of modules: the elements of one LOR, found by LR_LIST_SHARE
-// threads, each of which visits every LR_LIST_SHARE-th column of its tube. Includers define void
+// The elements of single LORs. LR_LIST_SHARE threads work on one LOR, and each of them visits every
+// LR_LIST_SHARE-th column of the LOR's tube. Includers define void
 // take(int voxel, float weight); the weights of a voxel add up to the element times the voxel's
 // number of points.
 #include "columns/columns.glsl"
@@ -99,7 +99,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// The lines of the column in one of the roles, if its first or its last point has this role.
+// Visits a column with the LOR's crystals in the given roles, if its first or its last point has these
+// roles.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
@@ -152,7 +153,7 @@ bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 #endif
 }
 
-// The thread's columns of the entry's tube.
+// Visits the thread's columns of the entry's tube.
 void visit_entry(Entry entry)
 {
     ColumnPair pair = column_pairs[entry.pair];

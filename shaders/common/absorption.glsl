@@ -16,7 +16,7 @@ float mu_texel(ivec3 at)
     return texelFetch(mu_map, at, 0).r;
 }
 
-// at: place in voxels; centres of voxels have integer coordinates.
+// The attenuation at a place in voxel coordinates; centres of voxels have integer coordinates.
 float mu_at(vec3 at)
 {
     vec3 low = floor(at);

@@ -17,12 +17,12 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
-#define LR_BIND_BOXES 7 /* visiting passes, which have no rows */
+#define LR_BIND_BOXES 7 /* only in passes of common/visit.glsl, which have no rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
-#define LR_BIND_CUT_SHORT 10 /* visiting passes */
+#define LR_BIND_CUT_SHORT 10 /* only in passes of common/visit.glsl */
 
-/* storage buffers of the column passes; masks as above */
+/* Storage buffers of the column passes; masks have the bindings above. */
 #define LR_BIND_COLUMN_MODULES 0
 #define LR_BIND_COLUMN_PAIRS 1
 #define LR_BIND_COLUMN_POINTS 2
@@ -32,16 +32,16 @@
 #define LR_BIND_COLUMN_MIDDLES 10
 #define LR_BIND_COLUMN_STATE 11
 
-/* storage buffers of the passes by pairs; masks as above */
+/* Storage buffers of the passes by pairs; masks have the bindings above. */
 #define LR_BIND_PAIR_MODULES 0
 #define LR_BIND_PAIR_LIST 1
 #define LR_BIND_PAIR_IMAGE 7
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
-/* passes that make rows from lists of elements: the list; tables of LORs and their values; LORs and
- * values, in one order and in another; places in these, and their sums for each share; starts of
- * the rows */
+/* Storage buffers of passes that make rows from lists of elements (shaders/rows). KEYS and VALUES
+ * are the tables of LORs. A pass moves elements from FROM to TO, to the places in PLACES, which it
+ * finds by the SUMS of each thread's share. STARTS has the first element of each row. */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -51,17 +51,17 @@
 #define LR_BIND_ROWS_SUMS 6
 #define LR_BIND_ROWS_STARTS 7
 
-/* passes over vectors: the vector that is changed or summed; up to three other vectors; sums of
- * groups */
+/* Storage buffers of passes over vectors: Y is the vector that is changed or summed, IN is the first
+ * of up to three other vectors, and SUMS has the sums of each group. */
 #define LR_BIND_VECTOR_Y 0
 #define LR_BIND_VECTOR_IN 1
 #define LR_BIND_VECTOR_SUMS 4
 
-/* pass that converts between the orders of images */
+/* Storage buffers of the pass that converts between the orders of images. */
 #define LR_BIND_ORDER_GRID 0
 #define LR_BIND_ORDER_PROJECTOR 1
 
-/* passes of the family direct: storage buffers, texture units, image units */
+/* Storage buffers, texture units and image units of passes of the family direct. */
 #define LR_BIND_DIRECT_STEPS 0
 #define LR_BIND_DIRECT_VALUES 1
 #define LR_BIND_DIRECT_OFFSETS 2
@@ -78,7 +78,7 @@
 #define LR_UNIT_DIRECT_FACTORS 4
 #define LR_IMAGE_DIRECT_TARGET 0
 
-/* storage buffers of depositions; outcomes of events */
+/* Storage buffers of depositions, and the outcomes of events, which are tallied. */
 #define LR_BIND_DEPOSIT_EVENTS 0
 #define LR_BIND_DEPOSIT_CRYSTALS 1
 #define LR_BIND_DEPOSIT_BORDERS 2
@@ -88,11 +88,11 @@
 #define LR_DEPOSIT_TALLY_TILTED 1
 #define LR_DEPOSIT_TALLY_OUTSIDE 2
 
-/* passes of the family listmode. The buffers of events, crystals, resolutions by kind, kinds of
- * crystals and places of a part belong to the pass that computes lines; it also reads the values.
- * Further buffers: images, slice by slice or in the grid's order; the tube's table; elements of
- * single events with their number for each event; the scale of the sums. Buffers for kept lines:
- * jobs of groups; values in the order of lines; lines whose values are not of the usual size */
+/* Storage buffers of the family listmode. The pass that computes lines reads EVENTS to PLACES and
+ * VALUES, and writes LINES. SLICES and SUMS are images slice by slice, GRID is an image in the
+ * grid's order, TABLE is the tube's table, and SCALE is the scale of the sums. ELEMENTS has the
+ * number of elements of each event, then the elements. JOBS, LINE_VALUES (values in the order of
+ * lines) and OTHERS (lines whose values are not of the usual size) are for kept lines. */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -106,12 +106,12 @@
 #define LR_BIND_LIST_TABLE 3
 #define LR_BIND_LIST_GRID 4
 #define LR_BIND_LIST_ELEMENTS 7
-#define LR_BIND_LIST_MODULES 7 /* pass that computes lines for exact elements */
+#define LR_BIND_LIST_MODULES 7 /* only in the pass that computes lines for exact elements */
 #define LR_BIND_LIST_JOBS 9
 #define LR_BIND_LIST_LINE_VALUES 10
 #define LR_BIND_LIST_OTHERS 11
 
-/* operations of updates of the family direct on a texel */
+/* Operations on a texel in updates of the family direct. */
 #define LR_DIRECT_DO_RAMLA 0
 #define LR_DIRECT_DO_EM 1
 #define LR_DIRECT_DO_SENSITIVITY 2
@@ -124,66 +124,66 @@
 #define LR_UNIT_MU 3
 #define LR_UNIT_VOXELS 4
 
-/* threads of a compute workgroup; largest number of modules visible through a primary */
+/* Threads of a workgroup, sums of a vector, and the largest number of modules seen through a primary. */
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 6
 #define LR_VECTOR_LARGEST 4 /* from this index on, a vector's sums are maxima: of x, and of -x */
 #define LR_MAX_TARGETS 96
 
-/* threads of a group that sorts rows, and bits of a digit. Every device has enough shared memory
- * for one count of each digit for each thread */
+/* Rows are sorted by groups of LR_SORT_GROUP threads, by digits of LR_SORT_BITS bits. Each thread
+ * counts each digit in shared memory, which every device has enough of for these numbers. */
 #define LR_SORT_GROUP 32
 #define LR_SORT_BITS 8
 
-/* threads that work on one LOR of a list */
+/* The number of threads that work on one LOR of a list. */
 #define LR_LIST_SHARE 8
 
-/* family direct: threads of a group; neighbouring outputs, and quads of slices, of a thread. The
- * shaders are written out for these numbers */
+/* Family direct: the threads of a group, and a thread's neighbouring outputs and quads of slices.
+ * The code of shaders/direct/gather.glsl is written for these numbers. */
 #define LR_DIRECT_GROUP 128
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* family listmode: threads of a group in most passes, in forward projection by slabs, and in passes
- * of exact elements; offset that is added to exponents, which may be negative */
+/* Family listmode: the threads of a group in most passes, in forward projections by slabs, and in
+ * passes of exact elements. */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXACT_GROUP 32
-/* threads that share a line whose value is not of the usual size */
+/* The number of threads that share a line whose value is not of the usual size. */
 #define LR_EVENTS_SHARE 32
-/* half of a face's edge divided by the distance of a point that is nearer to the other face. Faces
- * that exceed this ratio are divided into pieces, up to this many along an axis */
+/* A face is divided into pieces if half of its edge exceeds LR_EVENTS_EXACT_HALF times its distance
+ * from the points that see it. LR_EVENTS_EXPONENT is added to exponents, which may be negative. */
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
-/* sums remain integers if all terms are at most 2^LR_EVENTS_SPREAD times the usual size */
+/* Sums remain integers if no term exceeds 2^LR_EVENTS_SPREAD times the usual size. */
 #define LR_EVENTS_SPREAD 8
-/* bits of the largest term of the smallest value in integers: six for elements smaller than the
- * largest, LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5 */
+/* The largest term of the smallest value has at least this many bits: six for elements smaller than
+ * the largest, LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5. */
 #define LR_EVENTS_LEAST_BITS 29
-/* a group adds values in one word each if they are at most 2^LR_EVENTS_CELL_SPREAD times smaller
- * than usual */
+/* A group's sums are one word each if its values are at most 2^LR_EVENTS_CELL_SPREAD times smaller
+ * than usual. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* values of events with exact elements count as usual if they are at most 2^LR_EVENTS_EXACT_NEAR
- * times larger than usual. Their sums have bits to spare, and the largest terms of many events
- * would take as long to find as a projection */
+/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times larger than usual count as usual,
+ * since sums of exact elements have bits to spare, and finding the largest terms of many events
+ * would take as long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
-/* largest size of these sums, with rounding errors included */
+/* The largest size of a group's sums of one word, with rounding errors included. */
 #define LR_EVENTS_CELL_MOST 2.14e9
 
-/* steps of a gather: bit 4 r + j selects offset r for output j. This bit marks the first step of a
- * column */
+/* The mask of a gather's step: bit 4 r + j selects offset r for output j, and LR_DIRECT_FRESH marks
+ * the first step of a column. */
 #define LR_DIRECT_FRESH 0x10000
 
-/* largest number of strips of a pair of modules that a column pass holds at once */
+/* A column pass holds at most this many strips of a pair of modules at once. */
 #define LR_MAX_STRIPS 256
 
-/* a pair of modules or a LOR that does not exist */
+/* The number that stands for a pair of modules, or for a LOR, that does not exist. */
 #define LR_NONE 0xffffffffu
 
-/* flags in a draw's secondary module: it stops photons and has no LOR with the primary here; it
- * stops lines between the point and the primary; it may hide another module that the image lists */
+/* Flags in a draw's secondary module. LR_ONLY_STOPS: it stops photons, and has no LOR here;
+ * LR_BEFORE_PRIMARY: it is between the point and the primary; LR_HIDES: it may hide another module. */
 #define LR_ONLY_STOPS 0x80000000u
 #define LR_BEFORE_PRIMARY 0x40000000u
 #define LR_HIDES 0x20000000u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// True if a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks
+// A test if a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks
 // that src/model/scanner/coincidence.c computes. Needs common/lor.glsl before it.
 
 #include "common/mask.glsl"

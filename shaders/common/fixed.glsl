@@ -4,7 +4,7 @@
 // Sums in fixed point. Threads may add their terms in any order, and the sum always has the same
 // bits. A sum is an integer of 64 bits in two's complement, low word first; 2^61 represents 1.
 // Terms and sums must be below 4 in size, else `fixed_overflow` is set. Define FIXED_BINDING before
-// it.
+// including this file.
 
 layout(std430, binding = FIXED_BINDING) buffer Fixed {
     uint fixed_overflow, fixed_unused;
@@ -14,7 +14,7 @@ layout(std430, binding = FIXED_BINDING) buffer Fixed {
 // Nearest integer to 2^61 |term|, with the sign of the term.
 uvec2 to_fixed(float term)
 {
-    float size = abs(term) * 536870912.0; // unit: one of the high word
+    float size = abs(term) * 536870912.0; // in units of the high word's 1
     float high = floor(size);
     uvec2 words = uvec2(uint(roundEven((size - high) * 4294967296.0)), uint(high));
     if (term < 0.0) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// True if a thread's loops were ended before they were done. Mesa's software renderer ends all
-// loops of a thread after a total of 65,535 rounds, and it also ends loops that come later. This
-// function runs such a later loop and tests if it was ended. A test of the original loop's
-// condition would not work: compilers assume it to be false after the loop. rounds: a small number
-// from a buffer, so that the compiler does not know it.
+// Returns true if the renderer ended the thread's loops too early. Mesa's software renderer ends all
+// loops of a thread after a total of 65,535 rounds, including any later loops. This function runs
+// another loop and tests if it was ended. A test of the original loop's condition would not work,
+// since compilers assume that it is false after the loop. rounds: a small number from a buffer, which
+// the compiler does not know.
 bool were_loops_ended(int rounds)
 {
     int done = 0;

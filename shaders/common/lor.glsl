@@ -8,8 +8,8 @@ layout(std430, binding = LR_BIND_CRYSTAL_MODULE) readonly buffer CrystalModule {
     uint crystal_module[];
 };
 
-// [modules][modules]: first LOR of the pair within the LOR window, and index of its mask. The
-// former wraps below zero for pairs before the window.
+// A pair of modules: the number of its first LOR within the LOR window, and the index of its mask. The
+// number wraps below zero for pairs before the window.
 struct Pair {
     uint first_lor;
     uint mask; // LR_NONE = the pair is not in coincidence, or not in the window
@@ -18,8 +18,8 @@ layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
     Pair pairs[];
 };
 
-// Number within the LOR window of the LOR of crystal `a` of module i and crystal `b` of module j;
-// LR_NONE if the pair has none.
+// The number, within the LOR window, of the LOR that joins crystal `a` of module i and crystal `b` of
+// module j. LR_NONE if the pair of modules has no LORs.
 uint lor_number(uint i, uint a, uint j, uint b)
 {
     Pair pair = pairs[i * uint(modules.length()) + j];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The scanner as src/render/scene.c uploads it; lengths in mm, the scanner's frame.
+// The scanner as src/render/scene.c uploads it. Lengths are in mm, and vectors in the scanner's frame.
 #include "common/bindings.h"
 
 struct Module {
@@ -29,7 +29,8 @@ layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images {
     Image images[];
 };
 
-// a - b; both are given as a float and its rounding error. Relative error 1e-7.
+// The difference a - b of two vectors, each given as floats and their rounding errors. Its relative
+// error is 1e-7.
 vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
 {
     precise vec3 leading = a - b;

@@ -13,7 +13,7 @@ struct Sight {
     vec4 along_v;
 };
 
-// centre, other: from the sample point to the centres of primary and secondary.
+// centre, other: vectors from the sample point to the centres of primary and secondary.
 Sight make_sight(Module primary, vec3 centre, Module secondary, vec3 other)
 {
     vec3 u = primary.u_face_u.xyz;
@@ -31,7 +31,7 @@ float along(vec4 row, vec2 at)
     return row.x + row.y * at.x + row.z * at.y;
 }
 
-// t of the line through `at`; negative if it does not meet the plane beyond the point.
+// The factor t of the line through `at`; negative if the line does not meet the plane beyond the point.
 float sight_distance(Sight sight, vec2 at)
 {
     float denominator = along(sight.denominator, at);
@@ -45,9 +45,9 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// Sight of a module, which may face the point or not; `draw` is the secondary with its flags. The
-// line meets the plane if the denominator is positive. A module before the primary has negative t:
-// the line meets it between the point and the primary's plane.
+// The Sight of a module that may face away from the point; `draw` is the secondary with its flags. A
+// line meets the module's plane if the denominator is positive. A module before the primary has
+// negative t, since the line meets it between the point and the primary's plane.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
 {
     Sight sight = make_sight(primary, centre, secondary, other);
@@ -57,8 +57,7 @@ Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 othe
     return sight;
 }
 
-// Positive if a line meets the plane of a module before the primary, and meets it before the
-// primary's plane.
+// Returns a positive number if a line meets the plane of a module before it meets the primary's plane.
 float sight_before(Sight sight, vec2 at)
 {
     return along(sight.denominator, at) + sight.denominator.w;

@@ -5,8 +5,8 @@
 // "Penetration"). A module's coordinates are u, v and the depth below its front face, from its
 // centre. Needs the buffers and the Pass block of visit.glsl before it.
 
-// A module's strata in a gap along u and v and along the depth, its depth, and its crystals'
-// attenuation in 1/mm.
+// A module's box: the numbers of strata in a gap along u and v and along the depth, the depth, and the
+// attenuation of its crystals in 1/mm.
 struct Box {
     uint gap_u, gap_v, depth_strata;
     float depth, mu;
@@ -16,7 +16,7 @@ layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {
     Box boxes[];
 };
 
-// A module that may be crossed by lines of the group's image.
+// A module that lines of the group's image may cross.
 struct Target {
     vec4 along_u; // coordinates of a ray from the primary's frame; coordinate of the sample point
     vec4 along_v;

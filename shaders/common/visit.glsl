@@ -6,7 +6,7 @@
 // matrix element of the crystal to emit(). PENETRATION: each thread handles one line after another.
 // HIDING: the image also lists modules that stop lines. Those between the point and the primary
 // precede `first_secondary`. Includers define void emit(uint lor, float weight); lor is the number
-// within the LOR window. No other file needs to be included before it.
+// within the LOR window.
 #include "common/scene.glsl"
 #include "common/lor.glsl"
 #include "common/coincidence.glsl"

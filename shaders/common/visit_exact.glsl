@@ -8,9 +8,9 @@
 // the crystal's centre.
 
 #ifdef HIDING
-const int MAX_CORNERS = 16; // 8 before a cut by a module, and one more for each of 5 lines; spare
+const int MAX_CORNERS = 16; // needed: 8 before a cut by a module, and one more for each of 5 lines
 #else
-const int MAX_CORNERS = 12; // 4, and one more for each line of the cell; spare
+const int MAX_CORNERS = 12; // needed: 4, and one more for each line of the cell
 #endif
 #include "common/polygon.glsl"
 
@@ -39,7 +39,8 @@ vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
     return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
 }
 
-// The part that is visible through the target's rectangle around `middle`; half_mm: its half size.
+// The part of a polygon that is visible through a rectangle of the target. middle, half_mm: the
+// rectangle's middle and half of its size.
 Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
     for (int edge = 0; edge < 4; edge++) {
@@ -75,7 +76,7 @@ Moments polygon_moments(Polygon polygon)
     return Moments(area, mean, second);
 }
 
-// Solid angle / 2 pi: the mid-point rule with its second-order term.
+// The solid angle / 2 pi of a polygon, by the mid-point rule with the terms of second order.
 float polygon_weight(View view, Moments moments)
 {
     vec2 d = view.offset + view.crystal_mm + moments.mean;

@@ -14,8 +14,8 @@ const int MOST_CORNERS = 8; // corners of a piece; larger pieces are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
 const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
 
-// Bits of the targets that hide a part of the thread's primary crystal, or of the area visible
-// through it; and bits of the targets that hide a part of the current overlap.
+// Bits of targets. crystal_hiders hide a part of the thread's primary crystal, or of the area that is
+// visible through the crystal. The second set hides a part of the current overlap.
 uint crystal_hiders[HIDER_WORDS];
 uint hiders[HIDER_WORDS];
 
@@ -26,8 +26,8 @@ struct Shadow {
     vec3 nearer;
 };
 
-// The region that target k hides on target `index`. `index` is not used if k lies before the
-// primary.
+// The region that target k hides on target `index`. If k lies before the primary, it hides the region
+// on all targets, and `index` is not used.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
@@ -57,7 +57,8 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// Values of the half-planes that count as 0: within 1e-6 of the face's diagonal from a line.
+// The size up to which a half-plane's value counts as 0, for each edge. A place counts as on a line if
+// its distance is at most 1e-6 of the face's diagonal.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);
@@ -148,7 +149,7 @@ Polygon half_polygon(Polygon polygon, int half_number)
     return part;
 }
 
-// The path to a piece: for each hider, 1 + 2 * line + half, or 0 for the first piece.
+// The path to a piece. For each hider it has the number 1 + 2 * line + half, or 0 for the first piece.
 struct Path {
     uint words[PATH_WORDS];
     int fork;  // the last hider that has further pieces, -1 = none
@@ -170,8 +171,8 @@ void path_turn(inout Path path)
     }
 }
 
-// Bits of the lines of a shadow that leave a part of the polygon outside. *apart: true if one line
-// leaves all of it outside.
+// Bits of the shadow's lines that leave a part of the polygon outside. apart is set to true if one line
+// leaves the whole polygon outside.
 uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);
@@ -191,8 +192,8 @@ uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
            (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
 }
 
-// The piece outside of target k to which the path leads at `depth`: the whole polygon if no part is
-// hidden, an empty one if all of it is hidden.
+// The piece that target k leaves visible and to which the path leads at `depth`. It is the whole polygon
+// if no part is hidden, and an empty polygon if all parts are hidden.
 Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inout Path path)
 {
     Shadow shadow = make_shadow(view, k, index);
@@ -227,7 +228,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
     return polygon;
 }
 
-// The piece of an overlap to which the path leads. *path: gets the last fork on this path.
+// The piece of an overlap to which the path leads. The path's fork is set to the last fork on the way.
 Polygon follow_path(View view, Polygon piece, int index, inout Path path)
 {
     int depth = 0;
@@ -241,7 +242,7 @@ Polygon follow_path(View view, Polygon piece, int index, inout Path path)
     return piece;
 }
 
-// atan of a number >= 0. Small numbers keep their relative accuracy.
+// The arc tangent of a number >= 0, with full relative accuracy for small numbers.
 float arc(float tangent)
 {
     float half_arc = tangent / (1.0 + sqrt(1.0 + tangent * tangent));

@@ -24,7 +24,7 @@ float stopped(float x)
                    : 1.0 - exp(-x);
 }
 
-// Narrows the range to the t for which the coordinate at + t step lies within the slab.
+// Narrows a range of t so that the coordinate at + t step stays within the slab.
 vec2 clip_slab(float at, float step, vec2 slab, vec2 range)
 {
     if (step == 0.0) {
@@ -39,7 +39,8 @@ vec2 box_half(Way way)
     return 0.5 * vec2(way.size - 1) * way.cells.xy + way.cells.zw;
 }
 
-// Finds the range of t, 0 <= t <= end, in which the line is inside the box; false if there is none.
+// Finds the range of t, within 0 to `end`, in which the line is inside the box. Returns false if the
+// line does not enter the box.
 bool enter_box(inout Way way, float end)
 {
     vec2 outer = box_half(way);
@@ -102,7 +103,7 @@ Way target_way(Target target, vec3 ray, float side)
                target.cells, target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
-// The share of photons that are left after the modules before the primary.
+// The share of photons that pass all modules between the point and the primary.
 float left_before(vec3 ray, float length_mm)
 {
     float part = 0.0;
@@ -118,8 +119,8 @@ float left_before(vec3 ray, float length_mm)
     return exp(-part * length_mm);
 }
 
-// The next module on the other side: the first one that the line enters at or after `entry`; of
-// modules entered at the same place, the one after target `last`. -1 = none.
+// The next module beyond the point: the first module that the line enters at or after `entry`. If the
+// line enters several modules at the same place, it is the one after target `last`. -1 = none.
 int next_target(vec3 ray, int last, inout float entry)
 {
     int next = -1;

@@ -35,8 +35,8 @@ layout(std430, binding = LR_BIND_DEPOSIT_EVENTS) readonly buffer Events {
 layout(std430, binding = LR_BIND_DEPOSIT_CRYSTALS) readonly buffer Crystals {
     dvec4 crystals[];
 };
-// Cosine and sine of the beginning of each azimuth's interval, then of each tilt's, and of the end
-// of the last one.
+// Cosines and sines of borders: the lower border of each azimuth's interval, the lower border of each
+// tilt's interval, and the end of the last tilt's interval.
 layout(std430, binding = LR_BIND_DEPOSIT_BORDERS) readonly buffer Borders {
     dvec2 borders[];
 };
@@ -53,8 +53,8 @@ bool is_past(int border, dvec2 across)
     return left >= 0.0;
 }
 
-// The last of borders first .. first + count - 1 that a direction is past. It must be past the
-// first one.
+// Finds the last border, among borders first .. first + count - 1, that a direction has passed. It must
+// have passed the first of these borders.
 int find_interval(int first, int count, dvec2 direction)
 {
     int low = 0, high = count;

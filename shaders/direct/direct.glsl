@@ -27,7 +27,7 @@ layout(binding = LR_UNIT_DIRECT_SOURCE) uniform sampler3D source;
 layout(binding = LR_IMAGE_DIRECT_TARGET, rgba32f) uniform image3D target;
 #endif
 
-// Index of a texel in an array. Texels are counted without margins, here and below.
+// Index in an array of a texel whose coordinates are counted without margins, as in all functions below.
 int place_of(ivec3 texel)
 {
     texel += margin.xyz;

@@ -99,8 +99,9 @@ void store_sums()
 
 #define GATHER_CLEAR(j) sums[j][0] = sums[j][1] = vec4(0.0);
 
-// Runs all steps. GATHER_ROW(j): row of mSRval of output j; GATHER_COLUMN(column): called for each
-// new source column; GATHER_OFFSET(i): the offset whose value is used.
+// Runs all steps. The includer defines three macros: GATHER_ROW(j) is output j's row of mSRval,
+// GATHER_COLUMN(column) runs for each new source column, and GATHER_OFFSET(i) is the offset whose
+// value is used.
 #define GATHER()                                                                                   \
     GATHER_CLEAR(0)                                                                                \
     GATHER_CLEAR(1)                                                                                \

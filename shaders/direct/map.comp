@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // LORmap of one view (paper 1 of lr/direct.h, section 4.1): the kernel of each column of voxels.
-// Computed in double, so that columns near the border of two identifiers get the correct one.
+// It is computed in double, so that columns near the border of two identifiers get the correct one.
 //
 // writes: LORmap, inside of its margins
 // shape:  one thread for each column

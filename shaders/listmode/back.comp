@@ -72,8 +72,8 @@ struct Slice {
 
 // --- to the group's cells ---
 
-// A half with the sign of a line's terms. A term plus this, truncated, is the nearest integer, and
-// the sum takes no instruction of its own.
+// A half with the sign of a line's terms, for rounding: a term plus this half, truncated, is the
+// nearest integer. The addition costs nothing, since it is fused with the term's multiplication.
 float half_of(float factor)
 {
     return factor < 0.0 ? -0.5 : 0.5;
@@ -81,7 +81,7 @@ float half_of(float factor)
 
 int first_voxel; // the image's voxel of the group's first cell
 
-// Adds to the image's sum what a cell lost if this addition to it overflowed.
+// If the addition of `whole` made a cell overflow, adds the lost 2^32 units to the image's sum.
 void carry(int cell, int old, int whole)
 {
     int sum = old + whole;
@@ -103,8 +103,8 @@ void add_to_cell(int cell, bool is_held, int whole)
     }
 }
 
-// ADD_ZEROS adds without branches: rows outside of the slab go to spare words. Terms beyond the
-// columns are 0, so they may be added to any word.
+// With ADD_ZEROS, terms are added without branches. Terms of rows outside of the slab are added to
+// spare words; terms beyond the columns are 0, so they may be added to any word.
 #ifdef ADD_ZEROS
 int add_to_row(int cell, bool is_row, int whole)
 {
@@ -127,14 +127,14 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Four terms that were added, and the sums before.
+// Four terms, the cells to which they were added, and the cells' sums before.
 struct Added {
     ivec4 cell, old, whole;
 };
 
 const Added nothing = Added(ivec4(0), ivec4(0), ivec4(0));
 
-// Adds four terms before it waits for an old sum.
+// Adds four terms in a row, so that the thread waits only once for their old sums.
 Added add_four(ivec4 cell, bvec4 is_row, ivec4 whole)
 {
     ivec4 old;
@@ -153,7 +153,7 @@ Added add_row(Slice slice, Slab held, int v, vec4 terms)
     return add_four(cell + ivec4(0, 1, 2, 3), bvec4(is_row), ivec4(terms));
 }
 
-// Negative if the sign of a sum changed: only such sums may have overflowed.
+// Returns a negative number if the sign of a sum changed. Only these sums may have overflowed.
 int changed(Added a)
 {
     ivec4 signs = a.old ^ (a.old + a.whole);
@@ -161,7 +161,7 @@ int changed(Added a)
 }
 
 #ifdef LINE
-// Carries for one term after the other, until no sum is left.
+// Carries the overflows of four terms.
 void carry_four(Added a)
 {
     while (changed(a) < 0) {
@@ -170,8 +170,8 @@ void carry_four(Added a)
     }
 }
 #else
-// Carries for the first term of the first row, and goes on with the next row, until no sum is left. One loop serves
-// all rows, because software renderers run a loop's body at least once.
+// Carries the overflows of four rows. One loop serves all rows, because software renderers run a
+// loop's body at least once.
 void carry_rows(Added a, Added b, Added c, Added d)
 {
     while ((changed(a) | changed(b) | changed(c) | changed(d)) < 0) {
@@ -185,7 +185,7 @@ void carry_rows(Added a, Added b, Added c, Added d)
 }
 #endif
 
-// The factor of the shares of a slice. sum: sum of these shares.
+// The factor by which the shares of a slice are multiplied. sum: sum of the shares.
 float factor_of(float factor, float sum)
 {
 #if NORMALISED
@@ -218,7 +218,7 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 {
 }
 #else
-// The rows are written out, because compilers may keep arrays of them in memory.
+// The rows are written out, because compilers may keep an array of rows in memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
@@ -267,9 +267,9 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 }
 #endif
 
-// --- of any size ---
+// --- slices of any size ---
 
-// to_cells: false = the terms go to the image's sums.
+// Adds a slice of any size. to_cells: true = to the group's cells; false = to the image's sums.
 void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 {
 #if NORMALISED
@@ -333,7 +333,7 @@ float value_of(uint k, uvec4 way)
 #endif
 }
 
-// Slices of line k that the group holds, counted from the line's first slice: first, end.
+// The range of slices of line k that the group holds, counted from the line's first slice.
 ivec2 slices_of(uvec4 way, Slab held)
 {
     return ivec2(max(held.first - int(way.x), 0), min(held.last - int(way.x), int(way.y)));
@@ -426,7 +426,7 @@ void add_high(int word, uint high)
 }
 #endif
 
-// Four sums at once, so that the device waits only once for their old low words.
+// Adds four sums at once, so that the device waits only once for their old low words.
 void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {

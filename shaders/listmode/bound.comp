@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Finds the largest term of lines whose values are larger than usual. Events that see almost
-// nothing have these large values, but their terms are not large. The exact bound leaves more bits
-// for the other sums.
+// Finds the largest term of lines whose values are larger than usual. An event that sees almost
+// nothing of the image has a large value, but no large terms. A bound of its terms that is not too
+// large leaves more bits for the sums.
 //
 // reads:     lines with their values; lines with other values have no slices
 // writes:    scale.largest_term

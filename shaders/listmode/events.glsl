@@ -55,8 +55,8 @@ layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
 
 void put(uint k, Event event, int place, float value);
 
-// Half of a bin so narrow that results change by less than 1e-5, in standard deviations. It is used
-// for events without a bin if other events have one.
+// If some events have a TOF bin, events without one get a bin of twice this width, in standard
+// deviations. It is so narrow that results change by less than 1e-5.
 #define NARROWEST_HALF_BIN 0.005
 
 // Standard deviation of the event's TOF, and width of its bin.
@@ -80,14 +80,14 @@ int to_slice(double s)
     return int(clamp(s, 0.0lf, double(size.x)));
 }
 
-// Whole voxels and 2^-32ths.
+// Splits x into whole voxels and a fraction in units of 2^-32 voxel.
 uvec2 to_fixed(double x)
 {
     double whole = floor(x);
     return uvec2(uint(int(whole)), uint(min((x - whole) * 4294967296.0lf, 4294967295.0lf)));
 }
 
-// Index of an event's value in the window; -1 = it is not there.
+// Index of an event's value in the window; -1 if the window does not have the value.
 int place_of(Event event)
 {
     int place = part.z != 0 ? places[event.number] : event.number - part.x;
@@ -100,7 +100,7 @@ double along_axis(dvec3 point, int axis)
     return axis == 0 ? point.x : axis == 1 ? point.y : point.z;
 }
 
-// The vector is not indexed, because NVIDIA's compiler cannot index vectors of doubles.
+// Reorders a vector to the axes p, u, v. NVIDIA's compiler cannot index vectors of doubles.
 dvec3 along_axes(dvec3 point)
 {
     return dvec3(along_axis(point, axes.x), along_axis(point, axes.y), along_axis(point, axes.z));

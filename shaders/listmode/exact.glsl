@@ -42,7 +42,7 @@ Exact exact_of(uint k)
     return exact;
 }
 
-// Distances along the line to the near face and to the far one.
+// Distances from the point, along the line, to the near face and to the far face.
 vec2 ways_of(Exact exact)
 {
     float way = exact.walk.way_mm, rest = exact.line.factor.z - way;
@@ -63,8 +63,8 @@ void take_point(Exact exact, ivec2 at, float angle)
 }
 
 #ifndef LEANING
-// Two by two points at once. Similar lines have about as many planes with elements, and each plane
-// has one or two points along either axis, so that the threads of a group do the same work.
+// Visits two by two points at once. Most planes have one or two points along either axis, and similar
+// lines have about as many planes, so that the threads of a group do the same work.
 void each_of_columns(Exact exact)
 {
     while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 2)) {

@@ -16,7 +16,7 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-// The line's value, and the sum for a voxel that is not yet added to the image.
+// The line's value, and the sum of the current voxel `cell`, which is not yet added to the image.
 float value, sum = 0.0;
 int cell = 0;
 

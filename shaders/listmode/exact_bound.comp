@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Finds the largest term of lines whose values are larger than usual, like listmode/bound.comp but
-// with exact elements.
+// Finds the largest term of lines whose values are larger than usual, with exact elements
+// (listmode/bound.comp).
 //
 // reads:     lines of listmode/exact_prepare.comp with their values; lines with other values have
 //            no planes

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lists the exact elements of events. A voxel is listed once for each of its points that have a
-// share.
+// Lists the exact elements of events. A voxel is listed once for each of its sample points that
+// contribute to the element.
 //
 // reads:     lines of listmode/exact_prepare.comp
 // writes:    for each line its number of shares, then the shares: voxel and value

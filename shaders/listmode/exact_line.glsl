@@ -121,7 +121,7 @@ bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step
     return walk.plane < walk.last;
 }
 
-// Offset of a point of the current plane from the line's crossing.
+// Offset in points of a point of the current plane from the place where the line crosses it.
 vec2 off_of(Walk walk, ivec2 at)
 {
     return vec2(at - walk.whole) - walk.part;

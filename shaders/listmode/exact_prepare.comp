@@ -52,7 +52,7 @@ struct Way {
     dvec2 reach, widening; // reach around the crossing, and its growth, in points
 };
 
-// Leaves out planes in which no point of an axis is within reach.
+// Shortens the range of planes by those in which no point along one axis is within reach.
 void narrow(inout Way way, double at, double step, int points, double reach)
 {
     double low = -reach, high = double(points - 1) + reach;
@@ -81,9 +81,9 @@ Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
     way.last = to_slice(floor((range.y - origin_mm.x) / edge_mm.x + 1e-6lf) + 1.0lf);
     way.step = edge_mm.x * slope / edge_mm.yz;
     way.at = (low.centre.yz + (origin_mm.x - low.centre.x) * slope - origin_mm.yz) / edge_mm.yz;
-    // The distance between this line and one that meets both faces is interpolated between the
-    // reaches of the two faces. The relative place of a plane between the faces is known up to
-    // `slack`.
+    // A line through any two points of the faces differs from this line by at most the reach of each
+    // face there, and in between by the interpolated reach. `slack` bounds the error of a plane's
+    // relative place between the faces.
     double apart = high.centre.x - low.centre.x, slack = max(of_low.x, of_high.x) / apart;
     dvec2 from = of_low.yz / edge_mm.yz, to = of_high.yz / edge_mm.yz, more = to - from;
     way.widening = slack > 0.25lf ? dvec2(0.0lf) : more * edge_mm.x / apart;

@@ -31,11 +31,11 @@ float with_sign_of(float size, float other)
                            (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over a strip, clamped to -half_height .. half_height. Returns its mean, and 12 times each
-// of the following: its first moment, the excess of its second moment over a twelfth of its mean,
-// and its variance. Places of the strip are -1/2 to 1/2. middle: the line at 0; rise: its change
-// from one end to the other. It crosses one of the bounds at most; within: the share of the line
-// that is not clamped.
+// A line over a strip, clamped to -half_height .. half_height, of which it crosses one bound at most.
+// Places along the strip are -1/2 to 1/2. middle: the line's value at 0; rise: its change from one
+// end to the other. Returns its mean, and 12 times each of three numbers: its first moment, the
+// excess of its second moment over a twelfth of its mean, and its variance. `within` is the share of
+// the line that is not clamped.
 vec4 clamp_flat(float middle, float rise, float half_height)
 {
     float steep = abs(rise), inner = half_height + 0.5 * steep - abs(middle);
@@ -47,7 +47,7 @@ vec4 clamp_flat(float middle, float rise, float half_height)
                 part * rise * within * (4.0 - 3.0 * within));
 }
 
-// The same result for any rise.
+// clamp_flat for a line of any rise, which may cross both bounds.
 vec4 clamp_steep(float middle, float rise, float half_height)
 {
     float steep = abs(rise), part = 1.0 / max(steep, 1e-20);
@@ -64,9 +64,9 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     return vec4(mean, first, steep * (b * b - a * a), variance);
 }
 
-// The solid angle of the area between two of these lines: its area times the density height /
-// distance^3 at its middle, with all terms of second order. foot: from the foot of the point to the
-// strip's middle, at the origin of the lines' values.
+// The solid angle of the area between two clamped lines: the area times the density height /
+// distance^3 at its middle, with all terms of second order. foot: vector from the foot of the point
+// to the strip's middle, from which the lines' values are counted.
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
 {
     float tall = upper.x - lower.x, x = foot.x, y = foot.y + 0.5 * (upper.x + lower.x);
@@ -79,8 +79,8 @@ float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
     return height * inverse * root * width * max(tall + inverse * bend, 0.0);
 }
 
-// The visible part of the far face's plane: x lies in `range`, and y between line - apart and line
-// + apart. Each of the latter is a value and its slope with x.
+// The visible part of the far face's plane: x lies in `range`, and y between the two lines line -
+// apart and line + apart. A line is stored as its value at x = 0 and its slope.
 struct Strips {
     vec2 range, line, apart;
     vec2 foot; // vector from the foot of the point to the face's middle
@@ -112,8 +112,8 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
                : 0.0;
 }
 
-// Most faces are one piece. There is no branch for them, because compilers would write all of this
-// code twice.
+// Adds up the pieces of a face. Most faces are one piece, but a branch for this case would make
+// compilers write all of this code twice.
 float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
 {
     float sum = 0.0;

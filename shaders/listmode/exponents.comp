@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts values by exponent. USUAL: finds the smallest exponent that all but size.w values do not
-// exceed, or a larger one that other values have, by window.x more at most. It also finds the
-// smallest exponent of all values.
+// Counts values by exponent. USUAL: finds the smallest exponent that at most size.w values exceed. If
+// some values have exponents that are larger by up to window.x, their largest exponent is taken. USUAL
+// also finds the smallest exponent of all values.
 //
 // reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
 //         that may be larger

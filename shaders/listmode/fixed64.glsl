@@ -45,9 +45,9 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// Exponent of the unit of a group's sums: a value of 1 is 2 to this. The values have this total size
-// and are spread over so many voxels of a slice. Sums up to 16 times their mean do not overflow, and
-// terms are below 2^30. The unit is never smaller than that of the image's sums.
+// Returns the number of bits of a value of 1 in a group's sums. all_sizes: total size of the group's
+// values; voxels: number of voxels of a slice over which they are spread. Sums up to 16 times their
+// mean do not overflow, and terms are below 2^30. The unit is never smaller than the image's.
 int bits_of_cells(uint all_sizes, int voxels)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18 + max(floor_log2(float(voxels)) - 4, 0);
@@ -72,8 +72,8 @@ uvec2 cell_words(int sum, int bits)
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
-// Words to add to an image's sum for a group's sum that overflowed, in units of the image's sums. Those have fewer
-// than 32 more bits then, because an overflow takes a group's largest terms.
+// The words by which an image's sum grows if a group's sum overflowed. Sums overflow only in groups with
+// large terms, for which the image's unit has fewer than 32 more bits than the group's.
 uvec2 carry_words(bool is_positive, int bits)
 {
     int carried = 1 << (int(unit.x) - largest_term_exponent() - bits);
@@ -93,7 +93,7 @@ float scaled(float value)
     return own > -126 ? mantissa_of(value) * power_of_2(clamp(bits, -126, 126)) : 0.0;
 }
 
-// The nearest integer, low word first.
+// Rounds a term to the nearest integer, in two words, low word first.
 uvec2 to_words(float term)
 {
     if (abs(term) < 2147483648.0) {

@@ -68,7 +68,7 @@ float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares
                     shares);
 }
 
-// The rows are written out, because compilers may keep arrays of them in memory.
+// The rows are written out, because compilers may keep an array of rows in memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
     bvec4 is_column = columns_of(box);
@@ -156,7 +156,7 @@ Seen see_slice(Kernel kernel, Box box, int slice, int first)
 #endif
 }
 
-// first, last: range of the slices in memory, last exclusive.
+// Sums a line over the slices in shared memory, which are `first` to last - 1.
 float see(Line line, Kernel kernel, int first, int last)
 {
     float sum = 0.0;

@@ -67,7 +67,7 @@ Box box_of(Line line, Kernel kernel, int j)
     return box_at(kernel, crossing_at(line, j));
 }
 
-// Terms that are common to the voxels of a row.
+// The terms that all voxels of a row have in common.
 struct Row {
     float first;    // x u + y v of the first voxel
     float constant; // z v^2; for a thin line the share along v

@@ -117,9 +117,9 @@ float normal_around_bin(float middle, float half_width, float half_bin)
     return 0.79788456 * half_width * exp(-0.5 * y) * sum;
 }
 
-// The TOF weight over places within half_width of a middle, for an event whose bin reaches half_bin
-// to either side of 0; in standard deviations. The two lengths may be exchanged: the integral over
-// the longer one is computed as a difference.
+// The TOF weight over places within half_width of a middle, for an event whose bin reaches half_bin to
+// either side of 0. Lengths are in standard deviations. half_width and half_bin may be exchanged, so
+// the integral over the longer length is computed as a difference.
 float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);
@@ -168,7 +168,7 @@ float slice_factor(Line line, int j)
 #endif
 }
 
-// a + b times step, in whole voxels and 2^-32ths.
+// Returns a + b step. a, step: whole voxels, and a fraction in units of 2^-32 voxel.
 uvec2 step_along(uvec2 a, uint b, uvec2 step)
 {
     uint carry, low, high;

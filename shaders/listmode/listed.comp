@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // Adds lines whose values are not of the usual size to the image's sums, slice by slice. BOUND:
-// finds the largest term of lines whose values are larger than usual instead (listmode/bound.comp).
+// adds no line, but finds the largest term of lines with larger values (listmode/bound.comp).
 //
 // reads:     the list; lines with their values; their scale
 // writes:    sums of the image, slice by slice; with BOUND scale.largest_term

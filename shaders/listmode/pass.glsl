@@ -52,14 +52,15 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 strides;  // strides of p, u, v in the grid's order; voxels of the grid
     ivec4 window;   // slices (exact elements: planes) of this pass: first, end; 1 to add to the old
                     // contents; index in its buffer of the first value, or of the image
-    ivec4 slab;     // held by a group at once: slices, rows along v, bands of rows of a slice;
-                    // lines that a group takes one after another. Exact elements: sample points of
-                    // a voxel along p, u and v; elements for which a line has room
-    vec4 voxel_mm;  // along p, u, v; elements for which an event has room
-    // Squared distances are multiplied by tube.w: they are the Gaussian's exponent, or the square
-    // of a table index. x: largest distance in mm; y: decrease of the shares beyond half the width;
-    // z: square of the largest distance; w: factor per mm^2. Exact elements: x: factor from a
-    // point's solid angle to its share of a voxel's element; yzw: 1 / slab.xyz.
+    ivec4 slab;     // the part of the image that a group holds: slices, rows along v, bands of
+                    // rows of a slice; number of lines that a group takes one after another. Exact
+                    // elements: sample points of a voxel along p, u and v; a line's room for elements
+    vec4 voxel_mm;  // edges along p, u, v; w: an event's room for elements
+    // Shares of voxels in the tube of response. x: largest distance from the line in mm; y: decrease
+    // of the shares beyond half the width; z: square of x, multiplied by w; w: factor, per mm^2,
+    // from a squared distance to the Gaussian's exponent or to the square of a table index. Exact
+    // elements: x: factor from a point's solid angle to its share of a voxel's element; yzw: 1 /
+    // slab.xyz.
     vec4 tube;
     vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or
                // the last index of the table; LR_EVENTS_CELL_MOST / largest element

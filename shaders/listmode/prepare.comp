@@ -12,7 +12,7 @@
 // variants: BINS=1
 #include "listmode/events.glsl"
 
-// Slices that a line may meet, and the places between which the line counts.
+// The slices that a line may meet, and the places `begin` and `end` between which the line counts.
 struct Way {
     double place, chord; // place in the middle of slice 0, and its change from slice to slice
     double begin, end;
@@ -20,7 +20,7 @@ struct Way {
     int first, last; // `last` is the end, exclusive
 };
 
-// Leaves out slices in which the crossing is not within reach of an axis' voxels.
+// Shortens the range of slices by those in which no voxel along one axis is within reach.
 void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
     double low = -reach, high = double(voxels - 1) + reach;
@@ -33,7 +33,7 @@ void narrow(inout Way way, double position, double step, int voxels, double reac
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-// Leaves out slices whose middles are not on the line.
+// Shortens the range of slices by those whose middles are not on the line.
 void leave_middles(inout Way way)
 {
     precise double first = way.place + double(way.first) * way.chord;
@@ -63,7 +63,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// Middle of the part that counts, for a line with a single slice.
+// The middle of the part of a line that counts, if the line has a single slice.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

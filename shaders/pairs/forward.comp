@@ -5,8 +5,8 @@
 // Forward projection by pairs of modules: each voxel adds its elements times its value to LORs.
 //
 // reads:    modules, pairs, masks, voxels
-// writes:   LOR values of the window, by atomic addition. The order of the terms of a sum varies;
-//           sums in fixed point (FIXED) do not depend on it
+// writes:   LOR values of the window, by atomic addition. The terms of a sum are in any order, which
+//           changes no bit of sums in fixed point (FIXED)
 // shape:    one group for each cube of voxels
 // variants: ; MASKS=1; HORIZON=1; NEAR=1; FIXED=1; HORIZON=1 NEAR=1 MASKS=1
 #include "common/atomic.glsl"

@@ -16,9 +16,10 @@
 
 void emit(uint lor, float weight);
 
-// The farther module's plane, in pitches of its crystals: crystal 0 has its face at 0 .. part.
+// The farther module's plane. Its coordinates are in pitches of its crystals; the face of crystal 0
+// is at 0 .. part.
 struct Plane {
-    vec2 foot;   // foot of the point
+    vec2 foot;   // foot of the perpendicular from the point
     vec2 pitch, face; // mm
     vec2 part, scale; // face / pitch, pitch / face
     vec2 last;   // last crystal along u and v
@@ -43,9 +44,9 @@ struct Walk {
     bool half_done;        // true if the first triangle of a divided crystal has been visited
 };
 
-// A quadrilateral on the plane. x, y: its corners, in units of a face, from the crystal at
-// Walk.cell; rise, run: dy/dx and dx/dy of its edges; low, high: the crystals that it may cover,
-// from the same crystal.
+// A quadrilateral on the plane. x, y: its corners, relative to crystal Walk.cell and in units of a
+// face; rise, run: dy/dx and dx/dy of its edges; low, high: the range of crystals that it may cover,
+// relative to crystal Walk.cell.
 struct Quad {
     vec4 x, y, rise, run;
     vec2 low, high;
@@ -53,8 +54,8 @@ struct Quad {
 
 const Quad no_quad = Quad(vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0), vec2(0.0), vec2(-1.0));
 
-// Numbers of LORs in the window: first + c * near_step + d * far_step for crystal c of the nearer
-// module and d of the farther one.
+// Numbers of LORs in the window. The LOR of crystal c of the nearer module and crystal d of the
+// farther module has the number first + c * near_step + d * far_step.
 struct Numbers {
     uint first;
     uint near_step, far_step;
@@ -63,8 +64,9 @@ struct Numbers {
 
 // --- opening a pair ---
 
-// Box around the image of the farther module's rectangle, projected through the point onto the
-// nearer module, in crystals: first, last. It is empty (first > last) if the rectangle is not seen.
+// Projects the farther module's rectangle through the point onto the nearer module, and returns the
+// box around it, in crystals: first, last. The box is empty (first > last) if the rectangle is not
+// seen.
 ivec4 crystals_seen(PairModule near, PairModule far, dvec3 to_near, dvec3 to_far, float height)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);
@@ -100,8 +102,8 @@ vec2 clamp_cell(vec2 place, vec2 last)
     return clamp(floor(place), vec2(0.0), last);
 }
 
-// A place of the nearer module in the form of Walk for cell 0. way: vector from the point to the
-// place.
+// Converts a place of the nearer module to the coordinates of Walk.here for cell 0. way: vector from
+// the point to the place.
 dvec3 on_plane(dvec3 way, PairModule far, dvec2 foot, double height)
 {
     double rise = dot(far.normal.xyz, way);
@@ -182,15 +184,16 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     return true;
 }
 
-// --- one crystal of the nearer module after the other ---
+// --- the walk over the crystals of the nearer module ---
 
-// A step along u or v, in the form of Walk for the given cell.
+// Converts a step between neighbouring crystals, along u or v, to the coordinates of Walk.here, which
+// count places on the plane from `cell`.
 vec3 step_for(vec3 along, vec2 rest, vec2 cell)
 {
     return vec3(fma(-cell, along.zz, along.xy) + rest, along.z);
 }
 
-// Chooses the cell that contains the crystal's first corner as the origin of places.
+// Makes the cell that contains the crystal's first corner the origin from which places are counted.
 void count_from_here(inout Walk walk, Plane plane)
 {
 #ifdef HORIZON
@@ -203,8 +206,8 @@ void count_from_here(inout Walk walk, Plane plane)
     walk.cell += shift;
 }
 
-// The height is computed anew, because rounding errors must not add up: it multiplies the cells
-// from which places are counted.
+// The height is computed anew for each crystal, so that rounding errors do not add up: places on the
+// plane are products of this height and the cell.
 float height_at(Walk walk)
 {
     return fma(float(walk.at.x), walk.along_u.z,
@@ -268,7 +271,7 @@ vec3 last_seen(vec3 from, vec3 to, float least)
     return mix(from, to, (from.z - least) / (from.z - to.z));
 }
 
-// The visible part of a triangle.
+// The part of a triangle that is visible from the plane, above the height walk.least.
 Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
@@ -330,7 +333,7 @@ struct Density {
     vec3 whole;    // coefficients of x, x^2, x^3 of the integral along y up to 1, and along x
 };
 
-// at: place of the face's middle from the point's foot, mm.
+// at: vector from the point's foot to the face's middle, mm.
 Density make_density(Plane plane, vec2 at, vec2 face)
 {
     float inverse = inversesqrt(dot(at, at) + plane.squared);
@@ -388,8 +391,8 @@ float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 }
 
 #ifdef NEAR
-// A crystal is divided into equal parts along each axis, up to MOST_PARTS, until the edge of a part
-// is at most LARGEST_PART of the distance. The expansion is accurate enough then.
+// The expansion of the density is accurate if a face's edge is at most LARGEST_PART of its distance.
+// Larger faces are divided into up to MOST_PARTS equal parts along each axis.
 const float LARGEST_PART = 0.03;
 const float MOST_PARTS = 32.0;
 
@@ -413,7 +416,7 @@ bool is_allowed(ModulePair pair, bool near_is_i, ivec2 near, ivec2 far)
 }
 #endif
 
-// Number of the LOR of the walk's crystal and a crystal of the farther module.
+// The LOR number for the walk's crystal and a crystal of the farther module.
 uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 {
     ivec2 far = ivec2(walk.cell + cell);
@@ -421,7 +424,7 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
            uint(far.y * plane.width + far.x) * numbers.far_step;
 }
 
-// Overlaps up to this share of a face are rounding errors.
+// An overlap of at most this share of a face is a rounding error.
 const float NOTHING = 1e-6;
 
 // Emits the elements of one pair. An element may be emitted in several terms.
@@ -438,7 +441,8 @@ void visit_pair(ModulePair pair, dvec3 point)
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
-    float part = 0.0, parts = 1.0, sum = 0.0; // current part of a crystal, their number, their sum
+    float part = 0.0, parts = 1.0; // current part of a crystal; number of parts along an edge
+    float sum = 0.0;               // sum over the parts of the crystal so far
 #endif
     while (!done) {
         if (cell.y > quad.high.y) {

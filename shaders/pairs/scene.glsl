@@ -38,12 +38,12 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
                        // common/loops.glsl
     dvec4 first_voxel; // centre of the first voxel
     dvec4 voxel;       // edges of a voxel
-    vec4 scale;        // scale of terms: 1 / points of a voxel; scale of sums in fixed point
+    vec4 scale;        // x: 1 / points of a voxel; y: scale of sums in fixed point
 };
 
 const int BLOCK = 4; // edge of the cube of a group, in voxels
 
-// The thread's voxel; it is outside of the image for threads that have none.
+// The thread's voxel. Threads beyond the image's border get a voxel outside of it.
 ivec3 own_voxel()
 {
     int thread = int(gl_LocalInvocationIndex);

@@ -52,7 +52,8 @@ vec2 sample_mm(ivec2 pixel, ivec2 crystal, ivec2 crystals)
     return (vec2(crystal) - 0.5 * vec2(crystals - 1)) * in_samples.xy + within * in_samples.zw;
 }
 
-// Finds the crystal whose face contains the hit, -1 in a gap. Returns false outside the module.
+// Sets rs to the crystal whose face contains the hit, or to -1 in a gap. Returns false outside the
+// module.
 bool find_crystal(vec2 hit, out ivec2 rs)
 {
     vec2 cells = vec2(in_secondary.xy);

@@ -25,18 +25,20 @@ layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
     uvec2 draws[]; // image, secondary module
 };
 
-layout(location = 0) flat out vec4 out_primary;      // D.u, D.v, height, area * height / 2 pi
-layout(location = 1) flat out vec4 out_denominator;  // n_j . (y1 - w) = x + a y + b z; height
-layout(location = 2) flat out vec4 out_along_u;      // hit's U = w - t (x + a y + b z)
-layout(location = 3) flat out vec4 out_along_v;
-layout(location = 4) flat out vec4 out_samples;      // pitch along u and v, sample spacing
-layout(location = 5) flat out vec4 out_cells;        // secondary: 1 / pitch, half the face / pitch
-layout(location = 6) flat out ivec4 out_tile;        // left and lower texel, primary, image
-layout(location = 7) flat out ivec4 out_secondary;   // crystals along u, v; first; module
-layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, 1 if swapped
+// The primary as seen from the eye: the coordinates of its centre along u and v, the eye's height
+// over its plane, and the area of a sample times this height / 2 pi.
+layout(location = 0) flat out vec4 out_primary;
+layout(location = 1) flat out vec4 out_denominator;   // Sight.denominator (common/sight.glsl)
+layout(location = 2) flat out vec4 out_along_u;       // Sight.along_u
+layout(location = 3) flat out vec4 out_along_v;       // Sight.along_v
+layout(location = 4) flat out vec4 out_samples;       // pitch along u and v, sample spacing
+layout(location = 5) flat out vec4 out_cells;         // secondary: 1 / pitch, half the face / pitch
+layout(location = 6) flat out ivec4 out_tile;         // left and lower texel, primary, image
+layout(location = 7) flat out ivec4 out_secondary;    // crystals along u, v; first; module
+layout(location = 8) flat out uvec4 out_mask;         // kind, offsets, 1 if swapped
 layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 #ifdef HIDING
-layout(location = 10) flat out uint out_role; // ROLE_ bits
+layout(location = 10) flat out uint out_role;         // ROLE_ bits
 #endif
 
 // A direction from the eye as a homogeneous point of the window, in pixels. The third coordinate is
@@ -50,7 +52,8 @@ vec3 to_window(vec3 direction, Module primary, vec3 centre)
     return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
 }
 
-// mirror: -1, or 1 for a module between the point and the primary.
+// The window's pixel of corner k of the secondary. mirror: 1 for a module between the point and the
+// primary, else -1.
 vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
 {
     vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
@@ -70,8 +73,8 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
     return plane;
 }
 
-// Largest distance of a sample's true position from its pixel's centre, plus half a pixel for the
-// snapping of vertices. The two differ because samples cover faces and pixels cover pitch cells.
+// The largest distance of a sample from its pixel's centre, plus half a pixel for the snapping of
+// vertices. Samples are not at the centres, because they cover faces and pixels cover pitch cells.
 vec2 window_margin(Module primary)
 {
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
@@ -114,8 +117,8 @@ void main()
     vec3 ray = cross(edge(before, here, after, margin), edge(here, after, before, margin));
     ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
 #ifdef HIDING
-    // A rectangle with corners at the point's height over the primary's plane has no bounds in
-    // pixels.
+    // If a corner is as high over the primary's plane as the point, or higher, the rectangle is not
+    // bounded in pixels, and covers the whole window.
     if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0) {
         ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0,
                    k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);

@@ -3,8 +3,8 @@
 //
 // Common part of the passes that make rows from lists of elements. Each row has a table of LORs,
 // with a value for each of its points. The slots of a table are divided among a fixed number of
-// threads, and so are the row's sums when they are sorted. Define LIST_GROUP for passes with
-// another group size.
+// threads, and so are the row's sums when they are sorted. A pass with another group size
+// defines LIST_GROUP.
 #include "common/bindings.h"
 
 #ifdef LIST_GROUP

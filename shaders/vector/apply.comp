@@ -52,11 +52,11 @@ void main()
 #if OP == 4
         double after = sensitivity > 0.0lf ? x / sensitivity * by : x;
 #elif OP == 6
-        // `sensitivity` is the scale here
+        // in this update, `sensitivity` holds the scale
         precise double next = x + scalar * max(x, lowest) * (by * sensitivity);
         double after = sensitivity > 0.0lf ? (next < 0.0lf ? 0.0lf : next) : x;
 #else
-        // no fused steps: they would give other factors near 0 than on the CPU
+        // `precise` forbids fused steps, which would give other factors near 0 than the CPU computes
         precise double factor = 1.0lf + scalar * (by - sensitivity);
         double after = sensitivity > 0.0lf ? x * (factor < 0.0lf ? 0.0lf : factor) : x;
 #endif

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Relative differences of neighbours (lr_relative_differences in lr/vector.h): WHAT is one of enum
-// lr_differences.
+// Computes the value, gradient or weights of the relative-differences prior over neighbouring voxels
+// (lr_relative_differences in lr/vector.h). WHAT, a value of enum lr_differences, selects the result.
 //
 // source: Nuyts, Beque, Dupont and Mortelmans, IEEE Trans. Nucl. Sci. 49 (2002), equations 5 to 7
-// reads:  x, kappa; y of a gradient
+// reads:  x, kappa; for a gradient also y, to which the gradient is added
 // writes: y
 // shape:  each thread takes every n-th number of some layers
 #include "common/bindings.h"
@@ -65,7 +65,8 @@ double find_term(double own, double other)
 #endif
 }
 
-// at: x, y and z of the number; z is counted from layer 0, not from the first layer of x.
+// Sums the terms of a number and its neighbours. at: the number's x, y and z in the whole grid, of
+// which the buffer of x has some layers.
 double add_neighbours(ivec3 at)
 {
     ivec3 end = ivec3(size.xyz);

@@ -22,7 +22,7 @@ layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive {
     float additive[];
 };
 
-// Sums of ratios up to this one are finite in float.
+// Probabilities of a voxel sum to at most 1, so ratios up to this one add up to a finite float.
 const double largest_ratio = 0.5lf * 3.4028234663852886e38lf;
 
 // Natural logarithm of a normal number x > 0: the series of 2 artanh((m - 1) / (m + 1)) for m in

@@ -7,7 +7,8 @@
 //
 // reads:     x, other
 // writes:    for each group: sum of x, of x times other, of (x - other)^2, number of x that are
-//            not finite, largest x, largest -x. The others are of finite numbers alone
+//            not finite, largest x, largest -x. Sums and maxima leave out numbers that are not
+//            finite
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"

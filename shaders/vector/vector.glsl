@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Vectors: numbers in buffers, in either precision (REAL), beginning at a given element of the
-// range.
+// The buffers of a pass over vectors, in the precision REAL. A vector begins at element `first` of
+// its buffer's range.
 #include "common/bindings.h"
 
 #ifndef REAL

@@ -13,20 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of a driver's compiler (GL_KHR_parallel_shader_compile). */
+/* GL_KHR_parallel_shader_compile: the driver chooses the number of its compiler's threads. */
 #define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
 /* ---- starting ---- */
 
-/* GLEW's table of functions is the process's, so its guard is too. */
+/* The process has one table of GLEW's functions, which this mutex guards. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* Loads the entry points, reads the limits and installs the debug callback in the context that is
- * current. If it fails, `reason` says why: without a full stop, and not logged. */
+/* Loads OpenGL's functions, reads the limits and installs the debug callback in the current context. A failure is not
+ * logged; `reason` gets its cause, without a full stop. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    /* GLEW asks for GLX after everything else is loaded; there is none here (glew_proc.c). Its table serves every
-     * context once it is filled. */
+    /* After everything else, GLEW loads GLX, which does not exist here (glew_proc.c), so that error is ignored. Once
+     * filled, GLEW's table serves every context. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -39,7 +39,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
-    gl_context_drop_errors(ctx); /* errors of earlier users of the context, and of loading the functions */
+    gl_context_drop_errors(ctx); /* earlier users of the context, and GLEW, may have left errors */
     const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
@@ -65,7 +65,7 @@ static struct gl_context *make(const struct gl_context_params *params)
     if (ctx != NULL) {
         ctx->log = params->log;
         ctx->debug = params->debug;
-        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* it has no owner yet */
+        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* cannot fail, since there is no owner yet */
     }
     return ctx;
 }
@@ -151,14 +151,14 @@ void gl_context_release(struct gl_context *ctx)
 
 /* ---- creating ---- */
 
-/* EGL is of the process that asks it for devices first. */
+/* EGL belongs to the process that first asks it for devices: a forked process cannot use it. */
 static lr_status claim_egl(const lr_log *log)
 {
     static lr_driver_owner owner;
     return lr_driver_claim(&owner, "OpenGL", log);
 }
 
-/* Starts what is open in ctx->egl. */
+/* Starts the context that is open in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
@@ -201,22 +201,6 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
     return LR_OK;
 }
 
-static lr_status create_beside(const struct gl_context_params *params, struct gl_context **ctx)
-{
-    char reason[256] = "no OpenGL";
-    *ctx = make(params);
-    if (*ctx == NULL) return LR_FAILED;
-    (*ctx)->is_shared = true;
-    if (!egl_context_open_beside(&(*ctx)->egl, params->shared, params->debug, reason, sizeof(reason)) ||
-        !start_opened(*ctx, reason, sizeof(reason))) {
-        free(*ctx);
-        *ctx = NULL;
-        return lr_error(params->log, LR_NO_DEVICE,
-                        "no OpenGL context can be made that shares objects with the one given: %s", reason);
-    }
-    return LR_OK;
-}
-
 static void append_found(char *list, size_t capacity, const lr_device *found, int number)
 {
     char item[512];
@@ -232,11 +216,24 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    char usable[600] = "", refusals[600] = ""; /* the ways that were tried */
+    char usable[600] = "", refusals[600] = ""; /* lists of the devices and ways that were tried */
     int num_usable = 0;
     *ctx = NULL;
     LR_TRY(claim_egl(params->log));
-    if (params->shared != NULL) return create_beside(params, ctx);
+    if (params->shared != NULL) {
+        char reason[256] = "no OpenGL";
+        *ctx = make(params);
+        if (*ctx == NULL) return LR_FAILED;
+        (*ctx)->is_shared = true;
+        if (!egl_context_open_beside(&(*ctx)->egl, params->shared, params->debug, reason, sizeof(reason)) ||
+            !start_opened(*ctx, reason, sizeof(reason))) {
+            free(*ctx);
+            *ctx = NULL;
+            return lr_error(params->log, LR_NO_DEVICE,
+                            "no OpenGL context can be made that shares objects with the one given: %s", reason);
+        }
+        return LR_OK;
+    }
     const int num_ways = egl_ways_find(ways);
     for (int k = 0; k < num_ways; k++) {
         lr_device found;
@@ -292,7 +289,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's message names each of them. */
+    /* If no device is usable, the caller's message says why; this warning would only repeat it. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);

@@ -50,34 +50,33 @@ struct gl_limits {
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* True if work is sent to the device in small pieces. A software renderer cuts long loops short, and a thread that
-     * waits for it is blocked. */
+    /* True if work is sent to the device in small pieces: software renderers end long loops, and a thread that waits
+     * for one cannot be interrupted. */
     bool small_batches;
     int64_t memory_bytes; /* memory of the device; 0 = not reported */
 };
 
-/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then
- * EGL_MESA_platform_surfaceless, then the default display with a 1 x 1 pbuffer. The context is
- * not current afterwards, and what was current before still is.
- * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, when the context
- * to share with does not let it, or in a child of a process that has opened OpenGL (base/driver.h); LR_USAGE with a list of what exists when `device` is out of range;
+/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then EGL_MESA_platform_surfaceless,
+ * then the default display with a 1 x 1 pbuffer. The current context of the thread stays current. errors: NULL;
+ * LR_NO_DEVICE, with advice, if there is no OpenGL 4.5, if the context of `shared` refuses, or in a child of a
+ * process that has opened OpenGL (base/driver.h); LR_USAGE, with a list of the devices, if `device` is out of range;
  * LR_FAILED if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
 /* gl_context_create and gl_context_make_current, whose status it returns. On failure *ctx is NULL. */
 lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx);
 
-/* Wraps the context that is current on this thread (a window's). It is neither made current nor
- * destroyed by us; gl_context_make_current brings its state to the baseline of pass.h.
- * errors: NULL; LR_NO_DEVICE when none is current or it is older than 4.5. `device` is ignored. */
+/* Wraps the current context of this thread, which belongs to a window. Functions here neither make it current nor
+ * destroy it; gl_context_make_current brings its state to the baseline of pass.h. errors: NULL; LR_NO_DEVICE if no
+ * context is current, or if it is older than 4.5. `device` is ignored. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
 
-/* Gives the handles by which another context can share this one's objects. The context is current on this thread.
- * false: EGL does not know of it, as for a window made by other means. */
+/* Gives the handles by which another context can share the objects of the context that is current on this thread.
+ * Returns false if that context was not made by EGL. */
 bool gl_context_share(lr_shared_context *shared);
 
-/* Frees the context and everything still in it; objects made with it must be destroyed before.
- * If it is current, what was current before it becomes current again. NULL is allowed. */
+/* Frees the context, whose objects must have been destroyed. If it is current, the context that was current before
+ * becomes current again. NULL is allowed. */
 void gl_context_destroy(struct gl_context *ctx);
 
 /* Makes the context current and remembers the previous one. Calls nest; each needs its own gl_context_release. */
@@ -90,8 +89,8 @@ bool gl_context_make_current_to_free(struct gl_context *ctx);
 /* Undoes one gl_context_make_current. The outermost release restores the context that was current before. */
 void gl_context_release(struct gl_context *ctx);
 
-/* Large clears are left to the driver from now on, where a compute shader is quicker: for work that is to run in the
- * stages of rasterisation alone. */
+/* Lets the driver do large clears from now on, for backends that run no compute shaders. A compute shader would be
+ * quicker. */
 void gl_context_clear_by_driver(struct gl_context *ctx);
 
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
@@ -100,15 +99,15 @@ const lr_log *gl_context_log(const struct gl_context *ctx);
 /* A new number, counted from 1. These numbers distinguish the states of the context's objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
-/* The status that work ends with: any failure of a lost context becomes LR_NO_DEVICE. */
+/* Returns the status of work that has ended: a failure becomes LR_NO_DEVICE if the context is lost. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
 /* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
-/* Asks the driver whether the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED,
- * or LR_NO_DEVICE if it is the loss); `what` names the work in the message. Waits for nothing,
- * but keeps a driver's worker thread from running ahead, so not for every draw. */
+/* Asks the driver if the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED). `what` names the work in
+ * the message. The call does not wait for the device, but it waits for a driver's worker thread, so it is too slow for
+ * every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
 /* lr_device_list of builds with OpenGL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the files of this folder share about a context. */
+ * The parts of a context that only the files of this folder use. */
 #ifndef LR_GL_CONTEXT_PRIVATE_H
 #define LR_GL_CONTEXT_PRIVATE_H
 
@@ -13,8 +13,8 @@
 #include <GL/glew.h>
 #include <stdint.h>
 
-/* Storage of buffers that were destroyed, for the next ones of the same size: drivers take milliseconds to find and
- * to free a hundred megabytes, and projections need buffers of the same sizes again and again. */
+/* The pool keeps the storage of destroyed buffers for new buffers of the same size. Drivers take milliseconds to
+ * allocate and to free a hundred megabytes, and projections need buffers of the same sizes again and again. */
 enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
@@ -30,7 +30,7 @@ struct gl_pool {
     int64_t most_bytes; /* above this sum the oldest buffers are deleted */
 };
 
-/* Deletes all of them. */
+/* Deletes all buffers of a pool. */
 void gl_pool_empty(struct gl_pool *pool);
 
 /* The memory layout of an internal format's texels. */
@@ -50,7 +50,7 @@ struct gl_context {
     bool is_shared; /* its objects outlive it */
     lr_driver_owner owner;
     bool saw_error, is_lost;
-    bool has_logged_loss; /* since it was made current: one call logs it once */
+    bool has_logged_loss; /* the loss has been logged since the context was made current */
     int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
@@ -66,19 +66,19 @@ struct gl_context {
     int64_t machine_bytes;   /* used by resource.c: memory of the machine; 0 = not known yet */
 };
 
-/* Opens one way, not current; *found is filled in any case.
- * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL then. */
+/* Opens a context in one way, without making it current, and fills *found in any case. errors: LR_NO_DEVICE with
+ * found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL after an error. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 
-/* Reads what the context that is current can do (errors.c). */
+/* Reads the limits of the current context (errors.c). */
 void gl_limits_read(struct gl_limits *limits);
 int gl_integer(GLenum what);
 
 /* True if work is sent to the device in small batches. */
 bool gl_takes_small_batches(bool is_software);
 
-/* gl_context_check without the question for a loss, which drivers answer slowly. */
+/* gl_context_check, but without asking for a loss of the context, since drivers answer that slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
 /* Waits until the device has reached the fence, and deletes it. NULL = returns at once. errors: as gl_context_check. */
@@ -97,7 +97,7 @@ void gl_pass_baseline(struct gl_context *ctx);
 /* "GL_OUT_OF_MEMORY" for 0x0505, else the number. */
 const char *gl_error_name(GLenum error);
 
-/* Copies with a cut at the end. */
+/* Copies text, which is cut if it is longer than the capacity. */
 void gl_copy_text(char *to, size_t capacity, const char *from);
 
 /* "12.3 MiB", for messages. */

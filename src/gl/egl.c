@@ -72,7 +72,7 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* Each device is asked once, so that it is in one of the two rounds. */
+    /* Each device is asked only once if it is software, so that the two loops below list it exactly once. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -257,7 +257,7 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* Each of the two interfaces has a current context. */
+            /* OpenGL and OpenGL ES have a current context each, so ours is released before the other one is bound. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }
         eglBindAPI(before->context_api);

@@ -17,7 +17,7 @@
 
 enum { EGL_WAY_MAX = 34 };
 
-/* EGL_WAY_UNLISTED stands for the devices that EGL should list and does not: it cannot be opened. */
+/* EGL_WAY_UNLISTED stands for devices that EGL fails to list. It cannot be opened. */
 enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
 
 struct egl_way {

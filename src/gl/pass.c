@@ -132,41 +132,6 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
     return LR_OK;
 }
 
-static lr_status bind_objects(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    if (ctx->vertex_array == 0) { /* a context that only lists its limits needs none of this */
-        glCreateVertexArrays(1, &ctx->vertex_array);
-        glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
-        LR_TRY(gl_context_check(ctx, "an empty vertex array"));
-    }
-    if (pass->uniform_bytes > 0) {
-        int64_t offset;
-        LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
-        /* A std140 block may end in padding that the caller's struct lacks. */
-        glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
-                          (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
-    }
-    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    glUseProgram(gl_program_name(pass->program));
-    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
-        const struct gl_range *range = &pass->buffers[k];
-        if (range->buffer != NULL) {
-            glBindBufferRange(GL_SHADER_STORAGE_BUFFER, k, range->buffer->name, (GLintptr)range->offset,
-                              (GLsizeiptr)range_bytes(range));
-        }
-    }
-    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
-        if (pass->textures[k] != NULL) glBindTextureUnit(k, pass->textures[k]->name);
-    for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
-        const struct gl_image *image = &pass->images[k];
-        if (image->texture != NULL) {
-            glBindImageTexture(k, image->texture->name, 0, GL_TRUE, 0, image->access ? image->access : GL_READ_WRITE,
-                               image->format ? image->format : image->texture->format);
-        }
-    }
-    return LR_OK;
-}
-
 static void draw(struct gl_context *ctx, const struct gl_pass *pass)
 {
     const int *port = pass->viewport, *size = pass->target->size;
@@ -207,7 +172,37 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
     const bool is_empty = computes ? pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
-    LR_TRY(bind_objects(ctx, pass));
+
+    if (ctx->vertex_array == 0) { /* made late, since a context that only reads limits never draws */
+        glCreateVertexArrays(1, &ctx->vertex_array);
+        glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
+        LR_TRY(gl_context_check(ctx, "an empty vertex array"));
+    }
+    if (pass->uniform_bytes > 0) {
+        int64_t offset;
+        LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
+        /* A std140 block may end in padding that the caller's struct lacks. */
+        glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
+                          (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
+    }
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
+    glUseProgram(gl_program_name(pass->program));
+    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
+        const struct gl_range *range = &pass->buffers[k];
+        if (range->buffer != NULL) {
+            glBindBufferRange(GL_SHADER_STORAGE_BUFFER, k, range->buffer->name, (GLintptr)range->offset,
+                              (GLsizeiptr)range_bytes(range));
+        }
+    }
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
+        if (pass->textures[k] != NULL) glBindTextureUnit(k, pass->textures[k]->name);
+    for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
+        const struct gl_image *image = &pass->images[k];
+        if (image->texture != NULL) {
+            glBindImageTexture(k, image->texture->name, 0, GL_TRUE, 0, image->access ? image->access : GL_READ_WRITE,
+                               image->format ? image->format : image->texture->format);
+        }
+    }
     if (computes)
         glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1], (GLuint)pass->groups[2]);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The one place that binds things and draws or dispatches.
+ * Passes, which bind objects and draw or dispatch. No other file does so.
  *
  * Baseline, which holds between passes: no program, vertex array, framebuffer, texture, image or
  * buffer bound; blending, depth test and clip distances off; culling, scissor, stencil,
@@ -18,8 +18,7 @@ enum { GL_PASS_BUFFERS = 12, GL_PASS_TEXTURES = 12, GL_PASS_IMAGES = 4 };
 enum gl_blending {
     GL_BLENDING_OFF = 0,
     GL_BLENDING_ADD, /* destination + source, in every channel */
-    GL_BLENDING_OVER /* source over destination by the source's alpha, not multiplied in; the
-                        destination's alpha is covered the same way */
+    GL_BLENDING_OVER /* source over destination by the source's alpha, which is not premultiplied */
 };
 
 /* A buffer, or part of one. An offset is a multiple of gl_limits.storage_alignment. */
@@ -66,9 +65,9 @@ struct gl_pass {
     int scissor[4];           /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
     enum gl_blending blending;
     bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
-    bool depth_zero_to_one;  /* clip space z in 0 .. 1: the finer choice with a float depth */
-    int clip_distances;      /* gl_ClipDistance[0 .. n-1] are on. A program writes just these:
-                                 llvmpipe clips by others that it finds written */
+    bool depth_zero_to_one;  /* clip space z in 0 .. 1, which a float depth resolves better */
+    int clip_distances;      /* gl_ClipDistance[0] to [n - 1] are enabled. A program must write no other, since
+                                 llvmpipe clips by all that are written */
     GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
     int vertices, instances; /* nothing is drawn if either is 0 */
 
@@ -76,10 +75,9 @@ struct gl_pass {
     GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */
 };
 
-/* Runs a pass and returns to the baseline. With debug contexts errors are checked afterwards;
- * others find them at the next read or gl_context_check.
- * errors: LR_USAGE for a program without its target or groups, ranges or viewports outside, more
- * clip distances or groups than the driver allows; LR_NO_DEVICE when the context was lost;
+/* Runs a pass and returns to the baseline. A debug context is checked for errors afterwards; in other contexts, the
+ * next read or gl_context_check finds them. errors: LR_USAGE for a program without its target or groups, ranges or
+ * viewports outside, more clip distances or groups than the driver allows; LR_NO_DEVICE when the context was lost;
  * LR_FAILED when the driver reports an error. */
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass);
 

@@ -17,7 +17,7 @@
 
 enum { MAX_STAGES = 2 };
 
-/* A message says that a compilation takes longer. */
+/* If a compilation takes longer than this, a message says so. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
@@ -39,8 +39,8 @@ struct gl_program {
 
 /* --- the compiler's messages --- */
 
-/* The number of the line that a message is about, and in *words the text after the place; 0 if the
- * message names no place. The number of the source string, always 0 here, is skipped. */
+/* Returns the number of the line to which a compiler's message refers, or 0 if it names none, and sets *words to the
+ * text after the place. Messages also name a source string, which is always 0 here. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -93,7 +93,7 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
              found ? first : "the driver cannot compile a shader and does not say why", label);
 }
 
-/* --- what came of it --- */
+/* --- the outcome of a build --- */
 
 static lr_status find_outcome(struct gl_program *program)
 {
@@ -127,7 +127,6 @@ static lr_status find_outcome(struct gl_program *program)
         return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->label,
                         text[0] ? text : "the driver does not say why");
     }
-
     if (build->is_compute) glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
     return gl_context_check(program->ctx, program->label);
 }
@@ -150,12 +149,12 @@ lr_status gl_program_wait(struct gl_program *program)
 {
     struct gl_context *ctx = program->ctx;
     if (program->build == NULL && !program->has_failed) return LR_OK;
-    if (program->build == NULL) { /* each call that fails for this reason says so */
+    if (program->build == NULL) { /* an earlier build has failed: each later call reports it */
         LR_TRY(gl_context_check(ctx, program->label));
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }
 
-    /* Some drivers say whether they still compile. */
+    /* Drivers with GL_KHR_parallel_shader_compile tell if they are still compiling. */
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;
@@ -204,8 +203,8 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         glAttachShader(program->name, shader);
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
 
-        /* The source in three pieces: up to its #version, the defines with a mark that keeps the numbers of the lines
-         * after them, and the rest. */
+        /* The driver gets three pieces: the source up to its #version, the defines, and the rest of the source. A #line
+         * after the defines keeps the numbers of the lines that follow. */
         int next_line = 1;
         const size_t head = gl_shader_source_after_version(source, &next_line);
         if (head == 0) {
@@ -238,7 +237,6 @@ struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_prog
 {
     const bool draws = params->vertex != NULL && params->fragment != NULL;
     const bool any = params->vertex != NULL || params->fragment != NULL;
-
     if (!(params->compute != NULL ? !any : draws)) {
         lr_error(ctx->log, LR_USAGE, "program %s needs a vertex and a fragment shader, or a compute shader",
                  params->label);

@@ -14,17 +14,17 @@ struct gl_define {
     const char *value;
 };
 
-/* Either vertex and fragment, or compute: names of shaders ("raster/correspondence.vert") as
- * shader_store.h resolves them. The defines go to every stage, right after #version. */
+/* A program has either a vertex and a fragment shader, or a compute shader, by names ("raster/correspondence.vert")
+ * that shader_store.h resolves. The defines are inserted in every stage, right after #version. */
 struct gl_program_params {
     const char *vertex, *fragment, *compute;
     const struct gl_define *defines; /* NULL = none */
     const char *label;               /* shown by debuggers and in messages; required */
 };
 
-/* Hands the source to the driver, which may compile and link in threads of its own: start all programs first, so
- * that they compile in parallel. gl_pass_run waits for the program that it runs.
- * errors: NULL, logged: no such shader, stages that make no sense, no memory. */
+/* Hands the source to the driver, which may compile and link in other threads. Callers start all programs first, so
+ * that the driver compiles them in parallel. gl_pass_run waits for the program that it runs. errors: NULL, logged:
+ * there is no such shader, the stages make no program, or memory runs out. */
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* Waits until the program is built. If the driver still compiles after half a second, a message reports it.
@@ -32,7 +32,7 @@ struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_prog
  * driver's other messages as information. Each is logged once. */
 lr_status gl_program_wait(struct gl_program *program);
 
-/* Starts and waits. errors: NULL, for the reasons given there. */
+/* Starts a program and waits for it. errors: those of gl_program_start and gl_program_wait; NULL. */
 struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* NULL is allowed. */

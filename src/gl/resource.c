@@ -44,7 +44,7 @@ const struct gl_format *gl_format_find(GLenum internal)
 
 /* --- storage of buffers that are gone --- */
 
-/* Smaller buffers are not kept. Small tables are: a projection makes a handful of them each time. */
+/* The pool keeps buffers from this size on. It is small, since each projection makes a handful of small tables. */
 enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
@@ -68,8 +68,7 @@ void gl_pool_empty(struct gl_pool *pool)
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* An error that is pending before an object is made belongs to work in progress, whose result would
- * be wrong, and not to the object. */
+/* Reports an error that earlier work left pending, so that the error is not blamed on the object that is made next. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
     char what[128];
@@ -79,7 +78,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-/* Memory of the device. If the driver does not report it, the memory of the machine is read from files, once. */
+/* The bytes of the device's memory or, if the driver does not report them, of the machine's. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -87,7 +86,8 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
-/* Drivers accept more than the device holds. They then use memory of the machine, and stall. */
+/* Drivers also accept objects that are larger than the device's memory; they use the machine's memory then, which
+ * makes the work stall. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -209,7 +209,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* The box that is meant: NULL is the whole texture, a depth of 0 is 1. */
+/* Sets *box to the box asked for: the whole texture if `asked` is NULL, and one slice if its depth is 0. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -240,7 +240,7 @@ static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffe
     return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
-/* Copies texels from a buffer, from an offset on, into a texture. */
+/* Copies texels from an offset of a buffer into a box of a texture. */
 static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box, GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -257,8 +257,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-/* The next piece of a box that one call can move, contiguous in memory: all of the box, or some rows of one slice.
- * `done` counts rows over all slices. */
+/* Cuts the next piece from a box, for one call: the whole box if it fits, else some rows of one slice. `done` is the
+ * number of rows already moved, counted through all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -294,7 +294,7 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* Reads texels to memory, or, if a buffer is bound, to an offset in it. */
+/* Reads texels to memory. If a pack buffer is bound, `texels` is an offset in that buffer. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -366,7 +366,7 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* The most bytes that one step reads through the staging buffer, and that one call clears. */
+/* The largest numbers of bytes that pass through the staging buffer at once, and that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
 /* Storage has whole words, so that gl_buffer_clear reaches every byte. */
@@ -505,8 +505,8 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* Buffers are read through a staging buffer: some drivers move one that is read directly out of the
- * device's memory, and leave it there. */
+/* The bytes pass through a staging buffer: when a buffer is read directly, some drivers move it from the device's
+ * memory to the machine's for good, where the device is slow to access it. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
@@ -584,7 +584,7 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
     return bytes;
 }
 
-/* Pieces are cleared one after the other: some drivers leave larger ones to the processor. */
+/* The range is cleared in pieces: some drivers let the processor clear a large range. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     const int64_t filled = fill_by_shader(range, words, count);

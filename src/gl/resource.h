@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Textures, buffers and render targets: immutable storage, one mip level, a label each. The
- * structs are plain to read and never changed by callers.
+ * Textures, buffers and render targets. Each has immutable storage, one mip level and a label. Callers may read the
+ * structs, but not change them.
  *
  * Formats: GL_R8 RG8 RGBA8, R16UI RG16UI RGBA16UI, R16F RG16F RGBA16F, R32F RG32F RGBA32F,
  * R32UI RG32UI RGBA32UI, R32I RG32I RGBA32I, DEPTH_COMPONENT32F. Texels go in and out tightly
  * packed in the format's own type (R32F: float, RG16UI: 2 x uint16_t, R8: uint8_t), x fastest,
  * row 0 first. Uploads, clears and passes happen in the order of their calls.
  *
- * errors: creating returns NULL, the rest lr_status; no memory on the device is LR_FAILED with the
- * size asked for; sizes beyond gl_limits are LR_FAILED; boxes and ranges outside the object, and
- * formats not listed, are LR_USAGE. */
+ * errors: functions that create an object return NULL. LR_FAILED if the device has no memory, or for sizes beyond
+ * gl_limits; LR_USAGE for boxes and ranges outside the object, and for other formats. */
 #ifndef LR_GL_RESOURCE_H
 #define LR_GL_RESOURCE_H
 
@@ -48,8 +47,8 @@ struct gl_texture {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* A texture of another context that shares its objects with this one, made there with the same params, or by OpenGL
- * calls to the same effect. Destroying the borrowed texture leaves the original. */
+/* Borrows a texture of another context, which shares its objects with this one. params: as the texture was made.
+ * Destroying the borrowed texture leaves the original. */
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
 /* Contents are zero, except for is_unset. */
@@ -59,13 +58,13 @@ void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
 /* Size of all texels. */
 int64_t gl_texture_bytes(const struct gl_texture *texture);
 
-/* All texels, or those of a box (NULL = all). Uploading returns when `texels` may be reused,
- * reading when they have arrived. Reading checks for a lost context. */
+/* Copy all texels, or those of a box (NULL = all). After an upload, `texels` may be reused at once. Reading waits
+ * for the texels, and checks for a lost context. */
 lr_status gl_texture_upload(struct gl_texture *texture, const void *texels);
 lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *box, const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
-/* Sets every texel to one, given in the format's own type; NULL = zero. */
+/* Sets every texel to `texel`, which is in the format's own type; NULL = zero. */
 void gl_texture_clear(struct gl_texture *texture, const void *texel);
 
 struct gl_buffer_params {
@@ -84,9 +83,9 @@ struct gl_buffer {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* The first size_bytes of a buffer of another context that shares its objects with this one; `data` is not read.
- * Destroying the borrowed buffer leaves the original. errors: *buffer is NULL; LR_USAGE for a name that is no
- * buffer, or one that is too short; LR_FAILED. */
+/* Borrows the first size_bytes of a buffer of another context, which shares its objects with this one. params->data
+ * is not read. Destroying the borrowed buffer leaves the original. errors: *buffer is NULL; LR_USAGE if the name is
+ * no buffer, or if the buffer is too short; LR_FAILED. */
 lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
                            struct gl_buffer **buffer);
 
@@ -117,8 +116,8 @@ void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 /* Repeats one or two (`count`) 32-bit words over a range of `to`; the fields of `from` are not read. */
 lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count);
 
-/* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours
- * without either end the list. */
+/* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]). The first colour with neither
+ * ends the list. */
 struct gl_target_params {
     const char *label; /* required; made textures get "LABEL colour 0" */
     int width, height; /* 0 = those of colours[0] */
@@ -160,7 +159,7 @@ struct gl_clear {
 /* Clears every attachment (all attached layers). NULL = colours to 0, depth to 1. */
 void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
-/* Copies colour 0 into the framebuffer of that OpenGL name (0: the window's), of the same size. */
+/* Copies colour 0 into a framebuffer of the same size, by its OpenGL name (0 = the window's). */
 void gl_target_show(const struct gl_target *target, GLuint framebuffer);
 
 /* A texture or buffer that another interface, such as CUDA, holds. During the loan, passes and transfers refuse the
@@ -170,7 +169,7 @@ struct gl_loan {
     void (*end)(struct gl_loan *loan);
 };
 
-/* True if an object is not out on a loan (NULL = it never was); errors: LR_USAGE, logged. */
+/* Checks that an object is not out on a loan (NULL = it never was). errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
 
 /* NULL is allowed. */

@@ -53,7 +53,7 @@ static const char *skip_blanks(const char *at)
 
 enum include { NO_INCLUDE, GOOD_INCLUDE, BAD_INCLUDE };
 
-/* Reads `#include "name"`, with blanks and a // comment where C allows them. */
+/* Reads a line `#include "name"`. Blanks and a // comment are allowed where C allows them. */
 static enum include parse_include(const char *line, size_t length, char *name, size_t capacity)
 {
     const char *end = line + length;
@@ -71,7 +71,7 @@ static enum include parse_include(const char *line, size_t length, char *name, s
     return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
 }
 
-/* Adds the text of the last file of the list. */
+/* Adds the text of the last listed file, in which each #include is replaced by that file's text. */
 static lr_status add_file(struct flattening *flat, const char *text)
 {
     struct gl_shader_source *source = flat->source;
@@ -173,18 +173,13 @@ void gl_shader_source_finish(struct gl_shader_source *source)
 
 /* ---- finding places ---- */
 
-static bool is_mark(const char *line)
-{
-    return strncmp(line, "#line ", 6) == 0;
-}
-
 bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place)
 {
     *place = (struct gl_shader_place){.file = 0, .line = 0};
     const char *at = source->text;
     for (int k = 1;; k++) {
         const size_t length = strcspn(at, "\n");
-        const bool mark = is_mark(at);
+        const bool mark = strncmp(at, "#line ", 6) == 0;
         if (mark) {
             sscanf(at, "#line %d %d", &place->line, &place->file);
             place->line--;
@@ -206,7 +201,7 @@ char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_
     char *text = lr_copy_string(source->text, log);
     for (char *at = text; at != NULL && *at != '\0';) {
         const size_t length = strcspn(at, "\n");
-        if (is_mark(at)) memset(at, ' ', length);
+        if (strncmp(at, "#line ", 6) == 0) memset(at, ' ', length);
         at += length + (at[length] == '\n');
     }
     return text;

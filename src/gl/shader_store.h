@@ -29,10 +29,10 @@ struct gl_embedded_shader {
 /* Written by tools/embed_shaders.py; sorted by name, a NULL name at the end. */
 extern const struct gl_embedded_shader gl_embedded_shaders[];
 
-/* A flattened shader and its files. Everything belongs to it. */
+/* A flattened shader and the names of its files, all owned. */
 struct gl_shader_source {
     char *text;
-    char *folder;                         /* where the files are: "shaders" for the table, else the folder named */
+    char *folder; /* the folder of the files: "shaders" for the built-in table, else LORASTER_SHADER_DIR */
     char *files[GL_SHADER_MAX_FILES + 1]; /* NULL at the end */
 };
 
@@ -50,13 +50,13 @@ struct gl_shader_place {
 };
 bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place);
 
-/* A copy of the text with every `#line` mark blanked out, for compilers: Mesa forgets the file
- * number of most errors, so they count flattened lines and gl_shader_source_place translates.
- * Free with free(); NULL when there is no memory. */
+/* Copies the text for compilers, with every `#line` mark blanked out. Compilers then count flattened lines, which
+ * gl_shader_source_place translates; Mesa would lose the file number of most errors. The caller frees the copy; NULL if
+ * memory runs out. */
 char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log);
 
-/* Byte offset right after the #version line and, in *next_line, the number of the line that
- * starts there. 0 when there is no #version. */
+/* Returns the byte offset right after the #version line, and sets *next_line to the number of the line that starts
+ * there. Returns 0 if there is no #version. */
 size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line);
 
 #endif

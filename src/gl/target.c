@@ -53,7 +53,7 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         points[target->num_colours++] = point;
     }
     if (params->depth) {
-        /* Drawing chooses among layers of arrays that are made here, or of a whole array that is borrowed. */
+        /* If a pass draws into all layers of an array, made here or borrowed, the depth has as many layers. */
         const struct gl_texture *first = params->colours[0];
         const int layers = first == NULL                                         ? params->layers
                            : params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2]

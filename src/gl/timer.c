@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* Two time stamps rather than one elapsed time: llvmpipe counts the latter from the machine's start
- * when nothing was being drawn at its begin. */
+/* A timer has two time stamps. A query of the elapsed time is not used, because llvmpipe counts it from the machine's
+ * start if nothing is being drawn at its begin. */
 struct gl_timer {
     GLuint stamps[2];
     bool ended;
@@ -56,13 +56,13 @@ double gl_timer_seconds(struct gl_timer *timer)
 
 /* --- stopwatch --- */
 
-/* Intervals that may be in flight: more than any backend's batches that wait for the device. */
+/* The number of intervals that may be in flight, which exceeds the number of batches that any backend queues. */
 enum { NUM_INTERVALS = 64 };
 
 struct gl_stopwatch {
     struct gl_timer *intervals[NUM_INTERVALS];
-    int64_t begun;        /* since it was made */
-    int64_t read;         /* number of these already added to `total` */
+    int64_t begun;        /* intervals begun since the stopwatch was made */
+    int64_t read;         /* intervals whose time is in `total` */
     double total, before; /* seconds of all intervals, and of those begun before the reset */
     int64_t since;        /* the first interval since the reset */
 };
@@ -86,7 +86,8 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* Intervals in progress are not waited for; their numbers say later whether they began before the reset. */
+/* The reset does not wait for intervals in progress. When their times arrive, their numbers show that they began before
+ * the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

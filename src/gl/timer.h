@@ -5,7 +5,7 @@
 
 #include "gl/context.h"
 
-/* Time that the device takes for what is issued between begin and end. Timers may overlap. */
+/* A timer measures the device time of the commands between begin and end. Timers may overlap. */
 struct gl_timer;
 
 struct gl_timer *gl_timer_create(struct gl_context *ctx, const char *label);
@@ -14,13 +14,11 @@ void gl_timer_destroy(struct gl_timer *timer); /* NULL is allowed */
 void gl_timer_begin(struct gl_timer *timer);
 void gl_timer_end(struct gl_timer *timer);
 
-/* Seconds of the last begin .. end; waits until the device is done. 0 before the first end. */
+/* The seconds of the last interval, or 0 before the first end. Waits until the device is done. */
 double gl_timer_seconds(struct gl_timer *timer);
 
-/* The sum over many intervals: what the device took for the parts of a long sequence of commands, not
- * counting what lies between them. Old intervals are read while new ones are issued, late enough that
- * neither the host nor the device waits. Every function allows NULL, a stopwatch that measures
- * nothing. */
+/* A stopwatch sums the device time of many intervals, without the time between them. Old intervals are read while
+ * new ones are issued, so late that neither the host nor the device waits. A NULL stopwatch measures nothing. */
 struct gl_stopwatch;
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);

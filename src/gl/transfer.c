@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The largest alignment that drivers may ask of uniform blocks. */
+/* Offsets of uniform blocks, in bytes: no driver may require a larger alignment. */
 enum { STREAM_ALIGNMENT = 256 };
 
 static const GLbitfield write_flags = GL_MAP_WRITE_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;

@@ -21,13 +21,13 @@ struct gl_stream {
     GLsync fences[GL_STREAM_SEGMENTS]; /* fences to wait for before a segment is written again */
 };
 
-/* The most bytes that a write may have. Software renderers clear the ring when it is made: a small one costs
- * no time. */
+/* The largest number of bytes in a write. The ring is smaller for software renderers, which take time to clear it
+ * when it is made. */
 int64_t gl_stream_most(const struct gl_context *ctx);
 
-/* Copies at most gl_stream_most bytes into the ring. *offset: where they are in the buffer
- * ctx->stream.name, a multiple of 256. They stay until the commands issued before the next write
- * have run, so use them at once. errors: LR_FAILED or LR_NO_DEVICE, logged. */
+/* Copies at most gl_stream_most bytes into the ring, and sets *offset to their place in the buffer ctx->stream.name, a
+ * multiple of 256. Commands that use the bytes must be issued before the next write. errors: LR_FAILED or LR_NO_DEVICE,
+ * logged. */
 lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset);
 
 /* Frees the ring. The context is current. */
@@ -38,10 +38,10 @@ void gl_stream_finish(struct gl_context *ctx);
 /* Memory of the machine to which the device copies while the host does something else. Arrived data is read in
  * place. */
 
-/* Set ctx and label, zero the rest. */
+/* The caller sets ctx and label, and zeroes the rest. */
 struct gl_readback {
     struct gl_context *ctx;
-    const char *label; /* outlives it */
+    const char *label; /* not copied */
     GLuint name;       /* 0 before it has memory */
     const unsigned char *mapped;
     int64_t size_bytes;
@@ -51,12 +51,12 @@ struct gl_readback {
 /* The context is current, here and below. */
 void gl_readback_finish(struct gl_readback *readback);
 
-/* Makes room for that many bytes. If it has to grow, its contents are lost. No copy may be under way.
- * errors, here and below: LR_FAILED or LR_NO_DEVICE, logged. */
+/* Makes room for `bytes`. The contents are lost if the readback has to grow. No copy may be under way. errors, here and
+ * below: LR_FAILED or LR_NO_DEVICE, logged. */
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
 
-/* Queues a copy, after all commands so far; range->to is not read. Copies that were sent before have to be sent
- * again with it. errors: also LR_USAGE for ranges outside the buffers. */
+/* Queues a copy after all commands so far; range->to is not read. The next gl_readback_send covers earlier copies, too,
+ * even those already sent. errors: also LR_USAGE for ranges outside the buffers. */
 lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
 
 /* Submits the queued copies to the device without waiting. */

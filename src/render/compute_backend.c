@@ -22,14 +22,14 @@ struct lr_compute {
     struct gl_context *ctx; /* the place's context */
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
-    void *projector, *lister; /* objects of these methods. The lister is made when it is first needed, and may be
-                                 the projector */
+    void *projector; /* object of `method` */
+    void *lister;    /* object of `rows_method`, made at first use; the projector itself if the methods are equal */
     struct lr_blanks blanks;
 };
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* Finds the first method that serves. The last method always serves. */
+/* Finds the first method that can do the work for this scanner and grid. The last method can do all work. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
     int k = 0;
@@ -128,7 +128,6 @@ static lr_status rows(void *self, const struct lr_rows *request, const lr_row_si
     if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
     const lr_status status =
         compute->lister != NULL ? compute->rows_method->rows(compute->lister, request, sink) : LR_FAILED;
-
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
@@ -142,7 +141,7 @@ static lr_status prepare(void *self, bool lists)
     return gl_context_status(compute->ctx, status);
 }
 
-/* Vectors may keep the place open longer than the backend's log. */
+/* The place is silenced, since vectors may keep it open after the backend's log has ended. */
 static void close_place(struct lr_compute *compute)
 {
     lr_place_silence(compute->place);
@@ -175,14 +174,15 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* Average number of terms of a LOR above which they are added up in fixed point. A float sum of many terms, added by
- * threads in any order, loses digits. */
+/* If a LOR has more terms than this on average, its terms are added up in fixed point, since a float sum of many terms
+ * loses digits. */
 static const double many_terms = 8192.0;
 
-/* True if the LORs of any pair have more terms than that, from the points between its modules. */
+/* True if the LORs of some pair of modules have more terms than `many_terms`, one for each sample point between them
+ * and each element. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
-    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* elements of a point per crystal */
+    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* a point has about this many elements per crystal */
     const lr_grid *grid = params->grid;
     const double points =
         (double)lr_grid_num_voxels(grid) * params->samples[0] * params->samples[1] * params->samples[2];
@@ -197,29 +197,6 @@ static bool has_many_terms(const struct lr_backend_params *params)
         most = fmax(most, ELEMENTS_PER_CRYSTAL * points * share / crystals);
     }
     return most > many_terms;
-}
-
-static lr_status open_projector(struct lr_compute *compute)
-{
-    const struct lr_backend_params *params = &compute->params;
-    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes, limit = params->max_memory_bytes;
-    compute->method_params =
-        (struct lr_method_params){.ctx = compute->ctx,
-                                  .backend = params,
-                                  .may_hide = !params->penetration && lr_modules_may_hide(params->scanner),
-                                  .max_window = (limit > 0 && limit < most ? limit : most) / (int64_t)sizeof(float)};
-    compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
-    compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
-    compute->fns = compute_fns;
-    compute->fns.has_parts = compute->method->forward_lors != NULL;
-    compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
-    compute->params.deterministic =
-        compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(&compute->params));
-    compute->projector = compute->method->create(&compute->method_params);
-    compute->fns.ones_by_angle = compute->projector != NULL && compute->method->leaves_out != NULL &&
-                                 compute->method->leaves_out(compute->projector);
-    if (compute->rows_method == compute->method) compute->lister = compute->projector;
-    return compute->projector != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
@@ -246,7 +223,24 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
     }
     if (status == LR_OK) status = gl_context_make_current(compute->ctx);
     if (status == LR_OK) {
-        status = open_projector(compute);
+        const int64_t most = limits->max_storage_bytes, limit = params->max_memory_bytes;
+        compute->method_params = (struct lr_method_params){
+            .ctx = compute->ctx,
+            .backend = &compute->params,
+            .may_hide = !params->penetration && lr_modules_may_hide(params->scanner),
+            .max_window = (limit > 0 && limit < most ? limit : most) / (int64_t)sizeof(float)};
+        compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
+        compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
+        compute->fns = compute_fns;
+        compute->fns.has_parts = compute->method->forward_lors != NULL;
+        compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
+        compute->params.deterministic =
+            compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(params));
+        compute->projector = compute->method->create(&compute->method_params);
+        compute->fns.ones_by_angle = compute->projector != NULL && compute->method->leaves_out != NULL &&
+                                     compute->method->leaves_out(compute->projector);
+        if (compute->rows_method == compute->method) compute->lister = compute->projector;
+        status = compute->projector != NULL ? LR_OK : LR_FAILED;
         gl_context_release(compute->ctx);
         status = gl_context_status(compute->ctx, status);
     }
@@ -258,7 +252,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
 
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point are scaled by the image, which the host must have. */
+    /* Sums in fixed point need a scale, which the host finds from the image, so vectors are on the host then. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;

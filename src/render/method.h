@@ -9,19 +9,20 @@
 #include "gl/context.h"
 #include "operator/backend.h"
 
-/* Most rounds of loops of a thread: llvmpipe ends all loops of a thread after 65,535 rounds altogether, and does not
- * report it. */
+/* The loops of a thread may take this many rounds in total. llvmpipe ends them after 65,535 rounds, and reports no
+ * error. */
 enum { LR_MOST_ROUNDS_SOFTWARE = 60000 };
 
-/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. A method may leave out LORs
- * of other parts if LORs are interleaved (lr_selection): their values are finite in forward, and 0 in back. */
+/* Module pairs [num_pairs] in ascending order, whose values follow each other; NULL = all pairs. If LORs are
+ * interleaved (lr_selection), a method may leave out the LORs of other parts. Their values are then any finite
+ * numbers after a forward projection, and count as 0 in a back-projection. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;
     int interleave, turn;
 };
 
-/* LORs [count] ascending, without repeats: for list mode, in which nearly all LORs are empty. */
+/* LORs [count] in ascending order, without repeats, for data in which nearly all LORs are empty. */
 struct lr_lor_list {
     const int64_t *lors;
     int64_t count;
@@ -38,21 +39,21 @@ enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
 
 struct lr_method {
     const char *name;
-    /* NULL: always. */
+    /* True if the method can do the work; NULL = it always can. */
     bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
     void (*destroy)(void *self);
-    /* Starts the programs of projections, as far as they are known. */
+    /* Starts building the programs of projections. lists: for lists of single LORs. */
     lr_status (*prepare)(void *self, bool lists);
 
-    /* image: on the host; NULL if the method has taken it (`take_image`).
-     * values: of the list's pairs, on the host or at the backend's place; NULL in back: 1 each. */
+    /* Project the pairs of a list. image: on the host, or NULL if it stays on the device (take_image, give_image).
+     * values: the values of the list's pairs, on the host or at the backend's place; NULL = ones are projected back. */
     lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
     lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 
-    /* The same for single LORs; values: [count], on the host. NULL: there are no parts, and vectors
-     * are on the host. */
+    /* Project single LORs. values: [count], on the host. NULL = the method has no parts, and its vectors are on the
+     * host. */
     lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image, float *values);
     lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values, float *image);
 
@@ -63,12 +64,12 @@ struct lr_method {
     /* Passes every element of the rows to the sink, in order. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* True if back leaves out the LORs of other parts that are interleaved with the list's; NULL: it does not. */
+    /* True if back-projections leave out interleaved LORs of other parts; NULL = they never do. */
     bool (*leaves_out)(const void *self);
 
-    /* Seconds of the last projection; NULL: not measured. May wait for the device. */
+    /* Device time of the last projection, s; may wait for the device. NULL = not measured. */
     double (*device_seconds)(const void *self);
-    /* Seconds of all projections so far; NULL = not known. */
+    /* Device time of all projections so far, s; NULL = not measured. */
     double (*device_clock)(const void *self);
 };
 

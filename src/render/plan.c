@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tolerance relative to lengths. Modules hide nothing if they only touch, or lie in one plane with the point. */
+/* A tolerance relative to lengths: modules that touch each other, or lie in one plane with the point, hide nothing. */
 static const double touching = 1e-9;
 
 /* A module's rectangle as seen from a point: the pyramid of the rays that hit it. */
@@ -27,15 +27,15 @@ struct view {
     bool flat;            /* the point lies in the rectangle's plane, so no line hits it */
 };
 
-/* Modules that can block lines from one point to other modules. The lists may be too long, but leave out no such
- * module. */
+/* The modules that can block lines from one point to other modules. The lists leave out no module that blocks a line,
+ * and may contain some that block nothing. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
     uint64_t *hiders;   /* [num_modules][num_words]: bits of the modules that can hide a module */
-    /* [num_modules][num_words]: the modules that a module may hide from the points it faces. They are partly beyond its
-     * plane. */
+    /* [num_modules][num_words]: the modules that a module may hide from the points it faces, which lie at least partly
+     * beyond its plane. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
@@ -99,42 +99,6 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
     return hiding;
 }
 
-static void see(const struct lr_plan_hiding *hiding, int module, const double point_mm[3], struct view *view)
-{
-    double middle[3] = {0, 0, 0}, radius = 0.0;
-    *view = (struct view){0};
-    for (int k = 0; k < 4; k++) {
-        vec_sub(hiding->corners[module][k], point_mm, view->corners[k]);
-        vec_add_scaled(middle, 0.25, view->corners[k], middle);
-        view->reach = fmax(view->reach, vec_length(view->corners[k]));
-    }
-    for (int k = 0; k < 4; k++) {
-        double arm[3];
-        vec_sub(view->corners[k], middle, arm);
-        radius = fmax(radius, vec_length(arm));
-    }
-    const double distance = vec_length(middle);
-    view->height = -vec_dot(hiding->scanner->modules[module].normal, middle);
-    view->flat = fabs(view->height) <= touching * view->reach;
-    view->inside = distance <= radius;
-    if (!view->inside) {
-        view->sine = radius / distance;
-        view->cosine = sqrt(1.0 - view->sine * view->sine);
-        vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
-    }
-
-    /* If an edge is directed at the point, its side excludes no ray. The side's normal is then 0. */
-    for (int k = 0; k < 4; k++) {
-        double *side = view->sides[k];
-        const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
-        vec_cross(from, to, side);
-        const double length = vec_length(side);
-        double factor = length > touching * vec_length(from) * vec_length(to) ? 1.0 / length : 0.0;
-        factor = vec_dot(side, middle) < 0.0 ? -factor : factor;
-        for (int axis = 0; axis < 3; axis++) side[axis] *= factor;
-    }
-}
-
 /* True if b lies completely outside one side of a's pyramid. mirror: see share_ray. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
@@ -155,14 +119,48 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Finds, for each module, the modules that can hide it: a line from the point may hit them first. If module k hides
- * module a, part of k lies on the point's side of a's plane, and part of a lies beyond k's plane. Both modules are in
- * the same layer. */
+/* Finds for each module the modules that can hide it, since a line from the point may hit them first. If module k hides
+ * module a, part of k is on the point's side of a's plane, and part of a is beyond k's plane. Only modules of one layer
+ * hide each other. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
     memset(hiding->hiders, 0, (size_t)num_modules * (size_t)num_words * sizeof(uint64_t));
-    for (int m = 0; m < num_modules; m++) see(hiding, m, point_mm, &hiding->views[m]);
+    for (int m = 0; m < num_modules; m++) {
+        struct view *view = &hiding->views[m];
+        double middle[3] = {0, 0, 0}, radius = 0.0;
+        *view = (struct view){0};
+        for (int k = 0; k < 4; k++) {
+            vec_sub(hiding->corners[m][k], point_mm, view->corners[k]);
+            vec_add_scaled(middle, 0.25, view->corners[k], middle);
+            view->reach = fmax(view->reach, vec_length(view->corners[k]));
+        }
+        for (int k = 0; k < 4; k++) {
+            double arm[3];
+            vec_sub(view->corners[k], middle, arm);
+            radius = fmax(radius, vec_length(arm));
+        }
+        const double distance = vec_length(middle);
+        view->height = -vec_dot(hiding->scanner->modules[m].normal, middle);
+        view->flat = fabs(view->height) <= touching * view->reach;
+        view->inside = distance <= radius;
+        if (!view->inside) {
+            view->sine = radius / distance;
+            view->cosine = sqrt(1.0 - view->sine * view->sine);
+            vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
+        }
+
+        /* If an edge is directed at the point, its side excludes no ray. The side's normal is then 0. */
+        for (int k = 0; k < 4; k++) {
+            double *side = view->sides[k];
+            const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
+            vec_cross(from, to, side);
+            const double length = vec_length(side);
+            double factor = length > touching * vec_length(from) * vec_length(to) ? 1.0 / length : 0.0;
+            factor = vec_dot(side, middle) < 0.0 ? -factor : factor;
+            for (int axis = 0; axis < 3; axis++) side[axis] *= factor;
+        }
+    }
     for (int k = 0; k < num_modules; k++) {
         const uint64_t *candidates = &hiding->candidates[(int64_t)k * num_words];
         const struct view *near = &hiding->views[k];
@@ -192,37 +190,9 @@ struct lr_plan_sight {
     bool inside; /* the point lies within the bounding sphere */
 };
 
-/* Tolerance for equal distances. Roles are decided in double, because distances are equal on symmetry planes, and ties
- * must be recognised there (docs/method/correspondence.md, "Roles"). */
+/* The relative difference up to which distances count as equal. Distances tie on symmetry planes, and roles must be the
+ * same there in each run, so they are decided in double (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
-
-/* Computes the view of a module from a point. The module's bounding sphere encloses its detection plane. If photons can
- * penetrate crystals, the sphere encloses the crystals instead. Every module then faces the point, since it stops
- * photons from any side. */
-static void see_module(const struct lr_plan *plan, int index, const double point_mm[3], struct lr_plan_sight *sight)
-{
-    const lr_module *module = &plan->scanner->modules[index];
-    const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
-                             module->depth_mm};
-    double middle[3], offset[3];
-    lr_scanner_detection_centre(plan->scanner, index, middle);
-    vec_sub(middle, point_mm, offset);
-    double distance = vec_length(offset), radius = 0.5 * hypot(edges[0], edges[1]);
-    *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
-                                    .facing = plan->penetration || vec_dot(module->normal, offset) < 0.0};
-    if (plan->penetration) {
-        vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
-        vec_sub(middle, point_mm, offset);
-        distance = vec_length(offset);
-        radius = 0.5 * vec_length(edges);
-    }
-    sight->inside = distance <= radius;
-    if (!sight->inside) {
-        sight->sine = radius / distance;
-        sight->cosine = sqrt(1.0 - sight->sine * sight->sine);
-        vec_add_scaled((const double[3]){0, 0, 0}, 1.0 / distance, offset, sight->towards);
-    }
-}
 
 static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
 {
@@ -307,19 +277,14 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     return true;
 }
 
-static int module_crystals(const struct lr_plan *plan, int module)
-{
-    const int *crystals = plan->scanner->modules[module].crystals;
-    return crystals[0] * crystals[1];
-}
-
 /* Splits the last image into several images, each for at most image_crystals crystals of the primary. Returns false if
  * they do not fit. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
     const int num_draws = batch->num_draws - image.first_draw;
-    const int crystals = module_crystals(plan, image.primary), share = plan->image_crystals;
+    const int *edges = plan->scanner->modules[image.primary].crystals;
+    const int crystals = edges[0] * edges[1], share = plan->image_crystals;
     batch->num_images--;
     for (int from = 0; from<crystals; from += share> 0 ? share : crystals) {
         const int first_draw = image.first_draw + (from > 0 ? batch->num_draws - image.first_draw : 0);
@@ -343,7 +308,32 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, co
                        struct lr_batch *batch)
 {
     const struct lr_batch before = *batch;
-    for (int m = 0; m < plan->scanner->num_modules; m++) see_module(plan, m, point_mm, &plan->sights[m]);
+    /* A module's bounding sphere encloses its detection plane or, if photons can penetrate crystals, its crystals. With
+     * penetration, every module faces the point, since it stops photons from any side. */
+    for (int m = 0; m < plan->scanner->num_modules; m++) {
+        const lr_module *module = &plan->scanner->modules[m];
+        struct lr_plan_sight *sight = &plan->sights[m];
+        const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
+                                 module->depth_mm};
+        double middle[3], offset[3];
+        lr_scanner_detection_centre(plan->scanner, m, middle);
+        vec_sub(middle, point_mm, offset);
+        double distance = vec_length(offset), radius = 0.5 * hypot(edges[0], edges[1]);
+        *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
+                                        .facing = plan->penetration || vec_dot(module->normal, offset) < 0.0};
+        if (plan->penetration) {
+            vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
+            vec_sub(middle, point_mm, offset);
+            distance = vec_length(offset);
+            radius = 0.5 * vec_length(edges);
+        }
+        sight->inside = distance <= radius;
+        if (!sight->inside) {
+            sight->sine = radius / distance;
+            sight->cosine = sqrt(1.0 - sight->sine * sight->sine);
+            vec_add_scaled((const double[3]){0, 0, 0}, 1.0 / distance, offset, sight->towards);
+        }
+    }
     if (plan->hiding) plan_hiding_look(plan->hidden, point_mm);
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const bool is_left_out = work->primary != NULL && *work->primary != primary;
@@ -426,7 +416,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* Most images of an atlas. More images would keep a device no busier, and their lists take host memory. */
+/* An atlas has at most this many images. More would not make a device faster, and their lists take host memory. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
@@ -470,7 +460,10 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     /* A batch must have room for at least the images of one point. */
     const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
     int64_t of_point = 0;
-    for (int m = 0; m < num_modules; m++) of_point += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
+    for (int m = 0; m < num_modules; m++) {
+        const int *crystals = plan->scanner->modules[m].crystals;
+        of_point += share > 0 ? (crystals[0] * crystals[1] + share - 1) / share : 1;
+    }
     const int images = (int)(of_point * plan->layers);
     plan->max_images = params->max_images > images ? params->max_images : images;
     if (params->atlas_size > 0 && !size_atlas(plan, params->atlas_size, params->log)) {

@@ -14,7 +14,7 @@
 #include <lr/lors.h>
 #include <lr/scanner.h>
 
-/* Most rays per crystal edge; a macropixel then has 4,096 pixels. */
+/* The largest number of rays per crystal edge, for which a macropixel has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
 
 /* One rendering, from one sample point, into the window of one primary. It shows the modules of one layer. The shaders
@@ -26,9 +26,8 @@ struct lr_plan_image {
     float rest[3];
     uint32_t row; /* counted from the request's first row */
     int32_t primary;
-    /* The left and lower texel of the image's tile; 0 if there is no atlas. They have another use if modules may hide
-     * each other and there is no atlas. The image is then for some crystals of the primary: tile_x is the first, and
-     * tile_y is one past the last. */
+    /* The left and lower texel of the image's tile; 0 without an atlas. If modules may hide each other and there is no
+     * atlas, the image is for some crystals of the primary: tile_x is the first, and tile_y is one past the last. */
     int32_t tile_x, tile_y;
     int32_t first_draw; /* the image's draws follow one another from here */
 };

@@ -24,14 +24,13 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct reading *reading = user;
     const struct lr_row_batches *batches = reading->batches;
-
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
         if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
             lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log) != LR_OK)
-            list->count = -1; /* its message is in the log */
+            list->count = -1; /* marks a failure, which has been logged */
     }
 }
 
@@ -63,12 +62,11 @@ static lr_status deliver_carried(struct reading *reading)
 static lr_status read_all(struct reading *reading)
 {
     const struct lr_row_batches *batches = reading->batches;
-
     const int64_t num_rows = reading->rows->end - reading->rows->begin;
     const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
     struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(batches->plan->lors)};
-    if (rows->pairs != NULL) { /* leaves out images without these pairs */
+    if (rows->pairs != NULL) { /* images without these pairs are left out */
         work.window = lr_pair_window_begin(batches->plan->lors, rows->pairs, rows->num_pairs);
         work.window.end = rows->num_pairs;
     }
@@ -91,7 +89,6 @@ static lr_status read_all(struct reading *reading)
             reading->carried_row = row;
         }
         if (reading->carried_row >= 0 && cursor.row != reading->carried_row) LR_TRY(deliver_carried(reading));
-
         LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
     }
     return deliver_empty_until(reading, num_rows);

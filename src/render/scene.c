@@ -175,7 +175,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* Gaps that are a smaller part of the pitch than this are due to rounding; subtracted before rounding up. */
+/* Relative rounding error of lengths: smaller gaps count as none, and numbers are rounded up after subtracting it. */
 static const double rounding = 1e-9;
 
 static struct lr_penetration_box box_of(const lr_module *module, int rays)
@@ -220,7 +220,6 @@ int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays)
             count[axis] = module->crystals[axis] * (rays + gap) - gap;
         }
         const int64_t lines = count[0] * count[1] + count[1] * count[2] + count[2] * count[0];
-
         most = lines > most ? lines : most;
     }
     return most;

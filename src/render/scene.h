@@ -34,14 +34,14 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Makes LOR numbers count from the window's first LOR, one pair of its list after the other; pairs outside it
- * have none. Does nothing if it is the current window and has no list. */
+/* Numbers LORs from the window's first LOR on, in the order of the window's pairs. Pairs outside the window have no
+ * numbers. Returns immediately if the window is current and has no list of pairs. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Puts the scene's buffers and the attenuation map into a pass. */
 void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);
 
-/* Compile-time define of every program that knows R, the number of rays per crystal edge. */
+/* The define RAYS of programs, the number of rays per crystal edge. */
 struct lr_rays_define {
     char text[12];
     struct gl_define defines[8]; /* room for six more, NULL-terminated */
@@ -55,7 +55,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays);
 
 /* One module of the buffer `Boxes` of shaders/common/target_penetration.glsl. */
 struct lr_penetration_box {
-    uint32_t gap_strata[2]; /* in the gap between two faces along u and v */
+    uint32_t gap_strata[2]; /* strata of the gap between two faces, along u and v */
     uint32_t depth_strata;
     float depth_mm, mu_per_mm;
 };
@@ -63,7 +63,7 @@ struct lr_penetration_box {
 /* The boxes of all modules on the device. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
 
-/* Most lines that one image can have: through three sides of the module that has most. */
+/* The largest number of lines in an image, which pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
 
 #endif

@@ -70,26 +70,7 @@ void lr_blanks_finish(struct lr_blanks *blanks)
     *blanks = (struct lr_blanks){0};
 }
 
-static lr_status open_blanks(struct lr_blanks *blanks, struct gl_context *ctx, const lr_lors *lors)
-{
-    const int num_modules = lors->scanner->num_modules;
-    int32_t(*modules)[4] = lr_alloc(num_modules, sizeof(*modules), "places of crystals", gl_context_log(ctx));
-    if (modules == NULL) return LR_FAILED;
-    for (int m = 0; m < num_modules; m++) {
-        const struct lr_module_places *places = &lors->angles->modules[m];
-        const int *crystals = lors->scanner->modules[m].crystals;
-        const int32_t entry[4] = {crystals[0], crystals[1], places->first,
-                                  4 * places->rank + 2 * places->is_v + (places->step > 0)};
-        memcpy(modules[m], entry, sizeof(entry));
-    }
-    blanks->modules = lr_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
-    free(modules);
-    static const char *const name = "common/blank.comp";
-    blanks->program = gl_program_create(ctx, &(struct gl_program_params){.compute = name, .label = name});
-    return blanks->modules != NULL && blanks->program != NULL ? LR_OK : LR_FAILED;
-}
-
-/* Blanks the values of a window's pairs. */
+/* Sets the values of a window to 0 for all LORs but those of the selected turn. */
 static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_buffer *kept,
                               const struct lr_pair_window *window, const lr_vector *values)
 {
@@ -129,8 +110,25 @@ static lr_status blank_all(struct lr_blanks *blanks, const lr_lors *lors, const 
 {
     struct gl_context *ctx = values->place->ctx;
     const struct gl_limits *limits = gl_context_limits(ctx);
-    LR_TRY(blanks->program == NULL ? open_blanks(blanks, ctx, lors) : LR_OK);
-    /* For each sum of two places, a bit for each kind of rows whose LORs stay. */
+    if (blanks->program == NULL) {
+        const int num_modules = lors->scanner->num_modules;
+        int32_t(*modules)[4] = lr_alloc(num_modules, sizeof(*modules), "places of crystals", gl_context_log(ctx));
+        if (modules == NULL) return LR_FAILED;
+        for (int m = 0; m < num_modules; m++) {
+            const struct lr_module_places *places = &lors->angles->modules[m];
+            const int *crystals = lors->scanner->modules[m].crystals;
+            const int32_t entry[4] = {crystals[0], crystals[1], places->first,
+                                      4 * places->rank + 2 * places->is_v + (places->step > 0)};
+            memcpy(modules[m], entry, sizeof(entry));
+        }
+        blanks->modules = lr_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
+        free(modules);
+        static const char *const name = "common/blank.comp";
+        blanks->program = gl_program_create(ctx, &(struct gl_program_params){.compute = name, .label = name});
+        if (blanks->modules == NULL || blanks->program == NULL) return LR_FAILED;
+    }
+
+    /* sums[a + b] has a bit for each kind of rows (lr_turn) whose LORs at places a and b keep their values. */
     const int32_t num_sums = 2 * lors->angles->count;
     uint32_t *sums = lr_alloc(num_sums, sizeof(*sums), "angles of LORs", gl_context_log(ctx));
     if (sums == NULL) return LR_FAILED;
@@ -160,16 +158,16 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
 
 /* --- sums in fixed point --- */
 
-/* The overflow flag and an unused word. */
+/* The buffer begins with the overflow flag and an unused word. */
 enum { HEAD_BYTES = 8 };
 
-/* Bits of 1 on the device. */
+/* The number 1 is 2^BITS on the device. */
 enum { BITS = 61 };
 
-/* Factor by which the largest element may exceed its estimate; larger elements are noticed as overflows. */
+/* The largest element may exceed its estimate by this factor; if it is larger still, an overflow is reported. */
 static const double guess_margin = 16.0;
 
-/* Sums that one read copies. */
+/* The number of sums that one read copies. */
 enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)

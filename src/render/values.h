@@ -25,15 +25,15 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
 
 /* --- values of interleaved LORs --- */
 
-/* A pass that blanks values, and its table of modules; all zero until the first call. */
+/* The program that sets values to 0, and its table of modules. Zero-initialise it. */
 struct lr_blanks {
     struct gl_program *program;
     struct gl_buffer *modules;
 };
 void lr_blanks_finish(struct lr_blanks *blanks);
 
-/* Sets values of LORs interleaved with the part's to 0, on the device: lr_selection_blank, whose tables of crystals'
- * places and of angles it sends there. values: at an OpenGL place, whose context is made current. errors: LR_FAILED. */
+/* Sets the values of interleaved LORs of other parts to 0 on the device, as lr_selection_blank does on the host.
+ * values: at an OpenGL place, whose context is made current. errors: LR_FAILED. */
 lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_selection *part, lr_vector *values);
 
 /* --- sums in fixed point --- */

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a block, which are worked on in double; blocks that a thread takes together. */
+/* A block is BLOCK numbers, converted to double together; a thread takes GRAIN blocks, a share, at a time. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
-/* Shares whose sums are held at once. */
+/* The number of shares whose sums are held at once. */
 enum { MOST_SHARES = 256 };
 
 /* Probabilities of one voxel sum to at most 1, so ratios up to this add up to a finite float. */
@@ -84,52 +84,42 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
     for (int k = 0; k < count; k++) to[k] = (float)from[k];
 }
 
-static int length_at(int64_t begin, int64_t count)
-{
-    return (int)(count - begin < BLOCK ? count - begin : BLOCK);
-}
-
 /* --- element by element --- */
 
 /* NaN stays NaN in all operations, and is noticed when the image is added up. */
-static void work_out(const struct lr_vector_task *task, int count, double *y, double in[LR_VECTOR_INPUTS][BLOCK])
-{
-    const double *x = in[0], scalar = task->scalar;
-    for (int k = 0; k < count; k++) {
-        switch (task->op) {
-        case LR_VECTOR_CONVERT: y[k] = x[k]; break;
-        case LR_VECTOR_MULTIPLY: y[k] *= x[k]; break;
-        case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
-        case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
-        case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
-        case LR_VECTOR_UPDATE_RAMLA: {
-            const double factor = 1.0 + scalar * (in[1][k] - in[2][k]);
-            y[k] = in[2][k] > 0.0 ? x[k] * (factor < 0.0 ? 0.0 : factor) : x[k];
-            break;
-        }
-        case LR_VECTOR_UPDATE_BSREM: {
-            const double next = x[k] + scalar * (x[k] > task->floor ? x[k] : task->floor) * (in[1][k] * in[2][k]);
-            y[k] = in[2][k] > 0.0 ? (next < 0.0 ? 0.0 : next) : x[k];
-            break;
-        }
-        default: break;
-        }
-    }
-}
-
 static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
 {
     const struct lr_vector_task *task = user;
     const bool needs_y =
         task->op == LR_VECTOR_MULTIPLY || task->op == LR_VECTOR_DIVIDE || task->op == LR_VECTOR_ADD_SCALED;
-    double y[BLOCK], in[LR_VECTOR_INPUTS][BLOCK];
+    const double scalar = task->scalar;
+    double y[BLOCK], in[LR_VECTOR_INPUTS][BLOCK], *const x = in[0];
     (void)worker;
     for (int64_t block = first; block < end; block++) {
         const int64_t begin = block * BLOCK;
-        const int count = length_at(begin, task->y.count);
+        const int count = (int)(task->y.count - begin < BLOCK ? task->y.count - begin : BLOCK);
         if (needs_y) load(&task->y, begin, count, y);
         for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) load(task->in[k], begin, count, in[k]);
-        work_out(task, count, y, in);
+        for (int k = 0; k < count; k++) {
+            switch (task->op) {
+            case LR_VECTOR_CONVERT: y[k] = x[k]; break;
+            case LR_VECTOR_MULTIPLY: y[k] *= x[k]; break;
+            case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
+            case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
+            case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
+            case LR_VECTOR_UPDATE_RAMLA: {
+                const double factor = 1.0 + scalar * (in[1][k] - in[2][k]);
+                y[k] = in[2][k] > 0.0 ? x[k] * (factor < 0.0 ? 0.0 : factor) : x[k];
+                break;
+            }
+            case LR_VECTOR_UPDATE_BSREM: {
+                const double next = x[k] + scalar * (x[k] > task->floor ? x[k] : task->floor) * (in[1][k] * in[2][k]);
+                y[k] = in[2][k] > 0.0 ? (next < 0.0 ? 0.0 : next) : x[k];
+                break;
+            }
+            default: break;
+            }
+        }
         store(&task->y, begin, count, y);
     }
 }
@@ -175,7 +165,7 @@ static lr_status apply(const struct lr_vector_task *task)
     return LR_OK;
 }
 
-/* --- sums: of shares that depend on the count alone --- */
+/* --- sums: the boundaries of shares do not depend on the number of threads, so that sums do not either --- */
 
 struct summing {
     const lr_vector *x, *y;
@@ -183,8 +173,8 @@ struct summing {
     lr_vector_sums shares[MOST_SHARES];
 };
 
-/* Sums side by side, each of which takes every LANES-th number: a single sum would wait for each addition
- * before the next. */
+/* Number k is added to sum k % LANES, so that the processor makes LANES additions at once. With a single sum, each
+ * addition would wait for the one before. */
 enum { LANES = 8 };
 
 struct lanes {
@@ -219,7 +209,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
             lanes.smallest[k] = INFINITY;
         }
         for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
-            const int count = length_at(begin, end);
+            const int count = (int)(end - begin < BLOCK ? end - begin : BLOCK);
             int k = 0;
             load(at->x, begin, count, x);
             load(at->y, begin, count, y);
@@ -243,7 +233,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = (x->count + SHARE - 1) / SHARE;
-    struct summing at; /* it is large: clearing it all would take time */
+    struct summing at; /* not cleared: it is large, and that would take time */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -344,7 +334,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* Numbers of a row that are worked on together; rows that a thread takes together. */
+/* PIECE numbers of a row are summed together; a thread takes ROWS rows at a time. */
 enum { PIECE = 256, ROWS = 16 };
 
 /* A piece of a row, with the number before it and the number after it; kappa is 0 beyond the row's ends. */
@@ -358,7 +348,7 @@ static double read_number(const lr_vector *vector, int64_t k)
                                            : (double)((const float *)vector->values)[k];
 }
 
-/* Numbers first - 1 .. first + count of the row. */
+/* Loads numbers first - 1 to first + count of a row; range is {first, count}. */
 static void load_piece(const lr_relative_differences *differences, int64_t row, const int range[2],
                        struct row_piece *piece)
 {
@@ -383,23 +373,6 @@ static inline double find_term(const lr_relative_differences *differences, doubl
                                                      : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
 }
 
-/* Adds the terms of a neighbouring row; `which` encodes its differences along y and z (lr/vector.h). */
-static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
-                    const int range_which[2], double *sums)
-{
-    const struct row_piece *own = &pieces[0], *other = &pieces[1];
-    const int count = range_which[0], which = range_which[1];
-    for (int dx = -1; dx <= 1; dx++) {
-        const int place = which + (dx != 0);
-        const double weight = place > 0 ? differences->weights[place] : 0.0;
-        if (!(weight > 0.0)) continue;
-        for (int k = 1; k <= count; k++) {
-            const double v = weight * own->kappa[k] * other->kappa[k + dx];
-            sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
-        }
-    }
-}
-
 static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const lr_relative_differences *differences = user;
@@ -412,13 +385,22 @@ static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
         for (int first = 0; first < length; first += PIECE) {
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
-            struct row_piece pieces[2];
-            load_piece(differences, row, range, &pieces[0]);
+            struct row_piece pieces[2], *const own = &pieces[0], *const other = &pieces[1];
+            load_piece(differences, row, range, own);
             for (int n = 0; n < 9; n++) {
-                const int dy = n % 3 - 1, dz = n / 3 - 1, which = 2 * (dy != 0) + 4 * (dz != 0);
+                const int dy = n % 3 - 1, dz = n / 3 - 1;
+                const int which = 2 * (dy != 0) + 4 * (dz != 0); /* numbers of weights, as in lr/vector.h */
                 if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
-                load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
-                add_row(differences, pieces, (const int[2]){range[1], which}, sums);
+                load_piece(differences, row + dy + (int64_t)dz * ny, range, other);
+                for (int dx = -1; dx <= 1; dx++) {
+                    const int place = which + (dx != 0);
+                    const double weight = place > 0 ? differences->weights[place] : 0.0;
+                    if (!(weight > 0.0)) continue;
+                    for (int k = 1; k <= range[1]; k++) {
+                        const double v = weight * own->kappa[k] * other->kappa[k + dx];
+                        sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
+                    }
+                }
             }
             for (int k = 0; k < range[1] && adds; k++) {
                 const double before = read_number(target, row * length + first + k);
@@ -461,18 +443,18 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
             if (convolution->axis == 0) {
-                /* Numbers first .. first + count of a row along x, each with its neighbours along it. */
-                const int row_length = convolution->size[0], last = range[0] + range[1];
+                /* Neighbours along x are in the same row; numbers beyond its ends count as 0. */
+                const int last = range[0] + range[1];
                 for (int k = -convolution->reach; k <= convolution->reach; k++) {
                     const int from = range[0] + k < 0 ? -k : range[0];
-                    const int to = last + k > row_length ? row_length - k : last;
+                    const int to = last + k > length ? length - k : last;
                     if (from < to) {
-                        add_numbers(convolution->x, row * row_length + from + k, to - from,
+                        add_numbers(convolution->x, row * length + from + k, to - from,
                                     convolution->weights[k < 0 ? -k : k], sums + from - range[0]);
                     }
                 }
             } else {
-                /* The same for neighbours in other rows. */
+                /* Neighbours along y or z are at the same place of another row. */
                 const int *size = convolution->size;
                 const int64_t step = convolution->axis == 1 ? 1 : size[1];
                 const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);
@@ -483,7 +465,6 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
                     }
                 }
             }
-
             store(convolution->y, row * length + first, range[1], sums);
         }
     }

@@ -14,11 +14,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers converted or copied between two devices in one piece. */
+/* The count of numbers that pass through memory of the host in one piece. */
 enum { CHUNK = 1 << 18 };
 
-/* Numbers whose precision is changed in one piece between OpenGL and CUDA. Each piece is lent, which takes longer
- * than to copy a few numbers. */
+/* The count of numbers that are exchanged with CUDA in one piece when the precision changes. Pieces are large, since
+ * OpenGL lends each piece to CUDA, and that takes longer than to copy a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
 static lr_place_kind kind_of(const lr_vector *vector)
@@ -89,7 +89,7 @@ static lr_status check_counts(const lr_vector *x, const lr_vector *y)
                     (long long)y->count);
 }
 
-/* Places on the host may differ in their number of threads. */
+/* All places on the host have the same memory, and differ in their number of threads alone. */
 static bool is_same_place(const lr_vector *x, const lr_vector *y)
 {
     return x->place == y->place || (!is_at_device(x) && !is_at_device(y));
@@ -107,30 +107,6 @@ static lr_status check_alike(const lr_vector *x, const lr_vector *y)
 
 /* --- copies --- */
 
-/* Copies through a little memory of the host. */
-static lr_status copy_in_chunks(const lr_vector *from, lr_vector *to)
-{
-    const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
-    const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
-    double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
-    lr_status status = numbers != NULL ? LR_OK : LR_FAILED;
-    for (int64_t at = 0; status == LR_OK && at < from->count; at += longest) {
-        const lr_vector source = lr_vector_part(from, at, longest);
-        lr_vector target = lr_vector_part(to, at, longest);
-        lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
-        lr_vector converted = {.count = source.count, .precision = target.precision, .values = numbers + longest};
-        const bool is_converted = read.precision != converted.precision;
-        status = fns_of(&source)->read(&source, read.values);
-        if (status == LR_OK && is_converted) {
-            status = lr_vector_host_fns.apply(
-                &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
-        }
-        if (status == LR_OK) status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
-    }
-    free(numbers);
-    return status;
-}
-
 static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
 {
     return from->precision == to->precision
@@ -138,7 +114,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Copies from or to CUDA in two precisions; *is_done as for `exchange`. */
+/* Copies from or to CUDA where the precisions differ. *is_done has the meaning that `exchange` of kinds.h gives it. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
@@ -156,7 +132,7 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector piece = lr_vector_part(&between, 0, source.count);
-        /* The piece is at a CUDA place and has the precision of the other vector. */
+        /* The piece is at the CUDA place, in the precision of the vector at the OpenGL place. */
         if (to_cuda) {
             status = to->place->fns->exchange(&source, &piece, is_done);
             if (status == LR_OK && *is_done) status = copy_at_place(&piece, &target);
@@ -182,7 +158,28 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
         LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
                                                 : exchange_converted(from, to, &is_done));
     }
-    return is_done ? LR_OK : copy_in_chunks(from, to);
+    if (is_done) return LR_OK;
+
+    /* No direct way is left, so chunks pass through memory of the host, which converts them. */
+    const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
+    const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
+    double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
+    lr_status status = numbers != NULL ? LR_OK : LR_FAILED;
+    for (int64_t at = 0; status == LR_OK && at < from->count; at += longest) {
+        const lr_vector source = lr_vector_part(from, at, longest);
+        lr_vector target = lr_vector_part(to, at, longest);
+        lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
+        lr_vector converted = {.count = source.count, .precision = target.precision, .values = numbers + longest};
+        const bool is_converted = read.precision != converted.precision;
+        status = fns_of(&source)->read(&source, read.values);
+        if (status == LR_OK && is_converted) {
+            status = lr_vector_host_fns.apply(
+                &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
+        }
+        if (status == LR_OK) status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
+    }
+    free(numbers);
+    return status;
 }
 
 lr_status lr_vector_bring_sized(size_t given_bytes, const lr_vector *from, const lr_vector_params *given, lr_vector *to)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most work groups of a pass, and the operands of a pass. */
+/* The largest number of work groups in a pass; the number of vectors that a pass reads or writes. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
 /* The block of shaders/vector/vector.glsl. */
@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be in progress at once: sums that are waited for at once have an extra turn after the turns of
- * later.h. The alignment of a slot suits every driver. */
+/* Each slot holds one pending set of sums (later.h). The slot after those of later.h, with a readback of its own, is
+ * for a caller that waits for its sums immediately. 256 bytes satisfy every driver's alignment of bindings. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -55,8 +55,8 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* the sums of a turn, on the host */
-    bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
+    struct gl_readback arrived[NUM_TURNS]; /* on the host: the sums of the slots of each turn of later.h */
+    bool is_under_way[NUM_SLOTS];          /* sums are on their way to `arrived` */
 };
 
 /* The uniforms of shaders/vector/convolve.comp. */
@@ -94,7 +94,7 @@ static const char *const op_names[LR_NUM_VECTOR_OPS] = {
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
                                                           "counts over estimates and an additive term"};
 
-/* --- passes over a vector, in pieces that a storage block may hold --- */
+/* --- passes over a vector, in pieces that fit a storage block --- */
 
 struct walk {
     lr_place *place;
@@ -113,8 +113,8 @@ static int64_t longest_piece(const struct walk *walk)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* Binds `count` elements of an operand from `at` on: the range begins at a multiple of the driver's
- * alignment, and the operand `*first` elements later. */
+/* Binds the elements of an operand from `at` on. The bound range begins at a multiple of the driver's alignment, and
+ * element `at` is element *first of the range. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
@@ -185,22 +185,17 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
 
 /* --- sums: the device adds up its groups, and sends the result to the host --- */
 
-static int64_t offset_in_turn(int slot)
-{
-    return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
-}
-
 static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_vector_programs *programs = place->programs;
     const int turn = slot / LR_LATER_SLOTS;
     struct gl_readback *arrived = &programs->arrived[turn];
-    if (programs->is_under_way[slot]) { /* sums queued earlier have arrived, too */
+    if (programs->is_under_way[slot]) { /* the wait is for all sums of the turn */
         if (arrived->fence == NULL) gl_readback_send(arrived);
         LR_TRY(gl_readback_wait(arrived));
         for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
     }
-    memcpy(sums, arrived->mapped + offset_in_turn(slot), JOINED_BYTES);
+    memcpy(sums, arrived->mapped + slot % LR_LATER_SLOTS * SLOT_BYTES, JOINED_BYTES);
     return LR_OK;
 }
 
@@ -225,7 +220,7 @@ static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
     }
     const struct gl_buffer_range range = {.from = programs->joined,
                                           .from_offset = (int64_t)slot * SLOT_BYTES,
-                                          .to_offset = offset_in_turn(slot),
+                                          .to_offset = slot % LR_LATER_SLOTS * SLOT_BYTES,
                                           .bytes = JOINED_BYTES};
     LR_TRY(gl_readback_copy(&programs->arrived[slot / LR_LATER_SLOTS], &range));
     walk->place->traffic.to_host += JOINED_BYTES;
@@ -358,7 +353,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
     return gl_context_status(place->ctx, status);
 }
 
-/* --- relative differences, in layers that storage blocks may hold --- */
+/* --- relative differences, in groups of layers that fit a storage block --- */
 
 /* Computes how many layers one pass works on. The pass also reads `beside` layers on each side. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
@@ -572,7 +567,7 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
     if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
     if (status == LR_OK) {
         copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush(); /* or the other context would wait for ever */
+        glFlush(); /* an unsubmitted fence would let the other context wait for ever */
         if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
     }
     gl_texture_destroy(texture);
@@ -607,7 +602,7 @@ static lr_status fence(lr_place *place, void **done)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* or the other context would wait for ever */
+    glFlush(); /* an unsubmitted fence would let the other context wait for ever */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     gl_context_release(place->ctx);
     return gl_context_status(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Most threads of a workgroup, and most strips that a workgroup holds at once. */
+/* The largest numbers of threads in a workgroup, and of strips that a workgroup holds at once. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -21,7 +21,7 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* Most cells along a column. Their positions then fit the shared memory of a workgroup on every device. */
+/* A stack has at most this many cells, so that their positions fit a workgroup's shared memory on every device. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -50,11 +50,12 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* Threads that keep a large device busy. Most shares of an image; adding up more shares takes longer than they save. */
+/* THREADS_WANTED threads keep a large device busy. Adding up more than MOST_SHARES shares of an image would take longer
+ * than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-/* The size of a workgroup, at most `most` threads, that leaves the fewest threads without work. shared: spare threads
- * can work for another column, so that a small workgroup is as good as a large one. */
+/* Chooses the size of a workgroup, up to `most` threads, that leaves the fewest threads without work. If `shared` is
+ * set, spare threads work for another column, and of several equally good sizes the smallest is chosen. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -95,8 +96,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* Each thread has one slot: two points of a column, or of half a column. A workgroup takes several columns if it
-     * has far more threads than a column has slots. */
+    /* A thread has one slot, which is two points of a column, or of half a column. If a workgroup has far more threads
+     * than a column has slots, it takes several columns. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -127,9 +128,9 @@ static lr_status init(struct lr_columns *columns)
     if (stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(stacks, columns));
 
-    /* The ratio of the distances to both faces changes along a strip, by the strip's width over the smaller distance. A
-     * strip is divided into pieces (count_pieces of shaders/columns/columns.glsl). This change moves a line by at most
-     * one cell along the columns within a piece. */
+    /* Bounds the number of pieces of a strip (count_pieces of shaders/columns/columns.glsl). Along a strip, the
+     * ratio of the distances to both faces changes by at most the strip's width over the smaller distance. A strip
+     * is cut into pieces so that the change moves a line by at most one cell within a piece. */
     columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
@@ -149,9 +150,8 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* If columns are mirrored, a thread has four points of two half columns that are mirror images, and a workgroup has
-     * one column. Mirror images are not used with the closed form for near crystals, which does not give the same bits
-     * for a mirror image. */
+    /* If columns are mirrored, a thread has two points of a half column and their two mirror images. The closed form
+     * for near crystals gives other bits for a mirror image, so that mirror images are not used with it. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -169,10 +169,10 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* Overlaps may be too large for their expansion if a face's squared diagonal exceeds this share of the squared distance
- * between the grid and the nearest module. NEAR_SIZE of the shaders is the bound for one overlap as it is seen. It is
- * far smaller, because few overlaps come near the bound here. The benchmark grids of the mMR and the Vista have ratios
- * of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of the oracle, relative L2. */
+/* The shaders include the closed form for near crystals if a face's squared diagonal exceeds this share of the squared
+ * distance between the grid and the nearest module. NEAR_SIZE of the shaders, the bound for a single overlap, is far
+ * smaller, because few overlaps are as large as this bound allows. The benchmark grids of the mMR and the Vista have
+ * ratios of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of the oracle, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)
@@ -201,8 +201,8 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* A thread follows the lines of one module's crystals. Its loops take about half of the rounds that are compared
-     * here. */
+    /* A thread follows all lines of one module's crystals. Its loops take about half of the rounds on the left side of
+     * the comparison. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * LR_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,
@@ -221,7 +221,6 @@ void *lr_columns_create(const struct lr_method_params *params)
 void lr_columns_destroy(void *self)
 {
     struct lr_columns *columns = self;
-
     if (columns == NULL) return;
     for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) gl_program_destroy(columns->programs[k]);
     lr_merge_programs_finish(&columns->merge);

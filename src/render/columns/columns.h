@@ -55,9 +55,9 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's context */
     int axis;               /* grid axis along the columns */
     int across[2];
-    /* True if the expansion of shaders/columns/exact.glsl may be too coarse, because crystal faces look too large from
-     * some point of the grid. The test only uses the nearest module. The expansion is in fact too coarse only near both
-     * modules of a pair at once, because an overlap is no larger than the farther face. */
+    /* True if the expansion of shaders/columns/exact.glsl may be too coarse, because the faces of the nearest module
+     * look too large from some point of the grid. The test is on the safe side: an overlap is no larger than the
+     * farther face, so the expansion is too coarse only near both modules of a pair. */
     bool may_be_near;
     bool has_masks;                /* true if some pair has LORs out of coincidence */
     bool has_angles;               /* true if passes can leave out LORs by their angle */
@@ -81,7 +81,7 @@ struct lr_columns {
     struct gl_stopwatch *watch;     /* times each pass, so that waiting for the host does not count */
 };
 
-/* The method serves if all of this is true: both modules of every pair have the same in-plane axis (u or v) along one
+/* The method serves if four conditions hold: both modules of every pair have the same in-plane axis (u or v) along one
  * axis of the grid; no voxel has more points along this axis than a workgroup has threads; no module hides another; and
  * there is no attenuation or penetration along lines. Here and below, the context is current. errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);

@@ -22,10 +22,10 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 
-/* Most entries of a window, and most workgroups of a dispatch. */
+/* A window has at most WINDOW_ENTRIES entries, a dispatch at most PART_GROUPS workgroups. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
-/* A window: entries begin .. end-1 of the list. */
+/* A window, which is entries `begin` to end - 1 of the list. */
 struct window {
     struct lr_columns *columns;
     const struct lr_lor_list *list;
@@ -155,9 +155,9 @@ lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, co
 
 /* --- back --- */
 
-/* Repeats the projection, with larger exponents, until no sum overflows. No sum overflows as long as the elements of a
- * point add up to less than 4. Probabilities add up to at most 1, but elements of sampled lines may add up to more if
- * the point is within one crystal's width of a face. */
+/* Repeats the projection, with larger exponents, until no sum overflows. The first exponent is enough if the
+ * elements of each point add up to less than 4. Probabilities add up to at most 1, but elements of sampled lines may
+ * add up to more if the point is within one crystal's width of a face. */
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
     struct lr_columns *columns = self;
@@ -181,11 +181,12 @@ lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const
 
 /* --- matrix rows --- */
 
-/* A point as the shader reads it: two coordinates across the columns and one along them, each as a float and the rest
- * after rounding. */
+/* A point as the shader reads it: two coordinates across the columns and one along them. Each is a float and its
+ * rounding error. */
 typedef float point_parts[3][2];
 
-/* Most runs of consecutive module pairs. If more are needed, the last run also has the unwanted pairs in between. */
+/* There are at most this many runs of consecutive module pairs. If more are needed, the last run also covers the
+ * unwanted pairs in between. */
 enum { MOST_RUNS = 64 };
 
 /* State of one call of lr_columns_read_rows. */
@@ -206,40 +207,17 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Lists the elements of points with module pairs pairs[0] .. pairs[1] - 1. */
-static lr_status run_share(const struct listing *listing, const struct lr_point_list *list, const int pairs[2])
-{
-    struct lr_columns *columns = listing->columns;
-    struct gl_program *program = lr_columns_program(columns, listing->which);
-    if (program == NULL) return LR_FAILED;
-    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
-    uniforms.first[0] = pairs[0];
-    uniforms.first[1] = list->first_point;
-    uniforms.count[0] = pairs[1];
-    uniforms.count[1] = (int32_t)list->capacity;
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {list->end_point - list->first_point, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    lr_columns_bind_scene(columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = listing->pairs;
-    pass.buffers[LR_BIND_COLUMN_POINTS].buffer = list->points;
-    pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
-    return gl_pass_run(columns->ctx, &pass);
-}
-
 /* Lists the elements of some points with the pairs of all runs. A pass takes as many pairs as most_rounds allows. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;
-    const struct lr_columns *columns = listing->columns;
+    struct lr_columns *columns = listing->columns;
+    struct gl_program *program = lr_columns_program(columns, listing->which);
+    if (program == NULL) return LR_FAILED;
     for (int k = 0; k < listing->num_runs; k++) {
         const int *run = listing->runs[k];
         for (int pairs[2] = {run[0], run[0]}; pairs[0] < run[1]; pairs[0] = pairs[1]) {
-            /* Upper bound of the loop rounds of a thread of columns/rows.comp. */
+            /* `rounds` bounds the loop rounds of a thread of columns/rows.comp. */
             int64_t rounds = 0;
             if (columns->most_rounds == INT64_MAX) pairs[1] = run[1];
             while (pairs[1] < run[1] && (pairs[1] == pairs[0] || rounds <= columns->most_rounds)) {
@@ -253,7 +231,24 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
                     gl_divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
                     gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1] * columns->element_rounds);
             }
-            LR_TRY(run_share(listing, list, pairs));
+
+            struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+            for (int axis = 0; axis < 3; axis++) uniforms.num_points[axis] = uniforms.num_samples[axis] = 1;
+            uniforms.first[0] = pairs[0];
+            uniforms.first[1] = list->first_point;
+            uniforms.count[0] = pairs[1];
+            uniforms.count[1] = (int32_t)list->capacity;
+            struct gl_pass pass = {.label = gl_program_label(program),
+                                   .program = program,
+                                   .uniforms = &uniforms,
+                                   .uniform_bytes = sizeof(uniforms),
+                                   .groups = {list->end_point - list->first_point, 1, 1},
+                                   .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+            lr_columns_bind_scene(columns, &pass);
+            pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = listing->pairs;
+            pass.buffers[LR_BIND_COLUMN_POINTS].buffer = list->points;
+            pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
+            LR_TRY(gl_pass_run(columns->ctx, &pass));
         }
     }
     return LR_OK;

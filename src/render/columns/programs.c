@@ -93,8 +93,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
     return start(columns, lists[which], counts[which]);
 }
 
-/* If batches are small, it is not yet known which windows will contain the images of their stacks. The programs of back
- * projection are then started later. */
+/* If batches are small, it depends on a window whether back-projection uses images after half a turn. Its programs are
+ * started later then. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};

@@ -15,24 +15,18 @@
 
 enum { GROUP = LR_GROUP_SIZE }; /* threads of a workgroup that reorders values */
 
-/* A dispatch should be large enough to fill a device, and short enough that a projection can be stopped and shows
- * progress. */
+/* A dispatch should be large enough to fill a device, and short enough that a projection shows progress and stops soon
+ * if the user cancels it. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
-/* Sample points of a voxel, across the columns, that a thread visits in one dispatch. */
+/* The number of a voxel's sample points across the columns that a thread visits in one dispatch. */
 enum { POINTS_OF_A_PART = 4 };
 
 static const char lor_label[] = "LOR values in LOR order";
 
 /* --- windows --- */
 
-static int modules_like(const struct lr_columns *columns, int module)
-{
-    const int stack = columns->stacks->stack_of[module];
-    return stack < 0 ? 1 : columns->stacks->count[stack];
-}
-
-/* The size of a window is limited, but pairs of the same stacks stay together. */
+/* Adds pairs until the window is full. Pairs of the same two stacks stay in one window. */
 bool lr_window_next(struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
@@ -56,8 +50,9 @@ bool lr_window_next(struct lr_window *window)
         lr_columns_count_crystals(columns, pair[1], j);
         window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
         window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
-        i[1] *= modules_like(columns, pair[0]);
-        j[1] *= modules_like(columns, pair[1]);
+        const int stack_i = columns->stacks->stack_of[pair[0]], stack_j = columns->stacks->stack_of[pair[1]];
+        if (stack_i >= 0) i[1] *= columns->stacks->count[stack_i];
+        if (stack_j >= 0) j[1] *= columns->stacks->count[stack_j];
         window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
         const int64_t strip_rounds = 4 + 3 * (int64_t)(i[1] + j[1]) * columns->element_rounds;
         window->rounds += 50 + (i[0] + j[0]) * strip_rounds + 2 * rays * (int64_t)(i[0] + j[0]) * i[1] * (rays + 3);
@@ -140,8 +135,8 @@ static bool is_whole(const struct lr_window *window)
            window->num_sources <= window->columns->max_window;
 }
 
-/* Finds the values of the window's pairs if they are one contiguous part of the data. Returns false otherwise. Values
- * are always contiguous in sampled mode. They are contiguous in exact mode if the window is whole (is_whole). */
+/* Sets *values to the values of the window's pairs if these are one contiguous part of the data, and returns false
+ * otherwise. Values are contiguous in sampled mode, and in exact mode if the window is whole (is_whole). */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -162,7 +157,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
     window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
                                             exact && is_whole(window) ? window->sources : NULL);
 
-    /* Values at the backend's place are not copied if the driver can bind them directly. */
+    /* Values in a buffer of the same device are bound directly if their offset satisfies the driver's alignment. */
     const bool follow = data != NULL && find_values(window, data, &values);
     if (follow && values.values == NULL) {
         const struct lr_vector_range found = lr_vector_gl_range(&values);
@@ -189,8 +184,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch: its workgroups and their first numbers. first_point and end_point: the sample points of each voxel,
- * across the columns, that back visits. */
+/* One dispatch: its workgroups, the numbers of the first ones, and the range of each voxel's sample points across the
+ * columns that a back-projection visits. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
@@ -249,7 +244,7 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
     return run_pass(window, which, &step);
 }
 
-/* A pass that is divided into several dispatches along one dimension, which has `count` workgroups in total. */
+/* A pass in several dispatches. Dimension `divided` of its workgroups, `count` in total, is cut into parts. */
 struct parts {
     enum lr_columns_program which;
     const char *what; /* text for the progress report */
@@ -293,7 +288,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
-    if (exact && columns->packed != NULL) { /* threads then read a voxel and its images at once */
+    if (exact && columns->packed != NULL) { /* a thread of the pass then reads a voxel and its mirror images at once */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
         const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
         LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
@@ -314,7 +309,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(run_parts(window, &parts));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
 
-    /* Values in a separate buffer are copied to the data. */
+    /* If the pass wrote to a buffer of the window, the values are copied from it to `data`. */
     lr_vector values;
     if (window->by_lor == NULL) return LR_OK;
     if (find_values(window, data, &values)) return lr_values_get(window->by_lor, 0, &values);
@@ -389,7 +384,7 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     lr_status status = LR_OK;
     gl_stopwatch_reset(columns->watch);
     gl_buffer_clear(columns->image, 0);
-    /* The program that gives the image to its place afterwards is built beside the others. */
+    /* The program that writes the image to the caller's vector is built now, while others are built. */
     if (image == NULL) LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
     LR_TRY(lr_window_begin(&window, columns, list, &order));
     window.most_rounds = columns->most_rounds; /* limited, since a thread visits all pairs of the window */

@@ -108,8 +108,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* If half a turn maps an earlier module to this one, this one gets the earlier module's numbers, turned. Both
-         * then have the same bits. */
+        /* If half a turn maps an earlier module to module m, the numbers of the earlier one are turned for m, so
+         * that both have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -131,7 +131,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m].step_around = own.step_around;
     }
 
-    /* True if passes can find a LOR's angle from its crystals across the columns and the stacks of its modules. */
+    /* Passes find a LOR's angle from its crystals across the columns if modules of a stack have the same places around
+     * the scanner. */
     columns->has_angles = true;
     for (int m = 0; m < count && columns->has_angles; m++) {
         const int stack = stacks->stack_of[m];
@@ -144,7 +145,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
     return buffer;
 }
 
-/* Most sample points of a voxel for which dispatches keep their full size. */
+/* Dispatches are shortened if a voxel has more sample points than this. */
 enum { FEW_POINTS = 64 };
 
 int lr_columns_work_of_thread(const struct lr_columns *columns)
@@ -154,38 +155,37 @@ int lr_columns_work_of_thread(const struct lr_columns *columns)
     return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
 }
 
-static struct gl_buffer *upload_points(const struct lr_columns *columns)
+lr_status lr_columns_upload_scene(struct lr_columns *columns)
 {
+    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
+    columns->modules = upload_modules(columns);
+    if (columns->modules == NULL) return LR_FAILED;
+
+    /* The coordinates of sample points along each axis, each in two floats. */
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     const int num_along = lr_columns_num_points(columns, columns->axis);
     int64_t count = num_along;
     for (int k = 0; k < 3; k++) count += lr_columns_num_points(columns, axes[k]);
     float(*points)[2] = lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
-    if (points == NULL) return NULL;
+    if (points == NULL) return LR_FAILED;
     int64_t next = 0;
     for (int a = 0; a < 3; a++)
         for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    /* Passes over single points use `difference` of the shaders instead of this table. Both must give the same bits. */
+    /* The last part has the axial coordinates relative to the middle. `difference` of the shaders computes the same
+     * bits for passes over single points, which do not read the table. */
     for (; next < count; next++) {
         const float leading = points[next - num_along][0] - origin[0];
         const float trailing = points[next - num_along][1] - origin[1];
         points[next][0] = leading + trailing;
     }
 
-    struct gl_buffer *buffer = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
+    columns->points = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
     free(points);
-    return buffer;
-}
+    if (columns->points == NULL) return LR_FAILED;
 
-lr_status lr_columns_upload_scene(struct lr_columns *columns)
-{
-    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
-    columns->modules = upload_modules(columns);
-    columns->points = upload_points(columns);
-    if (columns->modules == NULL || columns->points == NULL) return LR_FAILED;
     struct column_mask *entries =
         lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
     if (entries == NULL) return LR_FAILED;

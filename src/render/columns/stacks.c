@@ -41,11 +41,6 @@ static double along(const struct lr_columns *columns, int module)
     return centre[columns->axis];
 }
 
-static bool same_direction(const double a[3], const double b[3])
-{
-    return vec_dot(a, b) > 1.0 - 1e-12;
-}
-
 static bool same_cells(const lr_module *a, const lr_module *b)
 {
     bool same = true;
@@ -64,54 +59,11 @@ static bool belong_together(const struct lr_columns *columns, int a, int b)
     double from[3], to[3];
     lr_scanner_detection_centre(columns->params.scanner, a, from);
     lr_scanner_detection_centre(columns->params.scanner, b, to);
-    return same_cells(one, other) && same_direction(one->u, other->u) && same_direction(one->v, other->v) &&
-           same_direction(one->normal, other->normal) &&
+    const double same = 1.0 - 1e-12; /* least cosine between equal directions */
+    return same_cells(one, other) && vec_dot(one->u, other->u) > same && vec_dot(one->v, other->v) > same &&
+           vec_dot(one->normal, other->normal) > same &&
            fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
            fabs(from[columns->across[1]] - to[columns->across[1]]) <= place_tolerance_mm;
-}
-
-static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns, const int *members, int count)
-{
-    const int stack = stacks->num_stacks++;
-    stacks->first[stack] = members[0];
-    stacks->count[stack] = count;
-    stacks->spacing_mm[stack] = count > 1 ? along(columns, members[1]) - along(columns, members[0]) : 1e6;
-    stacks->most_modules = count > stacks->most_modules ? count : stacks->most_modules;
-    for (int k = 0; k < count; k++) {
-        stacks->stack_of[members[k]] = stack;
-        stacks->place_of[members[k]] = k;
-    }
-}
-
-static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns, int *members)
-{
-    const lr_scanner *scanner = columns->params.scanner;
-    const int axis = columns->axis;
-    for (int m = 0; m < scanner->num_modules; m++) stacks->stack_of[m] = -1;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const bool is_along =
-            fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
-        if (stacks->stack_of[m] >= 0 || !is_along) continue;
-
-        /* Collects this module and all modules like it that are in no stack yet, lowest first. */
-        int count = 0;
-        for (int other = m; other < scanner->num_modules; other++) {
-            if (stacks->stack_of[other] >= 0 || !belong_together(columns, m, other)) continue;
-            int place = count++;
-            for (; place > 0 && along(columns, members[place - 1]) > along(columns, other); place--)
-                members[place] = members[place - 1];
-            members[place] = other;
-        }
-
-        const double first = along(columns, members[0]);
-        const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
-        bool is_even = true;
-        for (int k = 2; k < count && is_even; k++)
-            is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
-        if (is_even) add_stack(stacks, columns, members, count);
-        for (int k = 0; !is_even && k < count; k++) add_stack(stacks, columns, &members[k], 1);
-    }
 }
 
 /* --- images after half a turn --- */
@@ -150,25 +102,66 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
 
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
 {
-    const int count = columns->params.scanner->num_modules;
+    const lr_scanner *scanner = columns->params.scanner;
+    const int num_modules = scanner->num_modules, axis = columns->axis;
     const lr_log *log = columns->params.log;
-    *stacks = (struct lr_columns_stacks){.stack_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .image = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
-                                         .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
-    int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
+    *stacks = (struct lr_columns_stacks){.stack_of = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .place_of = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .first = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .count = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .image = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .first_cell = lr_alloc(num_modules, sizeof(int), "stacks of modules", log),
+                                         .spacing_mm = lr_alloc(num_modules, sizeof(double), "stacks of modules", log)};
+    int *members = lr_alloc(num_modules, sizeof(int), "stacks of modules", log);
     if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count || !stacks->first_cell ||
         !stacks->image || !stacks->spacing_mm || !members) {
         free(members);
         lr_columns_stacks_finish(stacks);
         return LR_FAILED;
     }
-    find_stacks(stacks, columns, members);
+
+    for (int m = 0; m < num_modules; m++) stacks->stack_of[m] = -1;
+    for (int m = 0; m < num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const bool is_along =
+            fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
+        if (stacks->stack_of[m] >= 0 || !is_along) continue;
+
+        /* Collects module m and all modules that belong to it and have no stack yet, in ascending order along the
+         * columns. */
+        int count = 0;
+        for (int other = m; other < num_modules; other++) {
+            if (stacks->stack_of[other] >= 0 || !belong_together(columns, m, other)) continue;
+            int place = count++;
+            for (; place > 0 && along(columns, members[place - 1]) > along(columns, other); place--)
+                members[place] = members[place - 1];
+            members[place] = other;
+        }
+
+        const double first = along(columns, members[0]);
+        const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
+        bool is_even = true;
+        for (int k = 2; k < count && is_even; k++)
+            is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
+
+        /* Modules at uneven distances make a stack each. */
+        const int modules = is_even ? count : 1;
+        for (int begin = 0; begin < count; begin += modules) {
+            const int stack = stacks->num_stacks++;
+            stacks->first[stack] = members[begin];
+            stacks->count[stack] = modules;
+            stacks->spacing_mm[stack] = modules > 1 ? spacing : 1e6;
+            stacks->most_modules = modules > stacks->most_modules ? modules : stacks->most_modules;
+            for (int k = 0; k < modules; k++) {
+                stacks->stack_of[members[begin + k]] = stack;
+                stacks->place_of[members[begin + k]] = k;
+            }
+        }
+    }
     free(members);
-    /* Two stacks form only one pair, which is its own image. */
+
+    /* Images after half a turn are used with three stacks or more: two stacks form one pair, whose image is the pair
+     * itself. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     stacks->are_mirrored = true;
 
@@ -180,7 +173,6 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         const double off_mm = middle_of_stack(columns, stacks, a) - lr_columns_middle(columns, columns->axis);
         stacks->are_mirrored = stacks->are_mirrored && !(fabs(off_mm) > place_tolerance_mm);
     }
-
     return LR_OK;
 }
 
@@ -205,8 +197,8 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * counts[1];
 }
 
-/* Position of the extra cells beyond both ends of a stack, mm. It is farther away than all cells, and exact enough in
- * float. */
+/* The distance in mm of the two extra cells that follow a stack's ends. No real cell is as far away, and a float
+ * holds the number exactly. */
 static const double far_cell_mm = 1e7;
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
@@ -246,7 +238,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 
 /* --- pairs of stacks --- */
 
-/* The stacks of a module pair, lower number first. */
+/* The two stacks of a module pair; a <= b. */
 struct stack_key {
     int a, b;
     bool swapped; /* true if the pair's lower module is in b */
@@ -344,27 +336,6 @@ static int compare_keys(const void *a, const void *b)
     return one->a != other->a ? one->a - other->a : one->b - other->b;
 }
 
-/* Sets the image of each pair after half a turn. Returns true if all images are in the window. keys: keys of the pairs,
- * ascending. */
-static bool note_images(const struct lr_columns_stacks *stacks, const struct stack_key *keys, struct stack_pair *pairs,
-                        int num_pairs)
-{
-    bool all = stacks->has_half_turn;
-    for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
-    for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {
-        const int a = stacks->image[keys[k].a], b = stacks->image[keys[k].b];
-        const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
-        const struct stack_key *found = bsearch(&key, keys, (size_t)num_pairs, sizeof(key), compare_keys);
-        if (found != NULL) {
-            pairs[k].image = (uint32_t)(found - keys);
-            pairs[k].image_first = pairs[found - keys].first;
-        }
-        pairs[k].image_swapped = key.swapped;
-        all = all && found != NULL;
-    }
-    return all;
-}
-
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
                                    const int64_t range[2], struct lr_stack_buffers *buffers)
 {
@@ -399,7 +370,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
             num_values += crystals[0] * crystals[1];
         }
 
-        /* The shaders compute the same bit number (is_present of shaders/columns/forward_exact.comp). */
+        /* is_present() of shaders/columns/forward_exact.comp computes the same bit number. */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
@@ -408,7 +379,21 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
                                            .place_b = (uint32_t)place_b,
                                            .swapped = key.swapped};
     }
-    buffers->has_half_turn = has_memory && note_images(stacks, keys, pairs, num_pairs);
+
+    /* Finds the image of each pair after half a turn. The keys are in ascending order, as the list's pairs are. */
+    buffers->has_half_turn = has_memory && stacks->has_half_turn;
+    for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
+    for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {
+        const int a = stacks->image[keys[k].a], b = stacks->image[keys[k].b];
+        const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
+        const struct stack_key *found = bsearch(&key, keys, (size_t)num_pairs, sizeof(key), compare_keys);
+        if (found != NULL) {
+            pairs[k].image = (uint32_t)(found - keys);
+            pairs[k].image_first = pairs[found - keys].first;
+        }
+        pairs[k].image_swapped = key.swapped;
+        buffers->has_half_turn = buffers->has_half_turn && found != NULL;
+    }
     buffers->num_pairs = num_pairs;
     buffers->num_values = num_values;
     buffers->pairs = lr_data_buffer(columns->ctx, "pairs of stacks", num_pairs * (int64_t)sizeof(*pairs), pairs);

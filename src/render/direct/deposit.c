@@ -17,14 +17,14 @@
 
 enum {
     BLOCK_EVENTS = 1 << 17,
-    HEAD_WORDS = 2, /* first words of a buffer of sums: overflow flag, and one unused */
+    HEAD_WORDS = 2, /* a buffer of sums begins with an overflow flag and an unused word */
     WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
     TALLIED_BLOCKS = 1 << 14, /* largest number of blocks whose counts fit 32 bits */
     READ_WORDS = 1 << 22
 };
 
-/* Sums in fixed point have steps of 2^-37 and a range up to 2^26. */
+/* Sums in fixed point are multiples of 2^-37, and reach up to 2^26. */
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
@@ -56,30 +56,6 @@ struct compute_deposit {
 
 /* --- creating --- */
 
-static lr_status make_sums(struct compute_deposit *deposit)
-{
-    const struct gl_limits *limits = gl_context_limits(deposit->ctx);
-    const lr_histo_images *images = deposit->params.images;
-    const int64_t view_bytes = lr_grid_num_voxels(&images->grid) * WORDS * 4;
-    const int64_t room = (limits->max_storage_bytes - HEAD_WORDS * 4) / view_bytes;
-    if (room < 1) {
-        return lr_error(deposit->params.log, LR_FAILED,
-                        "the sums of one view take %lld MiB, and %s has buffers of %lld: take a "
-                        "smaller grid, or backend cpu",
-                        (long long)(view_bytes >> 20), limits->renderer, (long long)(limits->max_storage_bytes >> 20));
-    }
-    deposit->views_per_slab = room < images->num_views ? (int)room : images->num_views;
-    deposit->num_slabs = (images->num_views + deposit->views_per_slab - 1) / deposit->views_per_slab;
-    deposit->sums = lr_alloc(deposit->num_slabs, sizeof(*deposit->sums), "sums", deposit->params.log);
-    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
-        const int left = images->num_views - k * deposit->views_per_slab;
-        const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
-        deposit->sums[k] = lr_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
-        if (deposit->sums[k] == NULL) return LR_FAILED;
-    }
-    return deposit->sums != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status init(struct compute_deposit *deposit)
 {
     const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
@@ -100,8 +76,8 @@ static lr_status init(struct compute_deposit *deposit)
         deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
     free(centres);
 
-    /* Lists cosines and sines: for the lower borders of azimuths, then for those of tilts, and for the end of the last
-     * tilt. */
+    /* Lists the cosine and the sine of each border: the lower borders of azimuths, the lower borders of tilts, and
+     * the end of the last tilt. */
     const int64_t num_borders = set->azimuths + set->tilts + 1;
     double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
     for (int k = 0; borders != NULL && k < num_borders; k++) {
@@ -118,7 +94,28 @@ static lr_status init(struct compute_deposit *deposit)
 
     deposit->events = lr_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
     deposit->tallies = lr_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
-    LR_TRY(make_sums(deposit));
+
+    /* The sums of all views are divided among as many buffers as needed. */
+    const struct gl_limits *limits = gl_context_limits(deposit->ctx);
+    const lr_histo_images *images = deposit->params.images;
+    const int64_t view_bytes = lr_grid_num_voxels(&images->grid) * WORDS * 4;
+    const int64_t room = (limits->max_storage_bytes - HEAD_WORDS * 4) / view_bytes;
+    if (room < 1) {
+        return lr_error(log, LR_FAILED,
+                        "the sums of one view take %lld MiB, and %s has buffers of %lld: take a "
+                        "smaller grid, or backend cpu",
+                        (long long)(view_bytes >> 20), limits->renderer, (long long)(limits->max_storage_bytes >> 20));
+    }
+    deposit->views_per_slab = room < images->num_views ? (int)room : images->num_views;
+    deposit->num_slabs = (images->num_views + deposit->views_per_slab - 1) / deposit->views_per_slab;
+    deposit->sums = lr_alloc(deposit->num_slabs, sizeof(*deposit->sums), "sums", log);
+    if (deposit->sums == NULL) return LR_FAILED;
+    for (int k = 0; k < deposit->num_slabs; k++) {
+        const int left = images->num_views - k * deposit->views_per_slab;
+        const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
+        deposit->sums[k] = lr_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        if (deposit->sums[k] == NULL) return LR_FAILED;
+    }
     return deposit->program && deposit->block && deposit->crystals && deposit->borders && deposit->events &&
                    deposit->tallies
                ? LR_OK
@@ -135,7 +132,6 @@ static void destroy(void *self)
         gl_buffer_destroy(deposit->borders);
         gl_buffer_destroy(deposit->crystals);
         gl_program_destroy(deposit->program);
-
         gl_context_release(deposit->ctx);
     }
     gl_context_destroy(deposit->ctx);

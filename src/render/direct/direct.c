@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Projects between arrays on the host (struct lr_direct_views.project). Makes the context current. */
+/* Projects one view between arrays on the host, for struct lr_direct_views. */
 static lr_status direct_project(void *self, const struct lr_direct_projection *projection)
 {
     struct lr_direct_compute *compute = self;
@@ -125,10 +125,9 @@ static void destroy(void *self)
         gl_program_destroy(compute->forward);
         gl_program_destroy(compute->builder.values);
         gl_program_destroy(compute->builder.map);
-
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep it open after the log has ended */
+    lr_place_silence(compute->place); /* vectors may keep the place open after the log has ended */
     lr_place_close(compute->place);
     lr_direct_views_finish(&compute->views);
     free(compute);

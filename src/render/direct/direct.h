@@ -23,7 +23,7 @@ struct lr_direct_layout {
     int quads;           /* number of quads; a quad is four slices */
     int margin[3];       /* zeros on each side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
-    bool data_buffers;   /* images without margins are, too; OpenGL passes cannot read them */
+    bool data_buffers;   /* images without margins are buffers, too, which OpenGL passes cannot read */
     lr_traffic *traffic; /* counts uploads and reads; outlives the images */
 };
 
@@ -47,7 +47,6 @@ lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct
 
 /* Bind an image to a pass: the source is read, the target is read and written. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
-
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
 
 /* The barriers that passes need if they write images. */
@@ -110,25 +109,25 @@ struct lr_direct_change {
     const struct lr_direct_image *by, *sensitivity; /* NULL = none */
 };
 
-/* Functions that replace the OpenGL passes. CUDA has such functions. They have separate tables. They own the images
- * that they work on, until the images are given back or destroyed; OpenGL must not use these images meanwhile
- * (gl_loan). The functions make the context current themselves, but not in every update. */
+/* Functions, such as CUDA's, that replace the OpenGL passes and build tables of their own. The functions own the images
+ * on which they work until the images are given back or destroyed; OpenGL must not use the images meanwhile (gl_loan).
+ * The functions make the context current themselves, but not in every update. */
 struct lr_direct_functions {
     const char *name;
     /* Finds the margins that the kernels reach: quads, columns along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* Creates the state `self` of the functions. The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
-    /* Does the same as lr_direct_run. */
+    /* Replaces lr_direct_run. */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* Does the same as lr_direct_run_task. Images are prepared before the clock starts, and tables, too, if memory
+    /* Replaces lr_direct_run_task. Images are prepared before the clock starts, and tables, too, if memory
      * allows. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Drops the tables of a task's views and builds them again. Waits for the device. */
     lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
-    /* Replaces the estimate in histo by the values that the view projects back (shaders/direct/discrepancy.comp). what:
+    /* Replaces the estimate in `histo` by the values that are back-projected (shaders/direct/discrepancy.comp). what:
      * LR_DIRECT_DO_RAMLA, _EM or _SENSITIVITY. */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo);
@@ -139,7 +138,7 @@ struct lr_direct_functions {
      * device. */
     void (*begin_lap)(void *self);
     void (*end_lap)(void *self);
-    /* Does the same as lr_direct_device_attributes; NULL = not known. */
+    /* Implements lr_direct_device_attributes; NULL = not known. */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
     double (*read_laps)(void *self); /* waits; device time since the last call, s */
     void (*destroy)(void *self);

@@ -87,7 +87,7 @@ static void reorder(const struct lr_direct_layout *layout, float *values, bool h
 lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
                                float *values, bool to_device)
 {
-    /* A buffer is copied with its margins. Only the inner box of a texture is copied, without margins. */
+    /* A buffer is copied with its margins, a texture without margins. */
     const bool has_margins = image->buffer != NULL && image->has_margins;
     int extent[3];
     find_extent(layout, has_margins, extent);

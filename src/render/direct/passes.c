@@ -100,7 +100,7 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
                         "larger voxels or a smaller support",
                         tables->num_offsets);
 
-    /* Each thread does all steps of a kernel for one block of outputs. */
+    /* A thread does all steps of a kernel for one block of outputs. */
     const int *size = compute->params.grid.size;
     const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
     const int64_t blocks = (size[tables->axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;
@@ -137,7 +137,6 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target);
-
     gl_stopwatch_end(compute->watch);
     *device_seconds = gl_stopwatch_seconds(compute->watch);
     return status;
@@ -162,7 +161,7 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
     return lr_direct_image_copy(image, &compute->layout, values, false);
 }
 
-/* --- the clock of projections: no view is waited for --- */
+/* --- the clock of projections, which waits for the device only when it is read --- */
 
 double lr_direct_read_laps(struct lr_direct_compute *compute)
 {
@@ -190,6 +189,5 @@ lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, in
         compute->functions->end_lap(compute->self);
     else
         gl_stopwatch_end(compute->watch);
-
     return status;
 }

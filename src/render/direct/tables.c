@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The offsets of one column of mSR. Slices low .. high have the numbers first .. first + high - low. */
+/* The offsets of one column of mSR. The offsets at slices `low` to `high` have the numbers from `first` on. */
 struct column {
     int32_t first;
     int16_t low, high; /* low > high = no offsets */
@@ -28,18 +28,7 @@ static struct column *column_at(const struct columns *columns, int x, int y)
     return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* The column of mSR that output j reads. along, across: position relative to the first output. Returns NULL beyond
- * mSR. */
-static const struct column *column_of(const struct columns *columns, int along, int across, int j)
-{
-    const int place = along - j;
-    if (abs(place) > columns->shape->info.half[columns->axis]) return NULL;
-    const struct column *column =
-        columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
-    return column->low <= column->high ? column : NULL;
-}
-
-/* Counts the steps, and writes them if `steps` is not NULL. */
+/* Counts the steps of a gather, and writes the steps if `steps` is not NULL. */
 static int walk(const struct columns *columns, struct lr_direct_step *steps)
 {
     const lr_direct_tables_info *info = &columns->shape->info;
@@ -50,11 +39,15 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
             bool fresh = true;
             for (int quad = quads[0]; quad <= quads[1]; quad++) {
-                /* Collects the offsets within a quad of slices. The mask is 0 if there are none. */
+                /* The step gets the offsets within a quad of slices. Its mask stays 0 if there are none. */
                 struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
                 for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
-                    const struct column *column = column_of(columns, along, across, j);
-                    if (column == NULL) continue;
+                    /* Output j reads this column of mSR, unless it lies beyond mSR or is empty. */
+                    const int place = along - j;
+                    if (abs(place) > along_half) continue;
+                    const struct column *column =
+                        columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
+                    if (column->low > column->high) continue;
                     step.first[j] = column->first + 4 * quad - column->low;
                     for (int r = 0; r < 4; r++) {
                         const int slice = 4 * quad + r;
@@ -134,11 +127,33 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
 
 /* --- mSRval --- */
 
-static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                             const struct lr_direct_shape *shape)
+static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                              const struct lr_direct_shape *shape)
 {
-    const int num_rows = tables->num_rows;
     const lr_direct_tables_info *info = &shape->info;
+    const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
+    tables->num_offsets = (int)info->num_offsets;
+    tables->num_rows = lr_direct_count_rows(shape);
+    const int64_t bytes = info->num_offsets * tables->num_rows * (int64_t)sizeof(float);
+    if (bytes > most) {
+        return lr_error(builder->params->log, LR_FAILED,
+                        "mSRval of %d kernels of %lld offsets takes %lld MiB, and %s has tables of "
+                        "%lld at most: take a larger epsilon, a smaller support or backend cpu",
+                        tables->num_rows, (long long)info->num_offsets, (long long)(bytes >> 20),
+                        gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
+    }
+    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
+    tables->bytes = bytes;
+    const int64_t count = info->num_offsets;
+    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
+    for (int64_t i = 0; list != NULL && i < count; i++)
+        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
+    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
+    free(list);
+    if (tables->values == NULL || tables->offsets == NULL) return LR_FAILED;
+
+    /* A pass computes the values from the parameters of each kernel. */
+    const int num_rows = tables->num_rows;
     const lr_resolution *resolution = &shape->resolution;
     const lr_radial_profiles *measured = resolution->measured;
     struct values_pass uniforms = {
@@ -160,23 +175,23 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
     }
 
     const int64_t num_samples = (int64_t)num_rows * lr_direct_count_samples(shape);
-    float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
-    for (int k = 0; list != NULL && k < num_rows; k++) {
+    float(*parameters)[2] = lr_alloc(num_rows, sizeof(*parameters), "kernels", builder->params->log);
+    for (int k = 0; parameters != NULL && k < num_rows; k++) {
         double kernel[2];
         lr_direct_describe_kernel(shape, k, kernel);
-        list[k][0] = (float)kernel[0];
-        list[k][1] = (float)kernel[1];
+        parameters[k][0] = (float)kernel[0];
+        parameters[k][1] = (float)kernel[1];
     }
     struct gl_buffer *kernels =
-        list ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
-    free(list);
+        parameters ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
+                   : NULL;
+    free(parameters);
 
     struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(builder->ctx, "measured profiles", 4, NULL) : NULL;
     float *samples =
         num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", builder->params->log) : NULL;
     if (samples != NULL) {
         lr_direct_list_samples(shape, samples);
-
         profiles = lr_data_buffer(builder->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
     }
     free(samples);
@@ -199,31 +214,6 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
     return status;
 }
 
-static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                              const struct lr_direct_shape *shape)
-{
-    const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
-    tables->num_offsets = (int)shape->info.num_offsets;
-    tables->num_rows = lr_direct_count_rows(shape);
-    const int64_t bytes = shape->info.num_offsets * tables->num_rows * (int64_t)sizeof(float);
-    if (bytes > most) {
-        return lr_error(builder->params->log, LR_FAILED,
-                        "mSRval of %d kernels of %lld offsets takes %lld MiB, and %s has tables of "
-                        "%lld at most: take a larger epsilon, a smaller support or backend cpu",
-                        tables->num_rows, (long long)shape->info.num_offsets, (long long)(bytes >> 20),
-                        gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
-    }
-    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
-    tables->bytes = bytes;
-    const int64_t count = shape->info.num_offsets;
-    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
-    for (int64_t i = 0; list != NULL && i < count; i++)
-        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
-    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
-    free(list);
-    return tables->values && tables->offsets ? fill_values(tables, builder, shape) : LR_FAILED;
-}
-
 /* --- steps --- */
 
 static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
@@ -234,7 +224,8 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     struct columns columns = {
         .shape = shape,
         .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", builder->params->log),
-        /* Rows of mSR are longest along the line. Long rows waste the least work at their ends. */
+        /* The thread's outputs lie along the axis nearer to the line, where rows of mSR are longest, since little
+         * work is wasted at the ends of long rows. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
     };
     if (columns.columns == NULL) return LR_FAILED;

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The views of a subset. */
+/* The views of a subset, by their numbers. */
 struct block {
-    int *views; /* owned [num_views]: numbers of the views */
+    int *views; /* owned [num_views] */
     int num_views;
-    struct lr_direct_image sensitivity; /* sensitivity for EM, made when first needed */
+    struct lr_direct_image sensitivity; /* for EM; made when first needed */
 };
 
 struct lr_direct_resident {
@@ -30,13 +30,6 @@ struct lr_direct_resident {
     struct gl_stopwatch *watch;
 };
 
-static void destroy_view(struct lr_direct_view_data *data)
-{
-    lr_direct_image_finish(&data->counts);
-    lr_direct_image_finish(&data->additive);
-    lr_direct_image_finish(&data->factors);
-}
-
 static void destroy_data(struct lr_direct_compute *compute)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -46,7 +39,11 @@ static void destroy_data(struct lr_direct_compute *compute)
     }
     free(resident->blocks);
     resident->blocks = NULL;
-    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) destroy_view(&resident->views[k]);
+    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) {
+        lr_direct_image_finish(&resident->views[k].counts);
+        lr_direct_image_finish(&resident->views[k].additive);
+        lr_direct_image_finish(&resident->views[k].factors);
+    }
     lr_direct_image_finish(&resident->sum);
 }
 
@@ -91,7 +88,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
     const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     double bytes[2];
-    /* Finds the bytes of an image with margins and of an image without. */
+    /* bytes[0] is an image with margins, bytes[1] one without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {
@@ -128,16 +125,6 @@ static void close_updates(void *self)
     }
 }
 
-/* Loads histo-image k of the values. values: NULL = no image is made. */
-static lr_status load_image(struct lr_direct_compute *compute, const char *label, const lr_vector *values, int k,
-                            struct lr_direct_image *image)
-{
-    if (values == NULL) return LR_OK;
-    LR_TRY(lr_direct_image_init(image, &compute->layout, label, false));
-    const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
-    return lr_direct_copy_vector(compute, image, &histo, true);
-}
-
 static lr_status load(void *self, int subset, const struct lr_update_data *data)
 {
     struct lr_direct_compute *compute = self;
@@ -154,10 +141,21 @@ static lr_status load(void *self, int subset, const struct lr_update_data *data)
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < count; k++) {
         struct lr_direct_view_data *view = &compute->resident->views[block->views[k]];
-        destroy_view(view);
-        status = load_image(compute, "counts", data->measured, k, &view->counts);
-        if (status == LR_OK) status = load_image(compute, "additive term", data->additive, k, &view->additive);
-        if (status == LR_OK) status = load_image(compute, "factors", data->factors, k, &view->factors);
+        const struct {
+            const char *label;
+            const lr_vector *values; /* NULL = the data have none */
+            struct lr_direct_image *image;
+        } loads[] = {{"counts", data->measured, &view->counts},
+                     {"additive term", data->additive, &view->additive},
+                     {"factors", data->factors, &view->factors}};
+        for (int n = 0; n < 3; n++) lr_direct_image_finish(loads[n].image);
+        for (int n = 0; status == LR_OK && n < 3; n++) {
+            if (loads[n].values == NULL) continue;
+            const lr_vector histo =
+                lr_vector_part(loads[n].values, k * compute->views.num_voxels, compute->views.num_voxels);
+            status = lr_direct_image_init(loads[n].image, &compute->layout, loads[n].label, false);
+            if (status == LR_OK) status = lr_direct_copy_vector(compute, loads[n].image, &histo, true);
+        }
     }
     gl_context_release(compute->ctx);
     return status;
@@ -169,8 +167,7 @@ static lr_status set_image(void *self, const lr_vector *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK && compute->functions == NULL) {
-        /* Both programs are built at the same time. This function waits for them, so that no clock measures the
-         * wait. */
+        /* Both programs are built at the same time. The wait is here, so that no clock measures it. */
         struct gl_program *forward = lr_direct_open_program(compute, true);
         struct gl_program *back = lr_direct_open_program(compute, false);
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
@@ -181,23 +178,18 @@ static lr_status set_image(void *self, const lr_vector *image)
     return status;
 }
 
-static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, lr_vector *to)
+static lr_status get_image(void *self, lr_vector *image)
 {
+    struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_direct_copy_vector(compute, image, to, false);
+    const lr_status status = lr_direct_copy_vector(compute, &compute->resident->image, image, false);
     gl_context_release(compute->ctx);
     return status;
 }
 
-static lr_status get_image(void *self, lr_vector *image)
-{
-    struct lr_direct_compute *compute = self;
-    return fetch(compute, &compute->resident->image, image);
-}
-
 /* --- updates --- */
 
-/* Makes a pass over all texels. */
+/* Describes a pass over all texels of an image. */
 static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const struct lr_direct_image *target)
 {
     struct gl_pass pass = {
@@ -211,7 +203,7 @@ static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const st
     return pass;
 }
 
-/* Replaces the estimate in histo by the values that the view projects back. */
+/* Replaces the estimate of a view in resident->histo by the values that are back-projected. */
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -308,8 +300,8 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_updat
     return combine(compute, &resident->image, &change);
 }
 
-/* Functions that replace the passes make the context current themselves. They do not do so in every update, since it
- * takes too long. */
+/* Functions that replace the passes of OpenGL make the context current themselves where they need it: doing so in every
+ * update would take too long. */
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;
@@ -339,8 +331,7 @@ static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
     struct lr_direct_image *sum = resident->is_ramla ? &resident->sum : &block->sensitivity;
     lr_status status = LR_OK;
     if (resident->is_ramla || !lr_direct_image_exists(sum)) status = add_up_sensitivity(compute, block, sum);
-    if (status == LR_OK) status = fetch(compute, sum, image);
-
+    if (status == LR_OK) status = lr_direct_copy_vector(compute, sum, image, false);
     gl_context_release(compute->ctx);
     return status;
 }

@@ -51,8 +51,7 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
     LR_TRY(pass.program != NULL ? lr_direct_reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     lr_direct_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    /* The bound range must begin at a multiple of the driver's alignment. The vector begins `*first` numbers after
-     * that. */
+    /* The bound range begins at a multiple of the driver's alignment, and the vector `*first` numbers later. */
     int32_t *first = &uniforms.counts[0];
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
     const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
@@ -133,7 +132,8 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* Projects by way of arrays on the host. Vectors at the place are copied. in: may be NULL in back. */
+/* Projects between arrays on the host, to and from which vectors at the place are copied. in: NULL = ones are projected
+ * back. */
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {

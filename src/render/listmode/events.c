@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events of one upload. */
+/* The number of events that one upload copies. */
 enum { PIECE = 1 << 16 };
 
 /* The layout in shaders/listmode/prepare.comp. */
@@ -36,7 +36,8 @@ _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- events --- */
 
-/* Copies events begin .. end - 1 to the beginning of a segment. Lines given by their ends take these with them. */
+/* Copies events begin to end - 1 to the beginning of a segment. If lines are given by their ends, the ends are copied,
+ * too. */
 static lr_status upload(const struct lr_listmode_compute *compute, const struct lr_listmode_segment *segment,
                         int64_t begin, int64_t end)
 {
@@ -84,38 +85,6 @@ int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events)
     return LR_LISTMODE_EVENT_BYTES + (events->are_lines ? LR_LISTMODE_ENDS_BYTES + kinds : 0);
 }
 
-static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
-{
-    struct lr_listmode_device_events *events = &compute->events;
-    const int64_t total = compute->params.events->layout.count;
-    const bool are_lines = compute->params.events->are_lines;
-    const int64_t largest = are_lines ? LR_LISTMODE_ENDS_BYTES : LR_LISTMODE_EVENT_BYTES;
-    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / largest;
-    events->is_streamed = total > bytes / lr_listmode_event_bytes(compute->params.events);
-    events->segment_events = events->is_streamed ? compute->most_lines : most;
-    events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* A sensitivity uses its events once, so ordering them would take longer than it saves. */
-    if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
-        LR_TRY(lr_listmode_order(compute));
-    events->segments = lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
-    if (events->segments == NULL) return LR_FAILED;
-    for (int k = 0; k < events->num_segments; k++) {
-        const int64_t begin = k * events->segment_events, left = total - begin;
-        const int64_t count = left < events->segment_events ? left : events->segment_events;
-        struct lr_listmode_segment *segment = &events->segments[k];
-        segment->events = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
-        if (are_lines)
-            segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
-        if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
-        if (are_lines && compute->params.events->kind_of != NULL) {
-            segment->kinds = lr_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
-            if (segment->kinds == NULL) return LR_FAILED;
-        }
-        if (!events->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
-    }
-    return LR_OK;
-}
-
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes)
 {
     struct lr_listmode_device_events *device = &compute->events;
@@ -124,7 +93,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     const lr_log *log = compute->params.log;
     const bool is_exact = lr_listmode_is_exact(compute);
 
-    /* Ends of lines, and the crystals' modules and kinds. Lines given by their ends have these in their segments. */
+    /* The crystals' positions, which are the ends of lines, their modules and their kinds. If lines are given by
+     * their ends, the segments have these data instead, for each event. */
     const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
     double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
     for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
@@ -142,7 +112,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
     free(kinds);
 
-    /* The resolution of each pair of kinds, then the width of its bins. */
+    /* The table has the resolutions of all pairs of kinds, then the widths of their bins. */
     const int64_t num_pairs = (int64_t)events->num_kinds * events->num_kinds;
     double *both = lr_alloc(2 * num_pairs, sizeof(*both), "resolutions", log);
     for (int64_t k = 0; both != NULL && k < num_pairs; k++) {
@@ -162,7 +132,36 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         free(modules);
         LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
-    return make_segments(compute, bytes);
+
+    /* The events are cut into segments that fit a buffer. If memory is short, one segment receives the current
+     * events. */
+    const int64_t total = events->layout.count;
+    const bool are_lines = events->are_lines;
+    const int64_t largest = are_lines ? LR_LISTMODE_ENDS_BYTES : LR_LISTMODE_EVENT_BYTES;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / largest;
+    device->is_streamed = total > bytes / lr_listmode_event_bytes(events);
+    device->segment_events = device->is_streamed ? compute->most_lines : most;
+    device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
+    /* A sensitivity uses its events only once, so that ordering them would take longer than it saves. */
+    if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
+        LR_TRY(lr_listmode_order(compute));
+    device->segments = lr_alloc(device->num_segments, sizeof(*device->segments), "events", compute->params.log);
+    if (device->segments == NULL) return LR_FAILED;
+    for (int k = 0; k < device->num_segments; k++) {
+        const int64_t begin = k * device->segment_events, left = total - begin;
+        const int64_t count = left < device->segment_events ? left : device->segment_events;
+        struct lr_listmode_segment *segment = &device->segments[k];
+        segment->events = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        if (are_lines)
+            segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
+        if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
+        if (are_lines && events->kind_of != NULL) {
+            segment->kinds = lr_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
+            if (segment->kinds == NULL) return LR_FAILED;
+        }
+        if (!device->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
+    }
+    return LR_OK;
 }
 
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk)
@@ -180,12 +179,17 @@ bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t e
 
 /* --- lines --- */
 
-static struct prepare_pass describe(const struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                                    const struct lr_listmode_selected *selected)
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected, bool are_cached)
 {
-    const struct lr_listmode_events *events = compute->params.events;
+    const struct lr_listmode_places all = {.count = INT32_MAX};
+    const struct lr_listmode_selected every = {.places = &all, .window = {0, INT32_MAX}};
+    struct lr_listmode_device_events *events = &compute->events;
+    if (selected == NULL) selected = &every;
+
+    const struct lr_listmode_events *arrays = compute->params.events;
     const struct lr_listmode_places *places = selected->places;
-    struct prepare_pass uniforms = {.first = {0, events->kind_of != NULL ? events->num_kinds : 0, chunk->has_tof,
+    struct prepare_pass uniforms = {.first = {0, arrays->kind_of != NULL ? arrays->num_kinds : 0, chunk->has_tof,
                                               compute->params.model->tube.as_paper},
                                     .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
                                              selected->values.buffer != NULL},
@@ -208,27 +212,15 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute, c
     uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
                             : model->kernel == LR_LISTMODE_LINE ? 1.0
                                                                 : sqrt(lr_listmode_rim(&model->tube));
-
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     uniforms.kept[1] = uniforms.size[3];
-    return uniforms;
-}
-
-lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                              const struct lr_listmode_selected *selected, bool are_cached)
-{
-    const struct lr_listmode_places all = {.count = INT32_MAX};
-    const struct lr_listmode_selected every = {.places = &all, .window = {0, INT32_MAX}};
-    struct lr_listmode_device_events *events = &compute->events;
-    if (selected == NULL) selected = &every;
-    struct prepare_pass uniforms = describe(compute, chunk, selected);
     if (are_cached) {
         uniforms.kept[0] = (int32_t)chunk->begin;
         uniforms.kept[1] = (int32_t)compute->params.events->layout.count;
         uniforms.kept[2] = 1;
     }
 
-    /* Streamed events of the chunk replace those of an earlier one. */
+    /* If events are streamed, the chunk's events replace those of the previous chunk. */
     const struct lr_listmode_segment *segment = &events->segments[0];
     if (!events->is_streamed) {
         segment = &events->segments[chunk->begin / events->segment_events];
@@ -264,12 +256,12 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
 
 /* --- order --- */
 
-/* The device sorts the events of a group by window size, then by the slices that their lines cross. The threads of a
- * warp then have about the same work. */
+/* The events of a group are sorted by the size of their windows, then by the slices that their lines cross, so that the
+ * threads of a warp have about the same work. */
 
 enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
 
-/* Events of one group, from `begin` of the arrays on. */
+/* The events of one group, which begin at `begin` of the arrays. */
 struct group {
     const struct lr_listmode_compute *compute;
     int64_t begin, count;
@@ -278,43 +270,41 @@ struct group {
     struct lr_listmode_device_events *events;
 };
 
-static uint32_t key_of(const struct group *group, int64_t k)
-{
-    const struct lr_listmode_model *model = group->compute->params.model;
-    struct lr_listmode_line line;
-    struct lr_listmode_walk walk;
-    double halves[2] = {1.0, 1.0};
-    int slices[2];
-    lr_listmode_line_of(group->compute->params.events, k, group->axis, &line);
-    lr_listmode_walk_of(&line, &model->grid, &walk);
-    lr_listmode_slices(&walk, slices);
-    if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
-    for (int c = 0; c < 2; c++) {
-        /* Slices are skipped if the line crosses them more than half a window outside the grid. */
-        const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
-        const double position = walk.position[c], step = walk.step[c];
-        if (fabs(step) < 1e-9) {
-            slices[1] = position > low && position < high ? slices[1] : slices[0];
-            continue;
-        }
-        const double a = (low - position) / step, b = (high - position) / step;
-        slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
-        slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
-    }
-    const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
-    const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-    /* Windows of up to four voxels come first, then windows of five, then larger ones: shaders/listmode/kernel.glsl. */
-    const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
-
-    return (width <= 4 ? 0u : width <= 5 ? 1u : 2u) << 2 * SLICE_BITS | first << SLICE_BITS | last;
-}
-
 static void find_keys(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct group *group = user;
+    const struct lr_listmode_model *model = group->compute->params.model;
     (void)worker;
-    for (int64_t k = begin; k < end; k++)
-        group->tickets[k] = (struct lr_listmode_ticket){(int32_t)k, key_of(group, group->begin + k)};
+    for (int64_t k = begin; k < end; k++) {
+        struct lr_listmode_line line;
+        struct lr_listmode_walk walk;
+        double halves[2] = {1.0, 1.0};
+        int slices[2];
+        lr_listmode_line_of(group->compute->params.events, group->begin + k, group->axis, &line);
+        lr_listmode_walk_of(&line, &model->grid, &walk);
+        lr_listmode_slices(&walk, slices);
+        if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
+        for (int c = 0; c < 2; c++) {
+            /* Slices are skipped if the line crosses them more than half a window outside the grid. */
+            const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
+            const double position = walk.position[c], step = walk.step[c];
+            if (fabs(step) < 1e-9) {
+                slices[1] = position > low && position < high ? slices[1] : slices[0];
+                continue;
+            }
+            const double a = (low - position) / step, b = (high - position) / step;
+            slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
+            slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
+        }
+        const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
+        const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
+        /* Windows of up to four voxels come first, then windows of five, then larger ones:
+         * shaders/listmode/kernel.glsl. */
+        const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
+        const uint32_t size = width <= 4 ? 0u : width <= 5 ? 1u : 2u;
+        group->tickets[k] =
+            (struct lr_listmode_ticket){(int32_t)k, size << 2 * SLICE_BITS | first << SLICE_BITS | last};
+    }
 }
 
 static void take_order(void *user, int64_t begin, int64_t end, int worker)

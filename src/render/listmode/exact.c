@@ -15,7 +15,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Events of one piece of a thread's work. */
+/* A thread takes this many events at a time. */
 enum { GRAIN = 1 << 16 };
 
 struct shortest {
@@ -37,8 +37,8 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
     shortest->squares[worker] = least;
 }
 
-/* Distance along axes[1] that faces reach from a line along axes[0], whose steps across are at most its steps along.
- * The distance in exact_prepare.comp is larger by a quarter at most. */
+/* Bounds the distance in mm along axes[1] between a line whose predominant axis is axes[0] and the places that its two
+ * faces see. exact_prepare.comp finds a distance that is larger by a quarter at most. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
     double most = 0;
@@ -47,23 +47,6 @@ static double reach_mm(const lr_scanner *scanner, const int axes[2])
         const double u = hypot(module->u[axes[0]], module->u[axes[1]]) * module->face_mm[0];
         const double v = hypot(module->v[axes[0]], module->v[axes[1]]) * module->face_mm[1];
         most = fmax(most, 1.25 * sqrt(0.5) * (u + v));
-    }
-    return most;
-}
-
-static int64_t plane_points(const struct lr_listmode_model *model)
-{
-    int64_t most = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        int64_t points = 1;
-        for (int k = 0; k < 3; k++) {
-            const int axes[2] = {axis, k};
-            const double spacing = model->grid.voxel_mm[k] / model->samples[k];
-            const double all = (double)model->grid.size[k] * model->samples[k];
-            const double width = 2.0 * reach_mm(model->scanner, axes) / spacing + 1.01;
-            points *= k != axis ? (int64_t)fmin(width, all) : 1;
-        }
-        most = points > most ? points : most;
     }
     return most;
 }
@@ -77,9 +60,21 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     const int *samples = model->samples;
     exact->is_leaning = lr_listmode_is_leaning(model->scanner);
     exact->point_bits = (int)log2((double)samples[0] * samples[1] * samples[2]);
-    exact->plane_points = plane_points(model);
+    exact->plane_points = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t points = 1;
+        for (int k = 0; k < 3; k++) {
+            const int axes[2] = {axis, k};
+            const double spacing = model->grid.voxel_mm[k] / model->samples[k];
+            const double all = (double)model->grid.size[k] * model->samples[k];
+            const double width = 2.0 * reach_mm(model->scanner, axes) / spacing + 1.01;
+            points *= k != axis ? (int64_t)fmin(width, all) : 1;
+        }
+        exact->plane_points = points > exact->plane_points ? points : exact->plane_points;
+    }
 
-    /* 0 if memory runs out: the bounds that follow from it hold all the same. */
+    /* Finds the length of the shortest line. If memory runs out, the length is taken as 0, for which the bounds
+     * below hold too. */
     struct shortest shortest = {events, lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
     double least = shortest.squares != NULL ? INFINITY : 0;
     for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
@@ -89,7 +84,8 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     free(shortest.squares);
     const double shortest_mm = sqrt(least);
 
-    /* The pieces that exact_prepare.comp finds for the shortest line, and the largest face. */
+    /* Finds the largest face, and the number of pieces that exact_prepare.comp makes of a face for the shortest
+     * line. */
     double area = 0, edges = 0;
     exact->pieces = 1;
     for (int m = 0; m < model->scanner->num_modules; m++) {
@@ -104,12 +100,12 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
         edges = fmax(edges, face[0] + face[1]);
     }
 
-    /* A point sees one of the faces from half of the line's length or more, less the width of the faces, and
-     * under half of the full solid angle at most. */
+    /* A point is at least half of the line's length, less the width of the faces, away from one of the two faces. The
+     * solid angle is at most that of a half-space. */
     const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
     const double angle = fmin(area / (2.0 * PI * fmax(distance * distance, 1e-30)), 1.0);
 
-    /* Largest density of time of flight, per mm; 1 without it. */
+    /* The largest density of time of flight, per mm; the factor is 1 for events without time of flight. */
     const double *edge = model->grid.voxel_mm;
     const double narrow = 1.0 / fmin(edge[0], fmin(edge[1], edge[2]));
     const double density = fmin(narrow / LR_LISTMODE_HELD, lr_listmode_largest_density(events));

@@ -15,10 +15,10 @@
 
 enum {
     PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross, because a job's sums take time too
+    LEAST_WORK = 1 << 12, /* slices that the lines of a job cross at least: each job also takes time to add up its sums
                              */
-    MOST_JOBS = 2048,     /* jobs of a range and a side, about */
-    LINE_WORK = 1         /* extra work of a line in a slab, in slices */
+    MOST_JOBS = 2048,     /* about as many jobs has one side of a range */
+    LINE_WORK = 1         /* work to begin a line in a slab, as a number of slices */
 };
 
 struct job_builder {
@@ -28,11 +28,11 @@ struct job_builder {
     int64_t job_work; /* work of a job of the current range and side */
 };
 
-/* Lines of one group, from `begin` on. */
+/* Some consecutive lines of a group. */
 struct portion {
     int64_t begin, end;
     int axis;
-    int32_t slices[2]; /* slices that the lines meet */
+    int32_t slices[2]; /* the range of slices that the lines cross */
 };
 
 static lr_status add_job(struct job_builder *builder, const struct lr_listmode_job *job)
@@ -53,7 +53,7 @@ static int32_t most_of(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* Work of a portion's lines within these slices. */
+/* Counts the slices within a range that a portion's lines cross, and LINE_WORK more for each line. */
 static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
 {
     int64_t work = 0;
@@ -89,26 +89,6 @@ static int32_t slabs_of(const struct portion *portion, int32_t most)
 
 /* --- back-projections --- */
 
-/* The next lines of a group. Lines are added until each slab has about the work of a job, or until half of that work
- * if one more piece would need more slabs. */
-static struct portion next_portion(const struct job_builder *builder, const struct portion *empty, int64_t end,
-                                   const int most[2])
-{
-    const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
-    struct portion portion = widen(builder, empty, end);
-    int64_t work = work_within(builder, &portion, all);
-    while (portion.end < end && portion.end - portion.begin + PIECE <= most[1]) {
-        const struct portion wider = widen(builder, &portion, end);
-        const struct portion added = {.begin = portion.end, .end = wider.end};
-        const int32_t slabs = slabs_of(&portion, most[0]), more = slabs_of(&wider, most[0]);
-        const int64_t enough = builder->job_work * slabs;
-        if (slabs > 0 && (work >= enough || (more > slabs && 2 * work >= enough))) break;
-        portion = wider;
-        work += work_within(builder, &added, all);
-    }
-    return portion;
-}
-
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
@@ -117,7 +97,8 @@ static int compare_jobs(const void *a, const void *b)
     return left->slices[0] - right->slices[0];
 }
 
-/* Adds the jobs of one side of a range, for groups of all axes: slabs of portions with about the same work. */
+/* Adds the jobs of one side of a range, for the groups of all axes. A job is one slab of a portion of lines; jobs have
+ * about the same work. */
 static lr_status add_back_jobs(struct job_builder *builder, const int64_t *groups, int side)
 {
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
@@ -129,7 +110,7 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
     builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
-        /* Most slices and most lines of a group. */
+        /* A job has at most as many slices and lines as the shader's sums allow. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
@@ -138,15 +119,27 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
         const int64_t *ends = &groups[2 * axis + side];
         struct portion portion = {.end = ends[0]};
         while (portion.end < ends[1]) {
+            /* Pieces are added until each slab has about the work of a job. Half of that work is enough if one more
+             * piece would need more slabs. */
             const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
-            portion = next_portion(builder, &empty, ends[1], most);
+            portion = widen(builder, &empty, ends[1]);
+            int64_t work = work_within(builder, &portion, all);
+            while (portion.end < ends[1] && portion.end - portion.begin + PIECE <= most[1]) {
+                const struct portion wider = widen(builder, &portion, ends[1]);
+                const struct portion added = {.begin = portion.end, .end = wider.end};
+                const int32_t now = slabs_of(&portion, most[0]), then = slabs_of(&wider, most[0]);
+                const int64_t enough = builder->job_work * now;
+                if (now > 0 && (work >= enough || (then > now && 2 * work >= enough))) break;
+                portion = wider;
+                work += work_within(builder, &added, all);
+            }
             const int32_t slabs = slabs_of(&portion, most[0]);
             const int64_t first = portion.slices[0], length = portion.slices[1] - first;
             for (int32_t k = 0; k < slabs; k++) {
                 struct lr_listmode_job job = {
                     .lines = {(int32_t)portion.begin, (int32_t)(portion.end - portion.begin), axis},
                     .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
-                const int64_t work = work_within(builder, &portion, job.slices);
+                work = work_within(builder, &portion, job.slices);
                 job.lines[3] = (int32_t)work; /* shaders do not read it */
                 LR_TRY(work > 0 ? add_job(builder, &job) : LR_OK);
             }
@@ -178,7 +171,8 @@ static lr_status add_line_jobs(struct job_builder *builder, const int64_t *group
     return LR_OK;
 }
 
-/* Jobs of groups of `lines` lines each, or of back-projections if it is 0. errors: LR_FAILED. */
+/* Makes the jobs of forward projections, `lines` lines each, or those of back-projections if `lines` is 0. errors:
+ * LR_FAILED. */
 static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
     const struct lr_listmode_events *events = compute->params.events;
@@ -206,8 +200,8 @@ static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines,
 
 enum {
     AXES = 3,
-    CACHED_BYTES = 8,        /* bytes of an event in addition to its line: its value and its place in lists */
-    CACHED_VOXEL_BYTES = 24, /* bytes of a voxel: slices and sums across two more axes */
+    CACHED_BYTES = 8,        /* an event's bytes besides its line: its value and its place in lists */
+    CACHED_VOXEL_BYTES = 24, /* a voxel's bytes: slices and sums across the two other axes */
     MOST_GROUPS = 1 << 15,   /* along an axis */
     GROUPS_OF_LISTED = 256,  /* groups for listed lines */
     JOBS_AT_ONCE = 32,       /* jobs of a small batch */
@@ -361,7 +355,8 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
     pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
 }
 
-/* Runs jobs ends[0] .. ends[1] - 1 of a table, few enough in each pass that a projection can be stopped. */
+/* Runs jobs ends[0] to ends[1] - 1 of a table. Passes in software are short, so that the user can cancel a
+ * projection. */
 static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
                           const struct gl_pass *what)
 {
@@ -401,7 +396,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 
 /* --- back --- */
 
-/* Values of a range in the order of its lines, and a list of unusual ones. */
+/* Copies the values of a range to the order of its lines, and lists the lines of unusual values. */
 static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 {
     struct lr_listmode_compute *compute = p->compute;
@@ -420,7 +415,7 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
 }
 
-/* Takes lines of unusual values, or bounds their terms if `which` does. */
+/* Runs a pass over the listed lines of unusual values, which adds them or bounds their terms. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
     const int64_t untimed = p->compute->cache.num_untimed;
@@ -444,7 +439,7 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     const struct lr_listmode_events *events = compute->params.events;
     const int64_t ranges = events->layout.num_pairs;
 
-    /* The first projection finds the lines, since asking if a backend works compiles nothing. */
+    /* The first projection finds the lines, so that creating a backend compiles no program. */
     for (int64_t k = 0; !cache->are_found && k < ranges * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
@@ -466,7 +461,8 @@ lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
     cache->are_sums_clear = false;
 
-    /* Lines of usual values. Passes add to the same sums and do not wait for each other. */
+    /* Back-projects lines of usual values. No barrier is needed between passes, since all add to the same sums by
+     * atomic operations. */
     const struct lr_listmode_jobs *jobs = &cache->back;
     struct gl_pass pass = {.barriers = 0};
     bind_lines(p, &pass);

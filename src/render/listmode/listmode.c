@@ -15,20 +15,19 @@
 
 /* --- the backend --- */
 
-/* Number of lines that passes work on at once: the least, the most, and the most next to cached lines, for exact
- * elements and in small batches. */
+/* Limits of the number of lines that passes work on at once. */
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_NEXT_TO_CACHE = 1 << 16, /* rows need few lines at once */
-    MOST_EXACT_LINES = 1 << 19,   /* 120 MiB */
-    SMALL_LINES = 1 << 14
+    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached: then rows alone use these lines, and need few */
+    MOST_EXACT_LINES = 1 << 19,   /* exact elements: 120 MiB */
+    SMALL_LINES = 1 << 14         /* renderers in software */
 };
 
-/* Most points along an axis; single precision can distinguish their voxels. */
+/* An axis has at most this many sample points, whose numbers single precision can distinguish. */
 enum { MOST_PLANES = 1 << 21 };
 
-/* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
+/* A voxel takes VOXEL_BYTES in slices, sums and the grid's order. shaders/listmode/scale.glsl has SCALE_WORDS words. */
 enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 
 /* --- projections --- */
@@ -163,7 +162,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->caches_lines = lr_listmode_may_cache(compute, budget);
     const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
-    /* A quarter of the memory is for lines, unless that is too little to work with. */
+    /* Lines take up to a quarter of the memory, but at least LEAST_LINES lines have room. */
     int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
     most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
     most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
@@ -180,7 +179,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
 
-    /* The table has one entry more than the table of the tube: linear interpolation at the last entry reads it. */
+    /* The last entry of the tube's table is repeated, since linear interpolation at that entry reads the next one. */
     const lr_listmode_tube *tube = &params->model->tube;
     if (tube->table != NULL) {
         const int64_t count = (int64_t)tube->table_count + 1;
@@ -200,7 +199,6 @@ static lr_status init(struct lr_listmode_compute *compute)
     return LR_OK;
 }
 
-/* Vectors may keep the place open longer than the backend's log. */
 static void destroy(void *self)
 {
     struct lr_listmode_compute *compute = self;
@@ -240,6 +238,7 @@ static void destroy(void *self)
 
         gl_context_release(compute->ctx);
     }
+    /* Vectors may keep the place open after the backend's log has ended. */
     if (compute->owns_place && compute->place != NULL) lr_place_silence(compute->place);
     lr_place_close(compute->place);
     free(compute);
@@ -259,7 +258,8 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    /* Programs differ for bins of time of flight, which LORs of a sensitivity do not have. */
+    /* A sensitivity shares the programs of its backend, unless that one has bins of time of flight: LORs of a
+     * sensitivity have no time of flight. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs

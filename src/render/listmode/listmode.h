@@ -52,8 +52,8 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes on the device: an event, the two ends of a line that is given by them, a line without bins of time of flight, a line with bins, a line of the exact
- * kernel. */
+/* The bytes of data on the device. LR_LISTMODE_ENDS_BYTES are the two ends of a line, if lines are given by their ends;
+ * lines are longer with bins of time of flight, and with the exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_ENDS_BYTES = 64,
@@ -62,14 +62,14 @@ enum {
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
-/* Some of the arranged events on the device. */
+/* A part of the events on the device. */
 struct lr_listmode_segment {
     struct gl_buffer *events;
     struct gl_buffer *ends;  /* two points for each event, which joins them; NULL = the events join crystals */
     struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or there are no ends */
 };
 
-/* The arranged events on the device. */
+/* All events on the device. */
 struct lr_listmode_device_events {
     struct lr_listmode_segment *segments; /* owned [num_segments]; one for the current events if not all fit */
     int num_segments;
@@ -98,7 +98,8 @@ struct lr_listmode_job {
     int32_t slices[4]; /* first slice, and one after the last */
 };
 
-/* Jobs of range r without and with time of flight begin at first[2 r] and first[2 r + 1]. */
+/* Jobs of all ranges. Those of range r begin at first[2 r] for events without time of flight, and at first[2 r + 1] for
+ * events with it. */
 struct lr_listmode_jobs {
     struct gl_buffer *buffer;
     int64_t *first; /* owned [2 ranges + 1] */
@@ -133,12 +134,9 @@ struct lr_listmode_compute {
     struct lr_listmode_line_cache cache;
     struct gl_buffer *image; /* image in the grid's order, for vectors on the host; created at first use */
     double largest_elements[LR_LISTMODE_GROUPS]; /* [group]: 0 for a group without events and with the exact kernel */
-    int bits;                                    /* fixed-point bits of a projection's sums: a term of 1 is stored as
-                                                  * 2^bits */
-    double device_seconds;
 };
 
-/* Arranged events of one group that a pass works on at once. */
+/* Some consecutive events of one group, on which a pass works at once. */
 struct lr_listmode_chunk {
     int64_t begin, end;
     int axis;
@@ -185,11 +183,11 @@ static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *c
                                            : LR_LISTMODE_LINE_BYTES;
 }
 
-/* Words of the memory that a workgroup shares. */
+/* The number of words of a workgroup's shared memory. */
 int lr_listmode_cells(const struct lr_listmode_compute *compute);
 
-/* Most shares that a line of any direction has in one slice: a shader's loops have this many rounds. With the exact
- * kernel these are the points of a plane. */
+/* The largest number of voxels of a slice in which a line has shares, and with the exact kernel of points in a plane. A
+ * shader's loops have this many rounds. */
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
@@ -207,10 +205,10 @@ lr_status lr_listmode_order(struct lr_listmode_compute *compute);
 /* Finds the slices that an event's line crosses, from the event's key: the first slice, and one after the last. */
 void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
 
-/* Lines that a thread adds one after the other. */
+/* A thread adds this many lines, one after the other. */
 enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
 
-/* Most slices across an axis that keys can hold. */
+/* A key can hold this many slices across an axis. */
 enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
 /* Sets the chunk to the next events of a group, which ends at `end`. Events are taken from chunk->end on. Returns false
@@ -277,7 +275,7 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
 
 /* --- a projection in progress --- */
 
-/* Most workgroups of a pass whose threads handle several items each. */
+/* A pass whose threads handle several items each has at most this many workgroups. */
 enum { LR_LISTMODE_MOST_GROUPS = 1024 };
 
 /* Values of a call on the device. buffer: NULL = all values are 1. */
@@ -312,8 +310,8 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 /* Sets uniforms->unit: bits and exponent of the sums of a projection. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* Finds a bound that most values keep, and fills compute->scale except for the terms of larger values. values: NULL =
- * all are 1. */
+/* Finds the usual exponent of the values, and fills compute->scale except for the largest term of larger values.
+ * values: NULL = all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
 /* Calls `take` for each range that has selected events, once for each stretch of its values that fits into one binding.

@@ -12,7 +12,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Most shared memory of a group, and the part of it that is not for slices. */
+/* A group uses at most MOST_SHARED_BYTES of shared memory, of which OTHER_SHARED_BYTES are not for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
@@ -94,7 +94,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
-    /* Groups that take jobs have a different number of threads. */
+    /* Passes over jobs have another number of threads in a group. */
     const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
     if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
         snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));
@@ -124,7 +124,7 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
     if (model->kernel == LR_LISTMODE_TUBE) {
         const lr_listmode_tube *tube = &compute->params.model->tube;
         const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
-        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* 2 to its power */
+        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* the Gaussian is 2^-(of_gaussian d^2) */
         const double last = tube->table_count - 1, of_table = last * last / (half * half);
         const double scale = tube->table != NULL ? of_table : of_gaussian;
         uniforms.tube[0] = (float)sqrt(rim);
@@ -140,7 +140,6 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
             uniforms.tube[1 + k] = (float)(1.0 / samples[axes[k]]);
         }
     }
-
     return uniforms;
 }
 
@@ -190,16 +189,16 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    /* Rounds of the loops for each piece of a face: over a polygon that is cut four times, with one corner more after
-     * each cut, and over the triangles of a strip. */
+    /* The rounds that loops take for a piece of a face. ROUNDS_OF_CUTS is for a polygon that is cut four times, and
+     * has one corner more after each cut; ROUNDS_OF_STRIP is for a strip. */
     enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
-    /* Exact elements take rounds over points, over rows of points, and over the pieces in which a point sees the
-     * farther face. Other elements take two rounds over shares and over rows of shares; the rest of the rounds is for
-     * slabs. */
+    /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. The loops of
+     * other elements run twice over shares and over rows of shares, which may take half of the rounds; loops over
+     * slabs may take the other half. */
     const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
     const int64_t slices = lr_listmode_is_exact(compute)
                                ? LR_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)

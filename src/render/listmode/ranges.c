@@ -13,10 +13,11 @@
 
 #include <math.h>
 
-/* Bits of a sum of 64 without its sign and one to spare; bits of the largest term, unless there are too many terms. */
+/* A sum has 64 bits; one is its sign and one is to spare. The largest term has TERM_BITS, or fewer if there are so many
+ * terms that their sum would not fit. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 
-/* The exponent of 1 in a float; the number of values of which one may be larger than usual. */
+/* EXPONENT_OF_1 is the exponent of 1 in a float. One of LARGE_SHARE values may be larger than usual. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
 /* --- images and values --- */
@@ -31,7 +32,7 @@ struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const 
     return (struct gl_range){values->buffer, aligned, begin - aligned + (floats[1] - floats[0]) * size};
 }
 
-/* Values that one pass may see. */
+/* The largest number of values that one pass can bind. */
 static int64_t most_values(const struct lr_listmode_projection *p)
 {
     const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
@@ -53,7 +54,6 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
 {
     const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
     const int64_t *offsets = p->compute->params.events->offsets;
-
     const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
     gl_buffer_destroy(p->map);
     p->map = NULL;
@@ -68,7 +68,6 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
         if (p->map == NULL) return LR_FAILED;
     }
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
-        /* The window of the current range's values from `begin` on. */
         const int64_t most = most_values(p), left = p->places.count - begin;
         const int64_t end = begin + (left < most ? left : most);
         const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
@@ -76,7 +75,6 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
             .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
         if (p->values.buffer != NULL)
             p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
-
         LR_TRY(take(p, r));
     }
     return LR_OK;
@@ -95,8 +93,8 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* A sum may have as many terms as there are events. 2 to the element's exponent is above every element, with a quarter
- * to spare. */
+/* Finds the unit of sums. A sum may have a term of each event. The element's exponent is such that 2^exponent
+ * exceeds the largest element by a quarter or more. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
     int events_exponent, element_exponent = p->compute->exact.exponent;
@@ -119,7 +117,7 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
     gl_buffer_clear(p->compute->scale, 0);
     if (values == NULL) return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
 
-    /* Counts the values of each size. */
+    /* Counts the values by exponent. */
     const int64_t most = most_values(p), count = values->count;
     for (int64_t at = 0; at < count; at += most) {
         const int64_t floats[2] = {at, at + most < count ? at + most : count};

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* Most bytes of the elements that are listed at once, and most of their events. */
+/* The elements that are listed at once have at most LIST_BYTES bytes and belong to at most LIST_EVENTS events. */
 enum { LIST_BYTES = 1 << 26, LIST_EVENTS = 1 << 12 };
 
 struct element {
@@ -23,10 +23,10 @@ struct element {
 struct lister {
     struct lr_listmode_compute *compute;
     struct gl_buffer *buffer;
-    struct element *elements; /* [windows][lines][1 + room]: the first of a list is its length */
-    int64_t room;             /* most elements of an event in a window */
+    struct element *elements; /* [windows][lines][1 + room]: a list begins with its length */
+    int64_t room;             /* an event has at most this many elements in a window */
     int64_t most_lines;
-    int windows; /* most windows of slices */
+    int windows; /* windows of slices along the axis that has most */
     struct lr_listmode_chunk chunk;
     lr_status status; /* status of the device; no elements are found after a failure */
 };
@@ -37,6 +37,7 @@ static int num_windows(const struct lister *lister, int axis)
     return (lr_listmode_all_slices(lister->compute, axis) + at_once - 1) / at_once;
 }
 
+/* Lists the elements of the chunk's events. */
 static lr_status list_chunk(struct lister *lister)
 {
     struct lr_listmode_compute *compute = lister->compute;
@@ -70,7 +71,7 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     struct lister *lister = (struct lister *)(uintptr_t)self;
     const struct lr_listmode_chunk *chunk = &lister->chunk;
     if (lister->status == LR_OK && (k < chunk->begin || k >= chunk->end)) {
-        /* The chunk that begins with event k of the arrays: events come one after the other. */
+        /* Events are visited in ascending order, so the next chunk begins with event k. */
         const struct lr_listmode_events *events = lister->compute->params.events;
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
             const int64_t *groups = events->groups[r];
@@ -84,7 +85,6 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
         }
         if (lister->chunk.end - lister->chunk.begin > lister->most_lines)
             lister->chunk.end = lister->chunk.begin + lister->most_lines;
-
         lister->status = list_chunk(lister);
     }
     const int64_t lines = chunk->end - chunk->begin;
@@ -122,7 +122,6 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
         lister.buffer =
             lr_data_buffer(compute->ctx, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
     const lr_status status = lister.buffer != NULL ? lr_listmode_rows(&source, request, sink) : LR_FAILED;
-
     gl_buffer_destroy(lister.buffer);
     free(lister.elements);
     return lister.status != LR_OK ? lister.status : status;

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Projections of modules in any orientation to each other, pair by pair, in exact mode:
- * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
- * in every run; forward adds to LORs in any order, or in fixed point if `deterministic` asks for it. */
+ * docs/method/correspondence.md, "Tilted pairs". Back-projections gather in each voxel and have the same bits in every
+ * run. Forward projections add to LORs in any order, or in fixed point if they must be deterministic. */
 #ifndef LR_RENDER_PAIRS_PAIRS_H
 #define LR_RENDER_PAIRS_PAIRS_H
 
@@ -23,23 +23,23 @@ enum lr_pairs_program {
 struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
-    bool may_be_near;       /* true if a crystal may be too large for one expansion */
-    /* Set if part of a module may lie as low as a point, or lower, over the plane of the module onto which it is
-     * projected. */
+    bool may_be_near;       /* a crystal may look so large that it must be divided into parts */
+    /* True if a part of a module may not be visible from a point through the other module's plane, since it lies no
+     * higher over that plane than the point. */
     bool meets_horizon;
     bool has_masks;     /* true if a pair has LORs out of coincidence */
     int64_t max_window; /* values */
     struct gl_buffer *modules, *mask_entries, *mask_words;
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
-    struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
-    struct lr_merge_programs merge;                     /* made when first asked for */
+    struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
+    struct lr_merge_programs merge;                     /* each is started at first use */
     struct gl_timer *timer;
     double device_seconds; /* device time of the last projection */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode if no module hides another
- * and nothing is counted along lines. */
+/* Creates the method, which serves exact mode if no module hides another and there is no attenuation or penetration
+ * along lines. The context is current, here and below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
@@ -50,8 +50,7 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
 lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* A program is made when first used;
- * errors: NULL, logged. */
+/* Returns a program, which is started at first use. errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
 /* errors: LR_USAGE, logged, if the device has ended a loop early. */

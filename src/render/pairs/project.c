@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Module pairs handled together, and their values. */
+/* A window of module pairs, whose values are on the device together. */
 struct window {
     struct lr_pairs *pairs;
     struct lr_pair_window part; /* of the list */
@@ -24,51 +24,25 @@ struct window {
     float fixed_scale;
 };
 
-/* Voxels of a group, along each axis: shaders/pairs/scene.glsl. */
+/* A group has a cube of voxels with this edge (shaders/pairs/scene.glsl). */
 enum { BLOCK = 4 };
 
-/* Most elements of a dispatch, of about 1e-11 s each on a large device: it is short enough that a projection can be
- * stopped and shows progress. */
+/* A dispatch has at most this many elements, of about 1e-11 s each on a large device, so that a projection shows
+ * progress and stops soon if the user cancels it. */
 static const double most_elements = 2e10;
 
-/* Approximate number of elements of a point per crystal of the farther module. */
+/* A point has about this many elements per crystal of the farther module. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
 
 /* --- passes --- */
 
-/* One dispatch: pairs of the window, slabs of blocks of voxels, one sample point of each voxel. */
-struct step {
-    int pairs[2], slabs[2];
-    int point;
-};
-
-static lr_status run_step(const struct window *window, enum lr_pairs_program which, const struct step *step)
+static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
 {
     struct lr_pairs *pairs = window->pairs;
     struct gl_program *program = lr_pairs_program(pairs, which);
     if (program == NULL) return LR_FAILED;
     struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
-    uniforms.num_voxels[3] = BLOCK * step->slabs[0];
-    uniforms.num_samples[3] = step->point;
-    memcpy(uniforms.range, step->pairs, sizeof(step->pairs));
     uniforms.scale[1] = window->fixed_scale;
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
-                                      gl_divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    lr_pairs_bind_scene(pairs, &pass);
-    pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
-    pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
-    pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
-    return gl_pass_run(pairs->ctx, &pass);
-}
-
-static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
-{
-    const struct lr_pairs *pairs = window->pairs;
     const bool small = gl_context_limits(pairs->ctx)->small_batches;
     const int *size = pairs->params.grid->size, *samples = pairs->params.samples;
     const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
@@ -76,7 +50,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     const int count = (int)(window->part.end - window->part.begin);
     gl_timer_begin(pairs->timer);
     for (int begin = 0, end; begin < count; begin = end) {
-        /* Pairs of one dispatch, and its slabs if a single pair is too much for it already. */
+        /* A dispatch takes several pairs, or some slabs of a single pair that has too many elements. */
         double elements = 0.0, slab_elements = 0.0;
         for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
             const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end);
@@ -87,13 +61,25 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
         }
         const int per_step = (int)fmin(fmax(most_elements / slab_elements, 1.0), slabs);
         for (int point = 0; point < points; point++) {
-            struct step step = {.pairs = {begin, end}, .point = point};
             for (int slab = 0; slab < slabs; slab += per_step) {
-                step.slabs[0] = slab;
-                step.slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
-                LR_TRY(run_step(window, which, &step));
+                uniforms.num_voxels[3] = BLOCK * slab;
+                uniforms.num_samples[3] = point;
+                uniforms.range[0] = begin;
+                uniforms.range[1] = end;
+                struct gl_pass pass = {.label = gl_program_label(program),
+                                       .program = program,
+                                       .uniforms = &uniforms,
+                                       .uniform_bytes = sizeof(uniforms),
+                                       .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
+                                                  gl_divide_up(uniforms.num_voxels[1], BLOCK),
+                                                  slabs - slab < per_step ? slabs - slab : per_step},
+                                       .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                lr_pairs_bind_scene(pairs, &pass);
+                pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
+                pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
+                pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
+                LR_TRY(gl_pass_run(pairs->ctx, &pass));
             }
-
             const double part = (point + 1.0) / points;
             const double share = (begin + part * (end - begin)) / count;
             const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
@@ -107,7 +93,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Other devices end no loop early, so the host need not wait for them. */
+    /* Only renderers in software end loops early, so the host does not wait for other devices. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
@@ -121,7 +107,8 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-/* exponent: of values in fixed point, which do not depend on the order of additions, if `deterministic` asks for it. */
+/* Projects forward to the values of a window. Deterministic sums are in fixed point, and `exponent` is their scale;
+ * they are repeated with larger exponents until none overflows. */
 static lr_status forward_window(struct window *window, int exponent, lr_vector *values)
 {
     struct lr_pairs *pairs = window->pairs;
@@ -206,7 +193,8 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
 
 /* --- single LORs --- */
 
-/* Projects the module pairs to which LORs of a list belong. values: of the list; NULL in back: 1 each. */
+/* Projects the module pairs to which the LORs of a list belong: forward to the list's values `out`, or back from its
+ * values `in`, which are 1 if `in` is NULL. */
 static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *list, float *image, const float *in,
                               float *out)
 {
@@ -260,13 +248,13 @@ lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const f
 
 /* --- matrix rows --- */
 
-/* A point as the shader sees it: dvec4. */
+/* A point, as dvec4 of the shader. */
 typedef double point_place[4];
 
-/* Most pairs of one dispatch: a device takes this number of groups along each dimension. */
+/* A dispatch takes at most this many pairs. Every device allows as many groups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
-/* State of one call. */
+/* The state of a call of lr_pairs_read_rows. */
 struct listing {
     struct lr_pairs *pairs;
     enum lr_pairs_program which;

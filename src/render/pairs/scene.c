@@ -57,13 +57,13 @@ struct pair_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
-/* Angular size, radian, from which on shaders/pairs/pairs.glsl cuts crystals into parts. */
+/* shaders/pairs/pairs.glsl cuts crystals into parts if their angular size, in radian, exceeds this. */
 static const double largest_part = 0.03;
 
-/* Least height of a module's parts over a point, along the normal of the other module. */
+/* The program without HORIZON needs all parts of a module to be this far beyond the point, along the other's normal. */
 static const double least_rise_mm = 1e-3;
 
-/* Lowest and highest n . (x - c) over the grid's box. */
+/* Finds the lowest and the highest place of the grid's box over a module's plane, mm. */
 static void grid_heights(const struct lr_pairs *pairs, int module, double heights[2])
 {
     const lr_grid *grid = pairs->params.grid;
@@ -83,7 +83,8 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
 {
     double heights[2];
     grid_heights(pairs, module, heights);
-    /* Lowest n . (y - c) of another module's rectangle. */
+
+    /* The lowest place of the other module over the plane of `module`, compared with the grid's highest place. */
     const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
@@ -91,7 +92,6 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
     lr_scanner_detection_centre(scanner, module, from);
     lr_scanner_detection_centre(scanner, other, centre);
     vec_sub(centre, from, offset);
-
     return (vec_dot(normal, offset) - fabs(vec_dot(normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] -
             fabs(vec_dot(normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1]) -
                heights[1] <
@@ -106,7 +106,7 @@ lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         if (!pairs->may_be_near) {
-            /* Crystals are seen on the farther plane. */
+            /* Crystals of the farther module matter, so the larger of the two heights counts. */
             const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
             double on_i[2], on_j[2];
             grid_heights(pairs, i, on_i);

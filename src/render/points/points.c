@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/plan.h"
-
 #include "render/scene.h"
 #include "render/values.h"
 
@@ -35,7 +34,7 @@ static lr_status start_collect(struct lr_points *points)
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Starts building the program of a pass, unless it is there. */
+/* Starts building the program of a pass, unless it exists. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
@@ -100,7 +99,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* A renderer that ends loops early does not report it. */
+    /* A software renderer ends long loops early and reports no error; the shader sets a flag when it notices. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -131,11 +130,11 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 
 /* --- projections --- */
 
-/* State of a projection's batches. */
+/* The arguments of project_batch. */
 struct projection {
     struct lr_points *points;
-    struct lr_points_output output; /* LOR values, of either direction */
-    const struct gl_buffer *voxels; /* NULL in forward */
+    struct lr_points_output output; /* the LOR values, which a forward pass writes and a back pass reads */
+    const struct gl_buffer *voxels; /* the image of a back-projection; NULL in a forward projection */
 };
 
 static lr_status project_batch(void *user, const struct lr_batch *batch)
@@ -147,7 +146,7 @@ static lr_status project_batch(void *user, const struct lr_batch *batch)
     return is_back ? lr_points_collect(at->points, batch, at->voxels) : LR_OK;
 }
 
-/* --- forward in the same order each time: rows, added on the host in the order of the voxels --- */
+/* --- deterministic forward projections: the host adds up matrix rows in the order of the voxels --- */
 
 struct ordered_sum {
     const float *image;
@@ -167,7 +166,7 @@ static lr_status points_forward(void *self, const struct lr_pair_list *list, con
     struct lr_points *points = self;
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
     float *data = values->values;
-    (void)list; /* all of them */
+    (void)list; /* this method always projects all pairs */
     if (points->params.deterministic) {
         struct ordered_sum sum = {image, data};
         memset(data, 0, (size_t)points->params.lors->count * sizeof(*data));
@@ -202,7 +201,7 @@ static lr_status points_back(void *self, const struct lr_pair_list *list, const 
     struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
     struct gl_buffer *voxels = lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
     lr_status status = voxels != NULL ? LR_OK : LR_FAILED;
-    (void)list; /* all of them */
+    (void)list; /* this method always projects all pairs */
     while (status == LR_OK && lr_pair_window_next(&work.window, points->max_window)) {
         const int64_t count = work.window.num_values;
         status = lr_scene_set_window(&points->scene, &work.window);
@@ -233,62 +232,26 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* The head of the list holds its count. ROOM: capacity of the list, in elements per crystal on average. A crystal has
- * less than one element if the other crystals are far larger, and more than ROOM if they are far smaller. */
+/* The head of the list, HEAD_BYTES, holds its count. The list has room for ROOM elements per crystal of the primary. A
+ * crystal has fewer elements if the opposite crystals are larger, and may have more if these are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* List capacity per line with penetration, where each line has separate elements for a few crystals at either end.
- * Lines along a module have more elements. Lines without an end in a crystal have none. */
+/* The list's room per line with penetration. A line has an element for each pair of crystals, of a few at either
+ * end, that may stop the photons. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of one call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* plan of batches that surely fit into the list */
+    struct lr_plan *plan; /* its batches always fit the list */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
     int64_t capacity;      /* entries */
-    struct entry *entries; /* [capacity], as they came */
+    struct entry *entries; /* [capacity], in the order in which the device listed them */
     struct entry *sorted;  /* [capacity], by image */
     uint32_t *image_begin; /* [max_images + 1] */
 };
-
-static lr_status read_list(struct listing *listing)
-{
-    uint32_t count;
-    LR_TRY(gl_buffer_read(listing->list, 0, sizeof(count), &count));
-    if (count > listing->capacity) {
-        return lr_error(listing->points->params.log, LR_FAILED,
-                        "%u matrix elements do not fit the list of %lld: the crystals of one "
-                        "module are far smaller than another's; use backend cpu",
-                        count, (long long)listing->capacity);
-    }
-    LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
-    if (listing->points->params.penetration) {
-        /* Groups the elements by thread, in the order in which each thread found them. With penetration, several
-         * threads find the same LOR. The order in which its elements are added must not depend on which thread was
-         * first. */
-        uint32_t begin[LR_GROUP_SIZE + 1] = {0};
-        for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
-        for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
-        for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
-        struct entry *swapped = listing->entries;
-        listing->entries = listing->sorted;
-        listing->sorted = swapped;
-    }
-
-    /* Sorts by image and keeps the order within each image. Without penetration, all elements of a LOR come from one
-     * thread. So their order, and the last bit of their sum, is always the same. */
-    uint32_t *first = listing->image_begin;
-    memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
-    for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
-    for (int image = 0; image < listing->num_images; image++) first[image + 1] += first[image];
-    for (uint32_t k = 0; k < count; k++) listing->sorted[first[listing->entries[k].image]++] = listing->entries[k];
-    for (int image = listing->num_images; image > 0; image--) first[image] = first[image - 1];
-    first[0] = 0;
-    return LR_OK;
-}
 
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
 {
@@ -300,7 +263,38 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     LR_TRY(lr_points_upload(listing->points, batch));
     LR_TRY(gl_buffer_upload(listing->list, 0, HEAD_BYTES, zero));
     LR_TRY(lr_points_run(listing->points, LR_POINTS_ROWS, batch, &output));
-    return read_list(listing);
+
+    uint32_t count;
+    LR_TRY(gl_buffer_read(listing->list, 0, sizeof(count), &count));
+    if (count > listing->capacity) {
+        return lr_error(listing->points->params.log, LR_FAILED,
+                        "%u matrix elements do not fit the list of %lld: the crystals of one "
+                        "module are far smaller than another's; use backend cpu",
+                        count, (long long)listing->capacity);
+    }
+    LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
+    if (listing->points->params.penetration) {
+        /* With penetration, several threads find the same LOR. Its elements are sorted by thread, so that the order in
+         * which they are added does not depend on which thread was first. */
+        uint32_t begin[LR_GROUP_SIZE + 1] = {0};
+        for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
+        for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
+        for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
+        struct entry *swapped = listing->entries;
+        listing->entries = listing->sorted;
+        listing->sorted = swapped;
+    }
+
+    /* Sorts by image and keeps the order within each image. Without penetration, all elements of a LOR come from one
+     * thread, so that their order and the last bit of their sum are the same in each run. */
+    uint32_t *first = listing->image_begin;
+    memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
+    for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
+    for (int image = 0; image < listing->num_images; image++) first[image + 1] += first[image];
+    for (uint32_t k = 0; k < count; k++) listing->sorted[first[listing->entries[k].image]++] = listing->entries[k];
+    for (int image = listing->num_images; image > 0; image--) first[image] = first[image - 1];
+    first[0] = 0;
+    return LR_OK;
 }
 
 static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
@@ -313,19 +307,6 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
     return LR_OK;
 }
 
-/* Elements that an image has room for. */
-static int64_t image_room(const struct lr_points *points)
-{
-    const struct lr_backend_params *params = &points->params;
-    const lr_scanner *scanner = params->scanner;
-    int64_t largest = 1; /* crystals of a module */
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
-        largest = crystals > largest ? crystals : largest;
-    }
-    return params->penetration ? ROOM_PER_LINE * lr_penetration_most_lines(scanner, params->rays) : ROOM * largest;
-}
-
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_points *points = self;
@@ -334,9 +315,20 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
     const lr_log *log = points->params.log;
     const struct lr_plan *plan = points->plan;
+    const lr_scanner *scanner = points->params.scanner;
 
-    /* Maximum number of images in a batch: what the rows can need, limited to what a batch can hold. */
-    const int64_t modules = points->params.scanner->num_modules, room = image_room(points);
+    /* The list has room for this number of elements per image. */
+    int64_t largest = 1; /* crystals of a module */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
+        largest = crystals > largest ? crystals : largest;
+    }
+    const int64_t room = points->params.penetration
+                             ? ROOM_PER_LINE * lr_penetration_most_lines(scanner, points->params.rays)
+                             : ROOM * largest;
+
+    /* A batch has at most as many images as the rows can need. */
+    const int64_t modules = scanner->num_modules;
     const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
     const int64_t most =
@@ -350,7 +342,6 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     listing.image_begin = lr_alloc(plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
     lr_status status = listing.list && listing.entries && listing.sorted && listing.image_begin ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        /* The list surely has room for this number of images. */
         const int64_t fitting = listing.capacity / room;
         listing.plan = lr_plan_create(
             &(struct lr_plan_params){.lors = plan->lors,
@@ -381,7 +372,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 
 /* --- life --- */
 
-/* Images in a batch: enough groups to fill a device. */
+/* The number of images in a batch, which have enough groups of threads to keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
 static lr_status init(struct lr_points *points)
@@ -463,12 +454,10 @@ static lr_status prepare(void *self, bool lists)
 
 const struct lr_method lr_points_method = {
     .name = "points",
-
     .create = lr_points_create,
     .destroy = lr_points_destroy,
     .prepare = prepare,
     .forward = points_forward,
     .back = points_back,
     .rows = lr_points_read_rows,
-
 };

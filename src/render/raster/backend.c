@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Steps of a batch that are timed. */
+/* The steps of a batch, each of which is timed. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 
@@ -33,7 +33,7 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    /* These are made when first needed, since compiling shaders takes longer than many projections. */
+    /* `pictures`, `scatter` and `gather` are made at first use, since compiling their shaders takes long. */
     struct lr_correspondence pictures; /* images with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
@@ -80,7 +80,6 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
                          lr_vector *out)
 {
     const lr_selection all = {0}, *selection = part != NULL ? part : &all;
-
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows,
                                 .window =
@@ -156,21 +155,15 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     return gl_context_status(raster->ctx, status);
 }
 
-static lr_status open_pictures(struct raster *raster)
-{
-    return raster->pictures.atlas == NULL
-               ? lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true)
-               : LR_OK;
-}
-
 static lr_status raster_prepare_picture(void *self)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = open_pictures(raster);
+    lr_status status = LR_OK;
+    if (raster->pictures.atlas == NULL)
+        status = lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true);
     if (status == LR_OK) status = lr_correspondence_start(&raster->pictures);
     if (status == LR_OK) status = gl_program_wait(raster->pictures.program);
-
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -181,9 +174,9 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = lr_scene_set_window(&raster->scene, &all);
-    if (status == LR_OK) status = open_pictures(raster);
+    if (status == LR_OK && raster->pictures.atlas == NULL)
+        status = lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true);
     if (status == LR_OK) status = lr_picture_render(&raster->pictures, raster->plan, point_mm, module, pixels);
-
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -195,7 +188,6 @@ static lr_status raster_prepare(void *self, bool lists)
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = open_projection(raster, true);
     if (status == LR_OK) status = open_projection(raster, false);
-
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -273,7 +265,7 @@ static lr_status build(struct raster *raster)
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
 
-    /* The edge of the atlas is large enough to keep a device busy, and small enough for a batch to be cheap. */
+    /* The atlas is large enough to keep a device busy, and small enough that a batch takes little time. */
     const int64_t num_modules = params->lors->scanner->num_modules;
     const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
                                                                              : limits->max_viewport_size[0];

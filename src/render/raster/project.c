@@ -15,7 +15,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* Most terms per LOR in the LOR image, on average over all LORs. */
+/* The LOR image is added to the total when LORs have this many terms on average. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -159,7 +159,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    /* Even a tile of one pixel needs one halving, since the first halving reads the LOR values. */
+    /* Even a tile of one pixel needs one halving, since the first halving multiplies by the LOR values. */
     int tile[2] = {plan->tile[0], plan->tile[1]};
     bool is_last = false;
     while (status == LR_OK && !is_last) {
@@ -196,7 +196,7 @@ void lr_gather_finish(struct lr_gather *gather)
     *gather = (struct lr_gather){0};
 }
 
-/* Runs halving k on the tiles in use. The first halving reads the LOR values. */
+/* Halves the edges of all tiles of the batch, by sums of 2 x 2 pixels. The first halving reads the LOR values. */
 static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
@@ -230,16 +230,20 @@ static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspo
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
-/* Adds the sums of all images to their voxels. */
-static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *batch)
+lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
+                        const struct lr_texels *lors)
 {
+    if (batch->num_images == 0) return LR_OK;
+    gl_stopwatch_begin(gather->gathers);
+    lr_status status = halve(gather, 0, images, batch, lors);
+    gl_stopwatch_end(gather->gathers);
+    gl_stopwatch_begin(gather->reductions);
+    for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
+
+    /* The sums of all images are added to their voxels. */
     const int *size = gather->image.target->size;
-    const struct collect_pass uniforms = {
-        .image_size = {size[0], size[1]},
-        .columns = gather->plan->columns,
-    };
-    LR_TRY(gl_buffer_upload(gather->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows), batch->rows));
-    struct gl_pass pass = {
+    const struct collect_pass uniforms = {.image_size = {size[0], size[1]}, .columns = gather->plan->columns};
+    struct gl_pass collect = {
         .label = "collect voxels",
         .program = gather->collect,
         .uniforms = &uniforms,
@@ -250,21 +254,11 @@ static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *ba
         .vertices = batch->num_rows,
         .instances = 1,
     };
-    pass.buffers[LR_BIND_ROWS].buffer = gather->rows;
-    pass.textures[LR_UNIT_SUMS] = gather->sums[gather->num_halvings - 1]->colours[0];
-    return gl_pass_run(gather->scene->ctx, &pass);
-}
-
-lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
-                        const struct lr_texels *lors)
-{
-    if (batch->num_images == 0) return LR_OK;
-    gl_stopwatch_begin(gather->gathers);
-    lr_status status = halve(gather, 0, images, batch, lors);
-    gl_stopwatch_end(gather->gathers);
-    gl_stopwatch_begin(gather->reductions);
-    for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
-    status = status == LR_OK ? run_collect(gather, batch) : status;
+    collect.buffers[LR_BIND_ROWS].buffer = gather->rows;
+    collect.textures[LR_UNIT_SUMS] = gather->sums[gather->num_halvings - 1]->colours[0];
+    if (status == LR_OK)
+        status = gl_buffer_upload(gather->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows), batch->rows);
+    if (status == LR_OK) status = gl_pass_run(gather->scene->ctx, &collect);
     gl_stopwatch_end(gather->reductions);
     return status;
 }

@@ -23,7 +23,8 @@ struct reading {
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
 
-/* Adds up the weights of equal crystals in one macropixel of R x R pixels, whose first pixel is `corner`. */
+/* Adds up the weights of each distinct crystal in a macropixel, which has rays x rays pixels from `corner` on. Returns
+ * the number of distinct crystals. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
 {
     int num_distinct = 0;

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-/* MOST_AT_ONCE: most elements that are converted at once, unless one row has more. MOST_OF_BLOCK: most elements of a
- * block, which is not converted here; its receiver starts threads. SHARE: elements that one thread converts. All fit
- * the caches of the host. */
+/* Numbers of elements that fit the caches of the host. MOST_AT_ONCE are converted at once, unless a single row has
+ * more; a thread converts a SHARE of them. A block, whose receiver converts it by threads of its own, has
+ * MOST_OF_BLOCK. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
@@ -56,6 +56,7 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* Delivers the carried row after its last part. */
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -85,7 +86,7 @@ static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
     const struct lr_packed_element *all = deliverer->borrowed != NULL ? deliverer->borrowed : deliverer->elements;
-    int64_t end = 0, first = 0, count = 0; /* end of the parts; first and count of their elements */
+    int64_t end = 0, first = 0, count = 0; /* the end of the current parts, and their range of elements */
     for (int64_t begin = 0; begin < deliverer->num_parts; begin = end, first += count) {
         const struct lr_row_part *parts = deliverer->parts + begin;
         const struct lr_packed_element *elements = all + first;
@@ -122,7 +123,7 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
             if (part->begins && part->ends) {
                 LR_TRY(sink->take(sink->user, &(lr_row){part->row, part->count, lor, probability}));
             } else {
-                /* The points of a row's parts follow each other. */
+                /* A row's parts arrive in the order of its points. */
                 carried->count = part->begins ? 0 : carried->count;
                 for (int64_t k = 0; k < part->count; k++)
                     LR_TRY(lr_elements_add(carried, lor[k], probability[k], deliverer->log));
@@ -139,8 +140,8 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 
 /* --- receiving --- */
 
-/* The number of elements is not known when the copy is queued. It is estimated from the previous part. If elements are
- * missing, all are copied again. */
+/* When a copy to the host is queued, the number of elements is not known yet. It is estimated from the previous
+ * part. If the estimate is too low, all elements are copied again. */
 
 /* Alignment of elements in a readback: whole lines of the host's caches. */
 enum { ALIGNMENT = 256 };
@@ -156,7 +157,7 @@ static int64_t elements_offset(int num_rows)
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Queues the copy of what was merged, with `count` elements. */
+/* Queues the copy of the tally and of the first `count` merged elements to the host. */
 static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
 {
     struct gl_readback *readback = &receiver->readbacks[receiver->current];
@@ -166,7 +167,7 @@ static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge
                                              .from_offset = rows.offset,
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
-    /* A readback that grows gets spare room, because later parts may need more. */
+    /* A readback that grows gets a quarter more than it needs, because later parts may be larger. */
     const int64_t bytes = elements.to_offset + elements.bytes;
     readback->ctx = receiver->ctx;
     readback->label = "received matrix rows";
@@ -190,25 +191,20 @@ lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge 
     return send(receiver, merge, num_rows, guess < merge->capacity ? guess : merge->capacity);
 }
 
-static lr_status wait_for(struct lr_receiver *receiver, int num_rows, struct lr_received *received)
-{
-    struct gl_readback *readback = &receiver->readbacks[receiver->current];
-    LR_TRY(gl_readback_wait(readback));
-    received->tally = (const void *)readback->mapped;
-    received->elements = (const void *)(readback->mapped + elements_offset(num_rows));
-    return LR_OK;
-}
-
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received)
 {
     const int num_rows = lr_merge_num_rows(merge, part->num_points);
-    LR_TRY(wait_for(receiver, num_rows, received));
-    const struct lr_merge_tally *tally = received->tally;
-    const int64_t count = tally->starts[num_rows];
-    if (tally->listed > merge->capacity || tally->misfits > 0) return LR_OK;
-    receiver->elements_of_point = (double)count / part->num_points;
-    if (count <= receiver->num_sent) return LR_OK;
-    LR_TRY(send(receiver, merge, num_rows, count));
-    return wait_for(receiver, num_rows, received);
+    for (;;) {
+        struct gl_readback *readback = &receiver->readbacks[receiver->current];
+        LR_TRY(gl_readback_wait(readback));
+        received->tally = (const void *)readback->mapped;
+        received->elements = (const void *)(readback->mapped + elements_offset(num_rows));
+        const struct lr_merge_tally *tally = received->tally;
+        const int64_t count = tally->starts[num_rows];
+        if (tally->listed > merge->capacity || tally->misfits > 0) return LR_OK;
+        receiver->elements_of_point = (double)count / part->num_points;
+        if (count <= receiver->num_sent) return LR_OK;
+        LR_TRY(send(receiver, merge, num_rows, count)); /* the estimate was too low */
+    }
 }

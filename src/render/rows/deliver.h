@@ -33,7 +33,8 @@ struct lr_deliverer {
     struct lr_row_delivery delivery; /* delivery of carried rows; its sink takes all rows */
 };
 
-/* Set num_lors, threads, log, blocks, and the sink and log of delivery; zero the rest. */
+/* Frees a deliverer, of which the caller has set num_lors, threads, log, blocks, and the sink and log of `delivery`.
+ * The other members are zero at first. */
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
 /* Makes room for more elements, which the caller then appends. errors, here and below: LR_FAILED if memory runs out,
@@ -52,13 +53,12 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 
 /* Copies of merged rows from the device to the host's memory, while the host works on other rows. */
 
-/* Set ctx, zero the rest. */
+/* The caller sets ctx, and zeroes the rest. */
 struct lr_receiver {
     struct gl_context *ctx;
     struct gl_readback readbacks[2];
-    int current;      /* the readback in use; to keep the previous part in the other readback, the caller changes
-                       * this */
-    int64_t num_sent; /* number of elements whose copy is queued */
+    int current;              /* the readback in use; the caller switches it to keep the previous part */
+    int64_t num_sent;         /* number of elements whose copy is queued */
     double elements_of_point; /* elements per point of the last part, after merging; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);

@@ -13,17 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a table that a thread reads; most groups that put listed elements into tables. */
+/* A thread reads SHARE_SLOTS slots of a table. At most COLLECT_GROUPS groups put listed elements into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
-/* Most threads that turn numbers into places; least numbers of each thread. */
+/* At most PLACE_THREADS threads turn numbers into places, each at least LEAST_NUMBERS of them. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* MOST_VALUES: most values that a thread adds up. The limit gives threads similar run times, and keeps loops far below
- * the number of rounds at which software renderers end them. LEAST_GATHERED: least slots that a thread reads, even if
- * it then exceeds that limit. */
+/* A thread adds up at most MOST_VALUES values, but reads LEAST_GATHERED slots in any case. The limit gives threads
+ * similar run times, and keeps loops far below the number of rounds after which software renderers end them. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
-/* Alignment of buffers' ranges that every device takes. */
+/* Every device accepts ranges of buffers with this alignment, in bytes. */
 enum { ALIGNMENT = 256 };
 
 /* The block of shaders/rows/rows.glsl. */
@@ -33,7 +32,8 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* define: NULL, or one. repeats: another define if a LOR may be listed more than once. */
+/* Each program is compiled with `define`, or NULL for none. If `repeats` is set and a LOR may be listed more than once,
+ * the define is REPEATS. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -75,7 +75,7 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Bytes of half a list, which has room for the merged elements of a whole list. */
+/* The bytes of half a list. Merged elements are half as large as listed ones, so half the list has room for all. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -109,7 +109,7 @@ lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity)
     return make_buffer(merge, &merge->list, "matrix elements", 2 * half_list_bytes(merge));
 }
 
-/* Tables with `slots` in all, and `values` in them. */
+/* Makes tables that have `slots` slots and room for `values` values in total. */
 static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t values)
 {
     merge->all_slots = slots;
@@ -119,7 +119,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Slots of a row's table in a part of `num_points` points: 2^n. */
+/* The number of slots, a power of two, that the table of a row gets in a part of `num_points` points. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -175,7 +175,7 @@ void lr_merge_finish(struct lr_merge *merge)
 
 /* --- passes --- */
 
-/* to: half of the list that rows are written to; the other one is read. */
+/* Runs a pass, which reads one half of the list and writes half `to`. */
 static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, const struct block *block, int to)
 {
     struct gl_program *program = merge->programs->list[which];
@@ -204,7 +204,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Turns the first `count` numbers of merge->places into places: sums of all numbers before each. */
+/* Replaces each of the first `count` numbers of merge->places by the sum of all numbers before it. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -237,7 +237,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     block.num_shares = (uint32_t)rows * block.row_shares;
     while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
 
-    /* Listed elements go to tables, which are empty at first. */
+    /* The tables are emptied; then one pass puts the listed elements into them. */
     const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * rows};
     const struct gl_buffer_range values = {.to = merge->values,
                                            .bytes = 8 + value_bytes(merge) * slots * part->num_points};
@@ -246,7 +246,7 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
 
-    /* Tables go to rows, whose elements are in any order. */
+    /* The tables' elements are written to their rows, still in any order. */
     struct block gathering = block;
     while (gathering.share > LEAST_GATHERED && gathering.share * gathering.num_points > MOST_VALUES) {
         gathering.share /= 2;
@@ -276,7 +276,7 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge)
 
 /* --- by the host --- */
 
-/* A part that is being merged. */
+/* The arguments of merge_rows, for a part that is being merged. */
 struct merging {
     struct lr_host_merge *merge;
     const struct lr_merge *list;
@@ -292,8 +292,8 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
     free(merge->listed);
 }
 
-/* Repeats of a LOR in a point come in the order of their thread, and points are added up in their own order: the sum
- * is always the same. */
+/* Merges rows. The elements of a point are in the order in which its thread listed them, and points are added in
+ * ascending order, so that the sums are the same in each run. */
 static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct merging *merging = user;
@@ -312,7 +312,7 @@ static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
         }
         if (status == LR_OK && last - first == per_row)
             status = lr_elements_merge(elements, merging->list->num_lors, merge->log);
-        if (status != LR_OK) elements->count = -1; /* its message is in the log */
+        if (status != LR_OK) elements->count = -1; /* marks a failure, which has been logged */
     }
 }
 

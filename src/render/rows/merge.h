@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Merging of lists of elements to rows, on the device. Each row has a table of LORs with a value for each of its
- * points. Values are added up over the points, in their order, and sorted by LOR. The same bits in every run. */
+ * points. Values are added up over the points, in their order, and sorted by LOR. Rows have the same bits in every run. */
 #ifndef LR_RENDER_ROWS_MERGE_H
 #define LR_RENDER_ROWS_MERGE_H
 
@@ -21,17 +21,17 @@ enum lr_merge_program {
     LR_NUM_MERGE_PROGRAMS
 };
 
-/* Zero: none is built yet. */
+/* Programs are built at first use. Zero-initialise it. */
 struct lr_merge_programs {
     struct gl_program *list[LR_NUM_MERGE_PROGRAMS];
 };
 void lr_merge_programs_finish(struct lr_merge_programs *programs);
 
-/* A list begins with a head of this size, whose first word is the number of elements; an element is
- * point, LOR, bits of the weight, and a word that is free. */
+/* A list begins with a head, whose first word is the number of elements. The four words of an element are its point,
+ * its LOR, the bits of its weight, and an unused word. */
 enum { LR_LIST_HEAD_BYTES = 16, LR_LIST_ELEMENT_BYTES = 16 };
 
-/* Slots of the table of a row at least. */
+/* The table of a row has at least this many slots. */
 enum { LR_MERGE_LEAST_SLOTS = 1024 };
 
 struct lr_merge {
@@ -42,19 +42,19 @@ struct lr_merge {
     bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
-    int max_points;   /* of a part */
-    int64_t slots;    /* 2^n, of the table of a row, as long as there is room */
+    int max_points;   /* most points of a part */
+    int64_t slots;    /* slots of a row's table, a power of two; fewer if the tables lack room */
     int64_t capacity; /* elements that the list can hold */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
 
-/* Starts the programs and makes the buffers. Set what comes before all_slots, zero the rest; finish
- * it in any case. errors, here and below: LR_FAILED, logged. */
+/* Starts the programs and makes the buffers. The caller sets the members before all_slots, zeroes the rest, and calls
+ * lr_merge_finish even after an error. errors, here and below: LR_FAILED, logged. */
 lr_status lr_merge_open(struct lr_merge *merge);
 void lr_merge_finish(struct lr_merge *merge);
 
-/* Bytes of the device for each point. repeats, per_row and slots are set. */
+/* The bytes on the device that each point needs. repeats, per_row and slots are set. */
 int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
 
 /* Makes the list larger; its elements are lost. */
@@ -65,20 +65,20 @@ lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
  * keeps the choice independent of the order of the row's elements. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
-/* The contents of a list: points of whole rows, or some of one. */
+/* The points of a list: those of whole rows, or some points of one row. */
 struct lr_merge_part {
     int num_points;
     int first_point; /* number of the first point */
 };
 
-/* The outcome. Rows lack elements if listed is above the list's capacity, or misfits above 0. */
+/* The outcome of merging. Elements are missing if `listed` exceeds the list's capacity, or if there are misfits. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
     uint32_t misfits;  /* elements for which tables had no room */
     uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
 };
 
-/* The number of rows of these points, which are whole rows or part of one. */
+/* The number of rows to which the points of a part belong. */
 int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
@@ -92,7 +92,7 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
-/* Merging by the host: shaders take several times as long if the device is the processor. */
+/* If the device is the processor, the host merges, since shaders would take several times as long. */
 
 /* An element in a list. */
 struct lr_listed {
@@ -102,7 +102,7 @@ struct lr_listed {
 };
 _Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
 
-/* Set threads and log, zero the rest. */
+/* The caller sets threads and log, and zeroes the rest. */
 struct lr_host_merge {
     int threads;
     const lr_log *log;
@@ -115,8 +115,8 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list, and merges it to merge->rows. If the part is some points of a row, its elements are only
- * sorted by point. There are no rows if more was listed than the list has room for. errors: LR_FAILED, logged. */
+/* Waits for list->list, and merges it to merge->rows. If the part is some points of a row, its elements are only sorted
+ * by point. If more elements were listed than the list has room for, no rows are made. errors: LR_FAILED, logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 

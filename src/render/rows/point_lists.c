@@ -23,13 +23,13 @@ enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POI
 /* Longest time of a batch, in seconds. Cancellation is checked between two batches. */
 #define BATCH_SECONDS 0.25
 
-/* State of one call. Points are numbered from the first point of the first row. */
+/* The state of a call of lr_point_lists_read_rows. Points are numbered from the first point of the first row. */
 struct listing {
     const struct lr_point_lister *lister;
     const struct lr_rows *rows;
     int per_row;      /* points of a row */
     int max_points;   /* most points of a batch */
-    int least_points; /* least points of a batch: the device merges whole rows, or parts that are always the same */
+    int least_points; /* least points of a batch, so that the device merges whole rows or fixed parts of them */
     int points_now;   /* points of the next batch; software renderers take seconds for max_points */
     double begun_s;   /* start of the last batch; 0 = none */
     double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver */
@@ -57,7 +57,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-/* A batch has whole rows, or part of one row that has more points than a batch. */
+/* Sets the range of the next batch: whole rows, or a part of one row if the row has more points than a batch. */
 static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
@@ -103,8 +103,8 @@ static lr_status run_points(struct listing *listing, const int range[2])
 
 /* --- the rows of a list --- */
 
-/* Takes the rows that points belong to. rows: the rows that the device has merged. NULL = the host has merged them, and
- * they go to the sink at once. Rows of a whole batch stay with the receiver until they have been delivered. */
+/* Takes the rows of a range of points. If `rows` is NULL, the host has merged the rows, and the sink gets them now.
+ * Otherwise the device has merged them; rows of a whole batch stay with the receiver until they are delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -126,7 +126,7 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
         deliverer->borrowed = rows->elements;
         return LR_OK;
     }
-    /* The receiver is about to have other rows. */
+    /* The elements are copied, since the receiver's memory will be overwritten by the next rows. */
     const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, range[1] - range[0])];
     LR_TRY(lr_deliverer_reserve(deliverer, count));
     if (count > 0)
@@ -137,8 +137,8 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
 
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Takes the rows of points that are listed. If there was no room for their elements, the points are listed again, with
- * more room or in halves. */
+/* Takes the rows of listed points. If their elements did not fit the list, the points are listed again, with a larger
+ * list or in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
 {
     const int num_points = range[1] - range[0];
@@ -167,7 +167,7 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (fits) return list_points(listing, range);
 
-    /* If a batch must be halved, later batches probably need the same. */
+    /* Later batches are made smaller, too, since they would probably have to be halved as well. */
     listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 
@@ -182,33 +182,10 @@ static lr_status list_points(struct listing *listing, const int range[2])
 {
     listing->num_again++;
     LR_TRY(run_points(listing, range));
-
     return read_points(listing, range);
 }
 
 /* --- rows --- */
-
-/* Queues the passes of a batch, without waiting. The rows of the previous batch are still available. */
-static lr_status start_batch(struct listing *listing)
-{
-    const int num_points = (int)(listing->end - listing->begin);
-    const double begin_s = lr_clock_seconds();
-    listing->num_batches++;
-    const struct lr_point_lister *lister = listing->lister;
-    const struct lr_rows *rows = listing->rows;
-    for (int64_t n = listing->begin; n < listing->end; n++) {
-        double point_mm[3];
-        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row), point_mm);
-        lister->place(lister->user, point_mm, listing->points + (n - listing->begin) * lister->point_bytes);
-    }
-
-    LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
-    listing->receiver.current = 1 - listing->receiver.current;
-    LR_TRY(run_points(listing, (const int[2]){0, num_points}));
-
-    listing->started_s += lr_clock_seconds() - begin_s;
-    return LR_OK;
-}
 
 static lr_status deliver_batch(struct listing *listing, int64_t end)
 {
@@ -222,55 +199,42 @@ static lr_status deliver_batch(struct listing *listing, int64_t end)
 
 static lr_status read_all(struct listing *listing)
 {
+    const struct lr_point_lister *lister = listing->lister;
+    const struct lr_rows *rows = listing->rows;
     const double begin_s = lr_clock_seconds();
     while (next_batch(listing)) {
-        LR_TRY(start_batch(listing));
+        /* Queues the passes of the batch. The device works on them while the rows of the previous batch are
+         * delivered. */
+        const int num_points = (int)(listing->end - listing->begin);
+        const double starting_s = lr_clock_seconds();
+        listing->num_batches++;
+        for (int64_t n = listing->begin; n < listing->end; n++) {
+            double point_mm[3];
+            lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row), point_mm);
+            lister->place(lister->user, point_mm, listing->points + (n - listing->begin) * lister->point_bytes);
+        }
+        LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * lister->point_bytes, listing->points));
+        listing->receiver.current = 1 - listing->receiver.current;
+        LR_TRY(run_points(listing, (const int[2]){0, num_points}));
+        listing->started_s += lr_clock_seconds() - starting_s;
+
         LR_TRY(deliver_batch(listing, listing->begin));
         const double waiting_s = lr_clock_seconds();
-        LR_TRY(read_points(listing, (const int[2]){0, (int)(listing->end - listing->begin)}));
+        LR_TRY(read_points(listing, (const int[2]){0, num_points}));
         listing->waited_s += lr_clock_seconds() - waiting_s;
     }
     LR_TRY(deliver_batch(listing, listing->end));
     /* The times show whether the device or the sink takes longer. */
     const double seconds = lr_clock_seconds() - begin_s;
     if (seconds > BATCH_SECONDS) {
-        lr_debug(listing->lister->params->log,
+        lr_debug(lister->params->log,
                  "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
                  "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
                  (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
                  listing->started_s, (long long)listing->num_batches, listing->waited_s, (long long)listing->num_again,
                  listing->delivered_s);
     }
-
     return LR_OK;
-}
-
-/* Finds the points of a batch, and estimates the list that they need. */
-static void size_batches(struct listing *listing)
-{
-    const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
-    const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    /* Elements of a point, and slots of its row's table. */
-    const lr_scanner *scanner = listing->lister->params->scanner;
-    const int64_t crystals = scanner->first_crystal[scanner->num_modules];
-    int64_t elements = ROOM * crystals;
-    listing->merge.slots = LR_MERGE_LEAST_SLOTS;
-    while (listing->merge.slots < SLOTS * crystals) listing->merge.slots *= 2;
-    while (listing->merge.slots > LR_MERGE_LEAST_SLOTS && lr_merge_point_bytes(&listing->merge, elements) > budget) {
-        listing->merge.slots /= 2;
-        elements /= 2;
-    }
-    const int64_t per_point = elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
-
-    const int64_t bytes = lr_merge_point_bytes(&listing->merge, per_point);
-    const int64_t fitting =
-        smaller(budget / bytes, smaller(most_capacity(listing) / per_point, largest / (8 * listing->merge.slots) - 1));
-    const int64_t points = smaller(smaller(fitting, MOST_POINTS), listing->num_points);
-    listing->max_points = points > 0 ? (int)points : 1;
-    listing->least_points = listing->merge.list_only ? 1 : (int)smaller(listing->max_points, listing->per_row);
-    listing->points_now = (int)larger(smaller(listing->max_points, FIRST_POINTS), listing->least_points);
-    listing->merge.max_points = listing->max_points;
-    listing->merge.capacity = smaller(most_capacity(listing), listing->max_points * per_point);
 }
 
 lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
@@ -296,7 +260,31 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
                                             .log = params->log,
                                             .blocks = rows->blocks,
                                             .delivery = {.sink = sink, .log = params->log}}};
-    size_batches(&listing);
+
+    const int64_t largest = gl_context_limits(lister->ctx)->max_storage_bytes;
+    const int64_t budget = smaller(lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
+    /* The elements of a point and the slots of its row's table are guessed from the number of crystals, and halved
+     * until a point fits the budget. */
+    const lr_scanner *scanner = params->scanner;
+    const int64_t crystals = scanner->first_crystal[scanner->num_modules];
+    int64_t elements = ROOM * crystals;
+    listing.merge.slots = LR_MERGE_LEAST_SLOTS;
+    while (listing.merge.slots < SLOTS * crystals) listing.merge.slots *= 2;
+    while (listing.merge.slots > LR_MERGE_LEAST_SLOTS && lr_merge_point_bytes(&listing.merge, elements) > budget) {
+        listing.merge.slots /= 2;
+        elements /= 2;
+    }
+    const int64_t per_point = elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
+    const int64_t point_bytes = lr_merge_point_bytes(&listing.merge, per_point);
+    const int64_t fitting = smaller(
+        budget / point_bytes, smaller(most_capacity(&listing) / per_point, largest / (8 * listing.merge.slots) - 1));
+    const int64_t points = smaller(smaller(fitting, MOST_POINTS), listing.num_points);
+    listing.max_points = points > 0 ? (int)points : 1;
+    listing.least_points = listing.merge.list_only ? 1 : (int)smaller(listing.max_points, listing.per_row);
+    listing.points_now = (int)larger(smaller(listing.max_points, FIRST_POINTS), listing.least_points);
+    listing.merge.max_points = listing.max_points;
+    listing.merge.capacity = smaller(most_capacity(&listing), listing.max_points * per_point);
+
     lr_status status = lr_merge_open(&listing.merge);
     if (status == LR_OK) {
         listing.point_buffer =
@@ -311,6 +299,5 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
     lr_receiver_close(&listing.receiver);
     gl_buffer_destroy(listing.point_buffer);
     free(listing.points);
-
     return status;
 }
