@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of rows of a block per worker: enough that starting threads and uneven rows cost little. */
+/* Number of rows of a block for each worker. It is large enough that the start of threads and rows of different lengths
+ * cost little time. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -112,11 +113,17 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
     }
 }
 
-/* Computes the rows block by block, hands each block to walk->take, and reports progress. errors: LR_FAILED, out of
- * memory, logged; LR_CANCELLED; the status of walk->take. */
+/* Computes the rows block by block, hands each block to walk->take, and reports progress. rows: NULL = all voxels of the
+ * backend's grid. errors: LR_FAILED, out of memory, logged; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
-    const lr_progress *progress = cpu->scene.params.progress;
+    const struct lr_backend_params *params = &cpu->scene.params;
+    const int *samples = params->samples;
+    const struct lr_rows all = {.grid = params->grid,
+                                .samples = {samples[0], samples[1], samples[2]},
+                                .end = rows == NULL ? lr_grid_num_voxels(params->grid) : 0};
+    if (rows == NULL) rows = &all;
+    const lr_progress *progress = params->progress;
     const double total = (double)(rows->end - rows->begin);
     struct job job = {cpu, rows, walk->image, rows->begin};
     while (job.first < rows->end) {
@@ -132,15 +139,6 @@ static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const s
         job.first += num_rows;
     }
     return lr_progress_report(progress, walk->what, total, total);
-}
-
-/* Passes over all voxels of the backend's grid. */
-static lr_status each_grid_block(struct cpu *cpu, const struct walk *walk)
-{
-    const struct lr_backend_params *params = &cpu->scene.params;
-    struct lr_rows rows = {.grid = params->grid, .end = lr_grid_num_voxels(params->grid)};
-    for (int k = 0; k < 3; k++) rows.samples[k] = params->samples[k];
-    return each_block(cpu, &rows, walk);
 }
 
 static lr_status deliver(void *user, struct cpu *cpu, int64_t first, int num_rows)
@@ -225,7 +223,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values, .is_forward = true};
     const struct walk walk = {"projecting", image->values, project_block, &work};
     memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
-    return each_grid_block(cpu, &walk);
+    return each_block(cpu, NULL, &walk);
 }
 
 /* Each voxel adds its LORs in ascending order. */
@@ -233,7 +231,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
     const struct walk walk = {.what = "back-projecting", .take = project_block, .user = &work};
-    return each_grid_block(self, &walk);
+    return each_block(self, NULL, &walk);
 }
 
 /* --- correspondence images --- */

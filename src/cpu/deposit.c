@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * List-mode events into histo-images in double, one after the other (paper 1 of lr/direct.h, sections
- * 1 and 6.1). */
+ * Deposition of list-mode events in histo-images, in double, one event after the other (paper 1 of lr/direct.h,
+ * sections 1 and 6.1). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -25,21 +25,6 @@ static int64_t row_of(const lr_grid *grid, const int index[3])
         row = row * grid->size[k] + (index[k] < 0 ? 0 : index[k] > last ? last : index[k]);
     }
     return row;
-}
-
-static void add_trilinear(const lr_grid *grid, const double place[3], float weight, float *histo)
-{
-    for (int corner = 0; corner < 8; corner++) {
-        double share = (double)weight;
-        int index[3];
-        for (int k = 0; k < 3; k++) {
-            const int upper = corner >> k & 1;
-            const double low = floor(place[k]), part = place[k] - low;
-            index[k] = (int)low + upper;
-            share *= upper ? part : 1 - part;
-        }
-        histo[row_of(grid, index)] += (float)share;
-    }
 }
 
 static lr_status take(void *self, const lr_event *events, int64_t count)
@@ -81,7 +66,17 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
                                         (int)floor(place[2] + 0.5)};
                 histo[row_of(grid, nearest)] += weight;
             } else {
-                add_trilinear(grid, place, weight, histo);
+                for (int corner = 0; corner < 8; corner++) { /* trilinear shares of the voxels around the point */
+                    double share = (double)weight;
+                    int index[3];
+                    for (int k = 0; k < 3; k++) {
+                        const int upper = corner >> k & 1;
+                        const double low = floor(place[k]), within = place[k] - low;
+                        index[k] = (int)low + upper;
+                        share *= upper ? within : 1 - within;
+                    }
+                    histo[row_of(grid, index)] += (float)share;
+                }
             }
         }
         deposit->counts.deposited += num_inside > 0;

@@ -27,8 +27,9 @@ struct gather {
     double *target;
 };
 
-/* Sums over the voxels around each voxel of the lines. In a forward projection each source has the weights of its
- * own place, mirrored. */
+/* Computes the voxels of some image lines along x. Each voxel is a weighted sum over the voxels around it. In a
+ * back-projection the weights are those of the voxel itself; in a forward projection they are those of the source
+ * voxels, mirrored. */
 static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;

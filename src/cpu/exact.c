@@ -10,14 +10,14 @@
 
 #define PI 3.14159265358979323846
 
-/* Share of a face (or a module) below which an overlap is rounding along a shared edge. */
+/* Area of an overlap, as a share of the face or module, below which the overlap is rounding along a shared edge. */
 #define NOTHING 1e-13
 
-/* Slack in cells when looking for the candidates of a face. */
+/* Slack, in cells, of the search for the faces that a box may touch. */
 #define SLACK 1e-9
 
-/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of
- * the eye: the coordinates of lr_cpu_module minus `foot`. */
+/* The eye (the sample point) and a pair of modules. Coordinates on the primary's plane are relative to the foot of the
+ * eye: they are the coordinates of lr_cpu_module minus `foot`. */
 struct pair {
     const struct lr_cpu_view *view;
     const struct lr_cpu_exact *exact;
@@ -43,7 +43,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
     const lr_log *log = scene->params.log;
     *exact = (struct lr_cpu_exact){0};
     exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
-    /* A module can block on either side of the point. */
+    /* A module can hide parts of others on either side of the point. */
     exact->blockers = lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
     if (exact->corners == NULL || exact->blockers == NULL) {
         lr_cpu_exact_finish(exact);
@@ -59,8 +59,8 @@ void lr_cpu_exact_finish(struct lr_cpu_exact *exact)
     *exact = (struct lr_cpu_exact){0};
 }
 
-/* Projects the point of a module's plane through the eye onto the primary's plane, on the side
- * opposite to the point. */
+/* Projects the point (x, y) of a module's plane through the eye onto the primary's plane, on the opposite side of the
+ * eye. */
 static struct lr_cpu_projected project(const struct pair *pair, int module, double x, double y)
 {
     const struct lr_cpu_module *from = &pair->view->scene->modules[module];
@@ -71,8 +71,8 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
                                      -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
-/* Coefficients of n . ray as a linear function on the primary's plane. The ray goes from the eye to a point of that
- * plane; n is the module's normal. */
+/* Finds the coefficients of normal . ray as a linear function on the primary's plane. The ray goes from the eye to a
+ * point of this plane; the normal is the module's. */
 static void approach_plane(const struct pair *pair, int module, double plane[3])
 {
     const double *normal = pair->view->scene->modules[module].normal;
@@ -81,10 +81,10 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Finds the outline, counter-clockwise, of what a module hides of the primary or else of the secondary. The outline is
- * the part of the primary that is seen through the module's rectangle, or in front of which the rectangle lies, and
- * in which the module is nearer than the plane of the hidden module. False if the module hides no part of the
- * pair. */
+/* Finds the outline, counter-clockwise on the primary, of the part of the primary or of the secondary that a module
+ * hides. A blocker of the secondary is projected through the eye onto the primary, a blocker of the primary along the
+ * rays from the eye. The outline contains only points at which the blocker is nearer to the eye than the plane of the hidden
+ * module. False if the module hides no part of the pair. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
@@ -155,9 +155,9 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the part of a piece that blockers from number place[0] on leave visible. The piece lies to the left of the first
- * place[1] edges of that blocker. The outside of a convex blocker has one part per edge: it lies to the right of this
- * edge, and to the left of all edges before it. */
+/* Adds the part of a piece that blockers from number place[0] on leave visible. The piece is known to lie to the left of
+ * the first place[1] edges of the first of these blockers. The outside of a convex blocker is divided into one part for
+ * each edge: the part to the right of this edge and to the left of all edges before it. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
@@ -203,7 +203,7 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     }
 }
 
-/* Probability of one pair of faces, 0 if they do not see each other. corners: corners of the secondary face. */
+/* The element of one pair of faces; 0 if no line through the eye joins them. corners: corners of the secondary face. */
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
@@ -229,7 +229,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * PI);
 }
 
-/* Range of faces along an axis that a coordinate interval can touch: range[0] .. range[1] - 1. */
+/* Finds the range of faces along an axis that a coordinate interval can touch: range[0] .. range[1] - 1. */
 static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
@@ -239,17 +239,30 @@ static void find_faces(const struct lr_cpu_module *module, int axis, const doubl
     range[1] = high < size - 1 ? (int)fmax(high + 1, 0) : size;
 }
 
-/* Box of the secondary's plane seen through a primary face. It is empty (low > high) if the face lies behind the plane,
- * and the whole plane if only a part of the face lies behind. */
-static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2], double y[2])
+static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int at[2])
 {
+    struct lr_cpu_rectangle face;
+    for (int axis = 0; axis < 2; axis++) {
+        const double centre = lr_cpu_face_centre(pair->far, axis, at[axis]) - pair->foot[axis];
+        face.low[axis] = centre - 0.5 * pair->far->face[axis];
+        face.high[axis] = centre + 0.5 * pair->far->face[axis];
+    }
+    return face;
+}
+
+/* Adds all elements of one primary face. */
+static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from, struct lr_elements *elements)
+{
+    const struct lr_cpu_rectangle face = face_rectangle(pair, from->at);
     const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];
-    int num_behind = 0;
-    x[0] = y[0] = INFINITY;
-    x[1] = y[1] = -INFINITY;
+    double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
+    int columns[2], rows[2], num_behind = 0;
+
+    /* The box of the secondary's plane that is seen through the face. There is none if the face lies behind this plane.
+     * The box is the whole plane if only a part of the face lies behind it. */
     for (int corner = 0; corner < 4; corner++) {
-        const double at_x = (corner & 1 ? face->high : face->low)[0] + pair->foot[0];
-        const double at_y = (corner & 2 ? face->high : face->low)[1] + pair->foot[1];
+        const double at_x = (corner & 1 ? face.high : face.low)[0] + pair->foot[0];
+        const double at_y = (corner & 2 ? face.high : face.low)[1] + pair->foot[1];
         double ray[3];
         vec_add_scaled(pair->view->toward[pair->primary].offset, at_x, pair->far->u, ray);
         vec_add_scaled(ray, at_y, pair->far->v, ray);
@@ -266,31 +279,11 @@ static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *fa
         y[0] = fmin(y[0], b);
         y[1] = fmax(y[1], b);
     }
-    if (num_behind > 0 && num_behind < 4) {
+    if (num_behind == 4) return LR_OK;
+    if (num_behind > 0) {
         x[0] = y[0] = -INFINITY;
         x[1] = y[1] = INFINITY;
     }
-}
-
-static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int at[2])
-{
-    struct lr_cpu_rectangle face;
-    for (int axis = 0; axis < 2; axis++) {
-        const double centre = lr_cpu_face_centre(pair->far, axis, at[axis]) - pair->foot[axis];
-        face.low[axis] = centre - 0.5 * pair->far->face[axis];
-        face.high[axis] = centre + 0.5 * pair->far->face[axis];
-    }
-    return face;
-}
-
-/* All elements of one primary face. */
-static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from, struct lr_elements *elements)
-{
-    const struct lr_cpu_rectangle face = face_rectangle(pair, from->at);
-    double x[2], y[2];
-    int columns[2], rows[2];
-    look_back(pair, &face, x, y);
-    if (x[0] > x[1]) return LR_OK;
     find_faces(pair->near, 0, x, columns);
     find_faces(pair->near, 1, y, rows);
     for (int s = rows[0]; s < rows[1]; s++) {

@@ -18,7 +18,8 @@
 /* Slack of the culling tests. */
 #define SLACK 1e-9
 
-/* Number of elements of a row at which repeats are merged; they are merged again whenever the row has doubled. */
+/* Number of elements of a row at which repeated elements are merged. They are merged again whenever the row has
+ * doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
 /* A module's box. Its coordinates are along u, along v, and depth behind the front face; the origin is the centre of
@@ -47,11 +48,6 @@ struct local {
     double step[3];
 };
 
-static double gap_of(const struct lr_cpu_module *module, int axis)
-{
-    return module->pitch[axis] - module->face[axis];
-}
-
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene)
 {
     const lr_log *log = scene->params.log;
@@ -76,14 +72,14 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
         double size2 = 0;
         for (int k = 0; k < 3; k++) {
             box->front[k] = given->centre_mm[k];
-            box->high[k] = k < 2 ? module->half[k] - 0.5 * gap_of(module, k) : given->depth_mm;
+            box->high[k] = k < 2 ? module->half[k] - 0.5 * (module->pitch[k] - module->face[k]) : given->depth_mm;
             box->low[k] = k < 2 ? -box->high[k] : 0;
             size2 += pow(box->high[k] - box->low[k], 2);
         }
         vec_add_scaled(box->front, -0.5 * given->depth_mm, module->normal, box->middle);
         box->radius = 0.5 * sqrt(size2);
         for (int axis = 0; axis < 2; axis++) {
-            const double gap = gap_of(module, axis);
+            const double gap = module->pitch[axis] - module->face[axis];
             const bool has_gap = gap > NO_GAP * module->pitch[axis];
             box->gap_strata[axis] = has_gap ? (int)ceil(rays * gap / module->face[axis] - SLACK) : 0;
         }
@@ -106,7 +102,8 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 
 /* --- the point among the boxes --- */
 
-/* True if a line may cross both spheres: on the same side of the point, or on opposite sides if side is -1. */
+/* True if a line through the point may cross both boxes' bounding spheres, on the same side of the point (side 1) or on
+ * opposite sides (side -1). */
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -135,7 +132,8 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Finds the part of the line inside the box. 0 <= t <= range[1], which is given. False if there is none. */
+/* Finds the part of the line inside the box, within 0 <= t <= range[1]. The caller sets range[1]. False if there is no
+ * such part. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -143,7 +141,7 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Appends the crystals of one module that the photon crosses on its path point + t side ray, t <= end. */
+/* Appends the crystals of one module that the photon crosses on its path from the point: point + t side ray, t <= end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
@@ -153,7 +151,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* The first cell. On a boundary either neighbour may be taken: the part of the line in the other one is empty. */
+    /* The first cell. If the line enters on the boundary of two cells, either may be taken: the part of the line in the
+     * wrong one has no length. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -308,7 +307,7 @@ static struct stratum find_stratum(const struct lr_cpu_view *view, const struct 
         const double width = module->face[axis] / rays;
         return (struct stratum){centre - 0.5 * module->face[axis] + (part + place) * width, width};
     }
-    const double width = gap_of(module, axis) / gap;
+    const double width = (module->pitch[axis] - module->face[axis]) / gap;
     return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + place) * width, width};
 }
 

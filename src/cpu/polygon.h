@@ -8,11 +8,11 @@
 
 #include <stdbool.h>
 
-/* Vertices a polygon can hold. */
+/* Largest number of vertices of a polygon. */
 #define LR_CPU_POLYGON_MAX 32
 
-/* Vertices that a polygon may have before another cut. A cut adds at most one vertex. If rounding has made the polygon
- * jagged, it adds at most half as many again. */
+/* Largest number of vertices before a cut. A cut adds one vertex at most to a convex polygon, and at most half as many
+ * again to a polygon that rounding has made jagged. */
 #define LR_CPU_POLYGON_MAX_CUT 20
 
 /* A convex polygon in either orientation. Vertices are relative to the foot of the eye on the plane. */
@@ -36,8 +36,8 @@ struct lr_cpu_rectangle {
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
 
-/* The part of a polygon in which f(x, y) = plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` must differ.
- * in->count <= LR_CPU_POLYGON_MAX_CUT. */
+/* Clips a polygon to the half plane plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` must be different polygons,
+ * and in->count <= LR_CPU_POLYGON_MAX_CUT. */
 void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out);
 
 /* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
@@ -46,7 +46,7 @@ void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double
 /* Signed area, positive if the vertices run counter-clockwise. */
 double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
 
-/* Half 0 or 1 of a polygon of at least 4 vertices, which a diagonal divides. */
+/* One of the two halves into which a diagonal divides a polygon of at least 4 vertices. */
 void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out);
 
 /* The smallest rectangle around a polygon; empty (low > high) if it has no vertices. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner as the cpu backend sees it, and a sample point's view of it:
- * docs/method/correspondence.md, "Matrix element". Millimetres, the scanner's frame, double
- * throughout. */
+ * The scanner in the cpu backend, and the modules as a sample point, the eye, sees them: docs/method/correspondence.md,
+ * "Matrix element". Millimetres, the scanner's frame, double. */
 #ifndef LR_CPU_SCENE_H
 #define LR_CPU_SCENE_H
 
@@ -82,7 +81,7 @@ void lr_cpu_view_finish(struct lr_cpu_view *view);
 /* Puts the eye at a point. The view then has only the two modules of `pair`, or all modules if `pair` is NULL. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
-/* True if `primary` is the primary module of its pair with `other`. */
+/* True if module `primary` is the primary of the pair of modules `primary` and `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
 /* Lists the modules opposite to one primary and in front of it, in ascending order. It lists none if the primary does

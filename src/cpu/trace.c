@@ -19,7 +19,7 @@ struct line {
     double ray[3];   /* from the eye to this point */
 };
 
-/* The end of a line on the other side. */
+/* The end of a line on the side of the eye opposite to the primary. */
 struct hit {
     const struct lr_cpu_sighting *met; /* NULL = the line hits no module */
     double t;                          /* the hit is at eye - t ray */
@@ -45,7 +45,7 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
 }
 
 /* Finds the first module of a layer that the line hits on the side opposite to the primary. Modules are visited in
- * ascending order, so that the lower index wins a tie. */
+ * ascending order, so that of two modules at the same distance the one with the lower index is hit. */
 static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
@@ -84,7 +84,7 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
     return false;
 }
 
-/* Crystal of the module that was hit; false in a gap. */
+/* Finds the crystal that was hit. False if the line hits a gap between crystals. */
 static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, struct lr_cpu_crystal *crystal)
 {
     const struct lr_cpu_module *module = &view->scene->modules[hit->met->module];
@@ -102,7 +102,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     return is_face;
 }
 
-/* P_abs times the solid angle of the line, over 2 pi. */
+/* The weight of a line: P_abs times the line's solid angle, over 2 pi. */
 static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line, const struct hit *hit)
 {
     const struct lr_backend_params *params = &view->scene->params;

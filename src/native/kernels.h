@@ -10,18 +10,18 @@
 
 #include <math.h>
 
-/* The number of slots is a multiple of this; the last slots are filled up with weights of 0. */
+/* The number of slots is a multiple of LR_NATIVE_LANES. The last slots are filled up with weights of 0. */
 enum { LR_NATIVE_LANES = 16 };
 
 /* The cells of primary (a) and secondary (b) along the axis. */
 struct lr_native_axial {
     float pitch_a;
-    float half_a;   /* half the face, or half the part of it that is looked at */
-    float middle_a; /* middle of that part in the first cell */
+    float half_a;   /* half of the primary face, or of the part of the face that is looked at */
+    float middle_a; /* middle of the face, or of its part, in the first cell */
     float pitch_b, face_b;
     float gap_b; /* from the edge of a cell to its face */
     int num_a, num_b;
-    int stride_a, stride_b; /* step of values from cell to cell */
+    int stride_a, stride_b; /* step in a block of values from cell to cell */
     double exact_pitch_a, exact_face_a, exact_pitch_b, exact_face_b;
     int rays; /* for sampled mode */
 };
@@ -74,7 +74,7 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
 
 /* --- the arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in
  * native"), in single precision and without branches, so that loops over it become vector code.
- * Every kernel and every sum over single LORs goes through here, and so gives the same bits --- */
+ * Every kernel and every sum over single LORs uses these functions, and so gives the same bits --- */
 
 /* Share of a cell below which the thickness of an overlap is rounding. */
 #define LR_NATIVE_THIN 1e-6f
@@ -156,7 +156,7 @@ static inline float lr_native_weight(const struct lr_native_strip *strip, const 
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* The same weight if the moments are 0. */
+/* lr_native_weight of an overlap whose taper and skew are 0. */
 static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
 {
     const float slant = strip->slant, width = strip->width;
@@ -181,7 +181,7 @@ static inline double lr_native_line_place(const struct lr_native_strip *strip, c
     return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
 }
 
-/* True if this coordinate is on the face of cell s. */
+/* True if the coordinate `place`, in cells from the secondary's start, is on the face of cell s. */
 static inline bool lr_native_line_meets(const struct lr_native_axial *axial, double place, int s)
 {
     return fabs(place - s - 0.5) * axial->exact_pitch_b <= 0.5 * axial->exact_face_b;
@@ -198,7 +198,7 @@ static inline float lr_native_line_weight(const struct lr_native_strip *strip, f
  * (CMakeLists.txt). */
 extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
-/* True if this processor and system have AVX2; of builds with LR_NATIVE_AVX2. */
-bool lr_native_has_avx2(void);
+/* True if this processor and system have AVX2. Only builds with LR_NATIVE_AVX2 define it. */ bool
+lr_native_has_avx2(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels themselves: a file per instruction set includes this and names the table KERNELS. */
+ * The kernels. One file per instruction set includes this file and names the table KERNELS. */
 #include "native/kernels.h"
 
 /* The first and the last cell of the primary through which some part of the secondary is seen. */
@@ -22,7 +22,7 @@ static int round_up(int count)
     return count <= 0 ? 0 : (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
-/* Cells of a group: loops run over groups. */
+/* Number of cells of a group. Loops run over whole groups. */
 enum { GROUP = 8 };
 
 /* Finds the first and the last cell of the secondary that may be seen through each of `count` primary cells from
@@ -47,15 +47,8 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
     }
 }
 
-/* The largest number of cells after the first that any member of the group has. */
-static inline int count_extra(const int32_t *first, const int32_t *last)
-{
-    int32_t most = 0;
-    for (int m = 0; m < GROUP; m++) most = last[m] - first[m] > most ? last[m] - first[m] : most;
-    return most;
-}
-
-/* The arrays of exact mode, [slots] each. Loops that are short keep more of them in progress. */
+/* The arrays of exact mode, [slots] each. Several short loops over them run faster than one long loop, because a
+ * processor works on more iterations of a short loop at a time. */
 struct exact_lists {
     int32_t *q, *s; /* cells; a group is filled up with cells beyond the modules */
     float *y, *height, *taper, *skew;
@@ -69,7 +62,8 @@ static int list_cells(const int cells[2], const int32_t *restrict first, const i
     int32_t *restrict q = lists->q, *restrict s = lists->s;
     int count = 0;
     for (int at = 0; at <= cells[1] - cells[0]; at += GROUP) {
-        const int extra = count_extra(first + at, last + at);
+        int32_t extra = 0; /* the largest number of cells after the first that any member of the group has */
+        for (int m = at; m < at + GROUP; m++) extra = last[m] - first[m] > extra ? last[m] - first[m] : extra;
         for (int n = 0; n <= extra; n++, count += GROUP) {
             for (int m = 0; m < GROUP; m++) {
                 q[count + m] = cells[0] + at + m;
@@ -186,7 +180,7 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging iterations of a loop with permuted loads. The inner loop already is a vector. */
+/* Keeps the compiler from merging iterations of the outer loop, whose inner loop already is one vector. */
 #define ONE_BY_ONE __asm__ volatile("")
 
 /* The sum of the lanes, always in the same order whatever the vector width. */

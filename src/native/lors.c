@@ -32,7 +32,8 @@ struct lors {
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
     const float *columns; /* for forward: the image */
-    double *totals;       /* [num] forward: sums of the values of LORs from `first` on */
+    float *values;        /* for forward: the caller's values, which hold the latest sums; NULL for back */
+    double *totals;       /* for forward: [num] sums of the values of LORs from `first` on */
     int64_t first;
     double *sums;     /* for back: the image */
     int rows_per_job; /* for back: rows of voxels */
@@ -97,34 +98,11 @@ struct meeting {
     const struct lr_native_strip *strip;
     struct lr_native_axial axial;
     bool i_is_primary;
-    int x, y;
-    double starts[2];
-    float *values; /* for forward: the caller's values */
+    int x, y;         /* sample points across */
+    double starts[2]; /* start of the primary's and of the secondary's first cell */
 };
 
-/* The first and the last point from which cell q of the primary may be seen through cell s of the secondary, with room
- * for rounding. */
-static void find_points(const struct meeting *meeting, int q, int s, int points[2])
-{
-    const struct lr_native_scene *scene = meeting->view->scene;
-    const struct lr_native_axial *axial = &meeting->axial;
-    const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
-    const double on_a = meeting->starts[0] + (q + 0.5) * axial->exact_pitch_a;
-    const double on_b = meeting->starts[1] + (s + 0.5) * axial->exact_pitch_b;
-    double low = HUGE_VAL, high = -HUGE_VAL;
-    for (int k = 0; k < 2; k++) {
-        const double tau = fmax(meeting->strip->tau_exactly + (k == 0 ? -bend : bend), 0.0);
-        const double middle = (on_a + on_b * tau) / (1.0 + tau);
-        const double reach = 0.5 * (axial->exact_face_a + axial->exact_face_b * tau) / (1.0 + tau);
-        low = fmin(low, middle - reach);
-        high = fmax(high, middle + reach);
-    }
-    const double first = scene->points[2][0], num = scene->num_points[2];
-    points[0] = (int)fmin(fmax(ceil((low - slack - first) / scene->spacing[2]), 0.0), num);
-    points[1] = (int)fmin(fmax(floor((high + slack - first) / scene->spacing[2]), -1.0), num - 1.0);
-}
-
-/* Solid angle / 2 pi of the section of cell q seen through cell s. */
+/* Solid angle / 2 pi of one part of the primary cell cells[0], seen through the secondary cell cells[1]. */
 static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                            int part)
 {
@@ -141,7 +119,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of cell q if it hits cell s; else 0. */
+/* Weight of line `ray` of the primary cell cells[0] if the line hits the secondary cell cells[1]; else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -156,6 +134,7 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
                : 0.0f;
 }
 
+/* Adds the elements of one LOR and the strip. */
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
@@ -165,28 +144,44 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
     const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
-    int points[2];
-    find_points(meeting, cells[0], cells[1], points);
-    for (int k = points[0]; k <= points[1]; k++) {
+    /* The first and the last point from which the primary cell may be seen through the secondary cell, with room for
+     * rounding. */
+    const struct lr_native_axial *axial = &meeting->axial;
+    const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
+    const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
+    const double on_b = meeting->starts[1] + (cells[1] + 0.5) * axial->exact_pitch_b;
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int k = 0; k < 2; k++) {
+        const double tau = fmax(meeting->strip->tau_exactly + (k == 0 ? -bend : bend), 0.0);
+        const double middle = (on_a + on_b * tau) / (1.0 + tau);
+        const double reach = 0.5 * (axial->exact_face_a + axial->exact_face_b * tau) / (1.0 + tau);
+        low = fmin(low, middle - reach);
+        high = fmax(high, middle + reach);
+    }
+    const double start = scene->points[2][0], num = scene->num_points[2];
+    const int first = (int)fmin(fmax(ceil((low - slack - start) / scene->spacing[2]), 0.0), num);
+    const int last = (int)fmin(fmax(floor((high + slack - start) / scene->spacing[2]), -1.0), num - 1.0);
+    for (int k = first; k <= last; k++) {
         const double z = scene->points[2][k];
         const double place[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
         if (!is_exact && lr_native_farther_is_i(scene, entry->pair, place, z) != meeting->i_is_primary) continue;
         const struct lr_native_starts starts =
             lr_native_start(meeting->strip, (const double[2]){meeting->starts[0] - z, meeting->starts[1] - z});
-        const int turns = is_exact ? meeting->strip->parts : scene->params.rays;
-        for (int n = 0; n < turns; n++) {
+        const int count = is_exact ? meeting->strip->parts : scene->params.rays;
+        for (int n = 0; n < count; n++) {
             const float weight =
                 is_exact ? exact_element(meeting, &starts, cells, n) : sampled_element(meeting, &starts, cells, n);
             if (weight == 0.0f) continue;
             const int64_t voxel = row + k / scene->num_samples[2];
-            if (meeting->values != NULL)
-                meeting->values[entry->position] += weight * meeting->lors->columns[voxel];
+            if (meeting->lors->values != NULL)
+                meeting->lors->values[entry->position] += weight * meeting->lors->columns[voxel];
             else
                 meeting->lors->sums[voxel] += (double)(weight * entry->value);
         }
     }
 }
 
+/* Adds the elements of a group of LORs and one column of points. */
 static void meet_column(struct meeting *meeting, const int64_t group[2])
 {
     struct lr_native_view *view = meeting->view;
@@ -222,13 +217,13 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
 }
 
-static void add_to_totals(const struct meeting *meeting, const int64_t group[2])
+/* Forward: moves the sums of a group from floats to the totals in double. */
+static void add_to_totals(const struct lors *lors, const int64_t group[2])
 {
-    const struct lors *lors = meeting->lors;
-    for (int64_t k = group[0]; meeting->values != NULL && k < group[1]; k++) {
+    for (int64_t k = group[0]; lors->values != NULL && k < group[1]; k++) {
         const int64_t position = lors->entries[k].position;
-        lors->totals[position - lors->first] += (double)meeting->values[position];
-        meeting->values[position] = 0.0f;
+        lors->totals[position - lors->first] += (double)lors->values[position];
+        lors->values[position] = 0.0f;
     }
 }
 
@@ -251,25 +246,19 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
         lr_native_hull_columns(scene, &hull, meeting->y, columns);
         for (meeting->x = columns[0]; meeting->x < columns[1]; meeting->x++) {
             meet_column(meeting, group);
-            if (each_column) add_to_totals(meeting, group);
+            if (each_column) add_to_totals(lors, group);
         }
-        if (lr_native_sums_row(meeting->y)) add_to_totals(meeting, group);
+        if (lr_native_sums_row(meeting->y)) add_to_totals(lors, group);
     }
-    add_to_totals(meeting, group);
+    add_to_totals(lors, group);
 }
 
 /* --- jobs --- */
 
-struct forward {
-    struct lors lors;
-    float *values;
-};
-
 static lr_status forward_job(void *user, int64_t job, struct lr_native_view *view)
 {
-    const struct forward *forward = user;
-    const struct lors *lors = &forward->lors;
-    struct meeting meeting = {.lors = lors, .view = view, .values = forward->values};
+    const struct lors *lors = user;
+    struct meeting meeting = {.lors = lors, .view = view};
     const int between[2] = {0, view->scene->num_points[1]};
     const int64_t end = (job + 1) * GROUPS_PER_JOB;
     for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
@@ -310,33 +299,32 @@ lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_nativ
     const lr_log *log = native->scene.params.log;
     const float scale = 1.0f / (float)native->scene.num_all_samples;
     const double all = (double)list->num;
-    struct forward forward = {.lors.native = native, .values = values};
-    struct lors *lors = &forward.lors;
+    struct lors lors = {.native = native, .values = values};
     float *columns =
         lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
-    lr_status status = columns != NULL ? open_lors(lors, list) : LR_FAILED;
+    lr_status status = columns != NULL ? open_lors(&lors, list) : LR_FAILED;
     if (status == LR_OK) {
         lr_native_to_columns(&native->scene, image, columns);
-        lors->columns = columns;
-        lors->totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs", log);
-        status = lors->totals != NULL ? LR_OK : LR_FAILED;
+        lors.columns = columns;
+        lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs", log);
+        status = lors.totals != NULL ? LR_OK : LR_FAILED;
     }
     for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
         const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
         const struct lr_native_work work = {"projecting forward", (double)begin / all, (double)(end - begin) / all,
-                                            forward_job, &forward};
-        fill(lors, list, NULL, (const int64_t[2]){begin, end});
+                                            forward_job, &lors};
+        fill(&lors, list, NULL, (const int64_t[2]){begin, end});
         for (int64_t k = begin; k < end; k++) {
             values[k] = 0.0f;
-            lors->totals[k - begin] = 0.0;
+            lors.totals[k - begin] = 0.0;
         }
-        lors->first = begin;
-        status = lr_native_run(native, &work, (lors->num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
-        for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors->totals[k - begin] * scale;
+        lors.first = begin;
+        status = lr_native_run(native, &work, (lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
+        for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors.totals[k - begin] * scale;
     }
-    free(lors->entries);
-    free(lors->groups);
-    free(lors->totals);
+    free(lors.entries);
+    free(lors.groups);
+    free(lors.totals);
     free(columns);
     return status;
 }

@@ -24,11 +24,6 @@ struct lr_native_pairs {
     const lr_selection *part; /* LORs of the pairs that are projected; NULL = all */
 };
 
-static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int64_t k)
-{
-    return list->pairs != NULL ? list->pairs[k] : k;
-}
-
 /* errors of all projections: LR_FAILED, out of memory, logged; LR_CANCELLED. */
 lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
                             float *values);
@@ -37,7 +32,7 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
                          float *image);
 
-/* Single LORs, ascending. Each finds its own elements. */
+/* Single LORs, ascending. */
 struct lr_native_lors {
     const int64_t *numbers;
     int64_t num;
@@ -57,7 +52,7 @@ void lr_native_to_columns(const struct lr_native_scene *scene, const float *imag
 /* Copies an image back to the grid's order, divided by the number of sample points of a voxel. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* Does one job in the view's thread. */
+/* One job of some work, done in the view's thread. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
 /* A stage of work, and its share of the whole. */
@@ -112,7 +107,7 @@ struct lr_native_flat_key {
     double starts[2];
 };
 
-/* Overlaps of parallel modules with every point of a column. They are the same for every strip. */
+/* Overlaps of parallel modules for every point of a column. Every strip has the same overlaps. */
 struct lr_native_flat {
     struct lr_native_flat_key key;
     int64_t capacity, num_points;
@@ -121,7 +116,7 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
-/* Progress of jobs on several threads, and the status that stops them. */
+/* Progress of jobs on several threads, and the status that stops the jobs. */
 struct lr_native_watch {
     const struct lr_native_run_state *run;
     atomic_llong num_begun, num_done;
@@ -151,7 +146,7 @@ struct lr_native_view {
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene);
 void lr_native_view_finish(struct lr_native_view *view);
 
-/* Asks, within a long job, if the job should continue. Returns LR_OK, or the reason to stop. */
+/* Asks, within a long job, whether to continue. Returns LR_OK, or the reason to stop. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
 /* errors: LR_FAILED, out of memory, logged; the status of `take`. */
@@ -186,10 +181,10 @@ struct lr_native_hull {
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,
                                           const struct lr_native_range *range);
 
-/* Rows of sample points (across axis 1) that the hull may intersect: begin, end. */
+/* Finds the rows of sample points (along axis across[1]) that the hull may intersect: begin, end. */
 void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int rows[2]);
 
-/* Columns of one of these rows: begin, end. */
+/* Finds the columns of one row of sample points that the hull may intersect: begin, end. */
 void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
                             int columns[2]);
 

@@ -26,9 +26,10 @@ static const double slack = 1e-9;
 /* Number of lines that are followed in parallel, and largest number of boxes that a line may hit on one side. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* MOST_SIGHTS: modules that all points of a forward projection see, at most. most_sum_bytes: memory of the sums of
- * a window. */
+/* Largest number of pairs of a point and a module that a forward projection holds at a time. */
 enum { MOST_SIGHTS = 1 << 16 };
+
+/* Largest memory for the sums of one window of a forward projection. */
 static const int64_t most_sum_bytes = INT64_C(2) << 30;
 
 /* --- modules and points --- */
@@ -46,10 +47,10 @@ struct box {
 
 /* A module seen from a point. */
 struct seen_module {
-    double at[3];            /* the point in the box's coordinates */
-    double distance2;        /* squared distance of the middle of the detection plane */
-    double towards[3], sine; /* axis and sine of the cone around the sphere; 1 within it */
-    double cosine;           /* 0 within it */
+    double at[3];        /* the point in the box's coordinates */
+    double distance2;    /* squared distance of the middle of the detection plane */
+    double towards[3];   /* axis of the cone around the bounding sphere */
+    double sine, cosine; /* of the cone's half angle; 1 and 0 for a point within the sphere */
 };
 
 /* A box that lines of a primary may hit, in the primary's coordinates. */
@@ -57,7 +58,7 @@ struct target {
     int module;
     float rotation[3][3]; /* converts a step from the primary's to the target's coordinates */
     float at[3];          /* the point */
-    int64_t pair;         /* pair of primary and target if the target is its secondary; -1 = it only stops photons */
+    int64_t pair;         /* pair of the primary and this module as its secondary; -1 = the module only stops photons */
 };
 
 /* A module that a line hits, and the coordinate of the entry. */
@@ -98,54 +99,17 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* Destination of a point's elements: the LORs of the primary with each target. */
+/* The destination of a point's elements. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
-    const unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
+    const unsigned char *wanted; /* [num_pairs] 1 = the pair's elements are needed; NULL = all pairs */
     const int64_t *places;       /* [num_pairs] index of each pair's first value */
     const float *values;         /* for back: values of LORs; NULL = all 1 */
-    double *sums;                /* for forward: sums of LORs with this primary, or NULL */
+    double *sums;                /* for forward: sums of LORs, [2] each; else NULL */
     float scale;                 /* for forward: the voxel's value */
     bool is_row;
 };
-
-static int round_up(double ratio)
-{
-    return (int)ceil(ratio - slack);
-}
-
-static void make_box(const struct lr_backend_params *params, int index, struct box *box)
-{
-    const lr_module *module = &params->scanner->modules[index];
-    double size2 = module->depth_mm * module->depth_mm;
-    const double coarse = fmax(module->pitch_mm[0], module->pitch_mm[1]);
-    box->depth = (float)module->depth_mm;
-    box->mu = (float)lr_module_mu_per_mm(params->scanner, index);
-    for (int k = 0; k < 3; k++) {
-        box->axes[0][k] = module->u[k];
-        box->axes[1][k] = module->v[k];
-        box->axes[2][k] = -module->normal[k];
-        box->front[k] = module->centre_mm[k];
-    }
-    for (int k = 0; k < 2; k++) {
-        const double gap = module->pitch_mm[k] - module->face_mm[k];
-        const double half = 0.5 * ((module->crystals[k] - 1) * module->pitch_mm[k] + module->face_mm[k]);
-        box->size[k] = module->crystals[k];
-        box->pitch[k] = (float)module->pitch_mm[k];
-        box->face[k] = (float)module->face_mm[k];
-        box->gap[k] = (float)gap;
-        box->half[k] = (float)half;
-        box->gap_strata[k] = gap > slack * module->pitch_mm[k] ? round_up(params->rays * gap / module->face_mm[k]) : 0;
-        box->num_strata[k] = box->size[k] * (params->rays + box->gap_strata[k]) - box->gap_strata[k];
-        size2 += 4 * half * half;
-    }
-    const int deep = round_up(params->rays * module->depth_mm / coarse);
-    box->num_strata[2] = deep > 1 ? deep : 1;
-    vec_add_scaled(box->front, -0.5 * module->depth_mm, module->normal, box->middle);
-    box->radius = 0.5 * sqrt(size2);
-    lr_scanner_detection_centre(params->scanner, index, box->centre);
-}
 
 static void see(const struct stopping *stopping, const double point[3], struct seen_module *seen)
 {
@@ -166,7 +130,8 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-/* True if a line through the point may cross both spheres: on the same side of the point, or on opposite sides (-1). */
+/* True if a line through the point may cross both modules' bounding spheres, on the same side of the point (side 1) or
+ * on opposite sides (side -1). */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -224,21 +189,20 @@ static float crystal_part(const struct path *path)
     return range[1] > range[0] ? range[1] - range[0] : 0.0f;
 }
 
-static float leave_cell(const struct path *path, int k)
-{
-    const float step = path->step[k];
-    const float edge =
-        ((float)path->cell[k] - 0.5f * (float)path->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) * path->box->pitch[k];
-    return step == 0.0f ? HUGE_VALF : (edge - path->at[k]) / step;
-}
-
 /* Moves to the next cell. False if the line has left the box. */
 static bool next_cell(struct path *path)
 {
-    const float leave[2] = {leave_cell(path, 0), leave_cell(path, 1)};
+    const struct box *box = path->box;
+    float leave[2]; /* t at which the line leaves the cell along each axis */
+    for (int k = 0; k < 2; k++) {
+        const float step = path->step[k];
+        const float edge =
+            ((float)path->cell[k] - 0.5f * (float)box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) * box->pitch[k];
+        leave[k] = step == 0.0f ? HUGE_VALF : (edge - path->at[k]) / step;
+    }
     const int k = leave[1] < leave[0];
     path->cell[k] += path->step[k] > 0.0f ? 1 : -1;
-    return leave[k] < path->range[1] && path->cell[k] >= 0 && path->cell[k] < path->box->size[k];
+    return leave[k] < path->range[1] && path->cell[k] >= 0 && path->cell[k] < box->size[k];
 }
 
 static struct path target_path(const struct stopping *stopping, const struct target *target, const struct lanes *lanes,
@@ -261,8 +225,8 @@ static float one_minus_exp(float x)
     return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f))) : 1.0f - expf(-x);
 }
 
-/* Elements that crystal `near` of a target, which stops `weight` of the photons, gives with all crystals of the
- * primary on the line. */
+/* Adds the elements of one target's crystal `near` with all crystals of the primary on the line. weight: the share of
+ * photons that `near` stops, times the line's weight. */
 static void emit(const struct use *use, int primary, const struct target *target, const int near[2], int num_far,
                  float weight)
 {
@@ -293,16 +257,24 @@ static void emit(const struct use *use, int primary, const struct target *target
     }
 }
 
-/* Finds the crystals of the primary on a line, and the share of all photons that each of them stops. Returns their
- * number. */
-static int cross_primary(const struct use *use, const struct path *start, int lane)
+/* Adds the elements of one line. start: the line's point in the primary's coordinates. */
+static void follow_line(const struct use *use, int primary, const struct path *start, int lane)
 {
     const struct stopping *stopping = use->stopping;
     struct worker *worker = use->worker;
-    const struct lanes *lanes = &worker->lanes;
+    struct lanes *lanes = &worker->lanes;
     const float length = lanes->length[lane];
+    struct met *met = lanes->opposite[lane];
+    for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* insertion sort of a few items, nearest first */
+        const struct met moved = met[n];
+        int place = n;
+        for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
+        met[place] = moved;
+    }
+    /* Modules before the primary stop some photons. The crystals of the primary share those that are left. */
     struct path path = *start;
-    if (!enter_box(&path, HUGE_VALF)) return 0;
+    for (int k = 0; k < 3; k++) path.step[k] = lanes->step[k][lane];
+    if (!enter_box(&path, HUGE_VALF)) return;
     float depth = 0.0f;
     for (int n = 0; n < lanes->num_before[lane]; n++) {
         const struct target *target = &worker->before[lanes->before[lane][n].target];
@@ -312,37 +284,21 @@ static int cross_primary(const struct use *use, const struct path *start, int la
             } while (next_cell(&before));
     }
     float left = expf(-depth);
-    int count = 0;
+    int num_far = 0;
     do {
         depth = path.box->mu * crystal_part(&path) * length;
         if (depth > 0.0f)
-            worker->far[count++] = (struct crossing){{path.cell[0], path.cell[1]}, left * one_minus_exp(depth)};
+            worker->far[num_far++] = (struct crossing){{path.cell[0], path.cell[1]}, left * one_minus_exp(depth)};
         left *= expf(-depth);
     } while (next_cell(&path));
-    return count;
-}
 
-static void follow_line(const struct use *use, int primary, struct path *path, int lane)
-{
-    const struct stopping *stopping = use->stopping;
-    struct worker *worker = use->worker;
-    struct lanes *lanes = &worker->lanes;
-    struct met *met = lanes->opposite[lane];
-    for (int k = 0; k < 3; k++) path->step[k] = lanes->step[k][lane];
-    for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* insertion sort of a few items, nearest first */
-        const struct met moved = met[n];
-        int place = n;
-        for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
-        met[place] = moved;
-    }
-    const int num_far = cross_primary(use, path, lane);
-    float left = lanes->weight[lane];
+    left = lanes->weight[lane];
     for (int n = 0; n < lanes->num_opposite[lane] && num_far > 0; n++) {
         const struct target *target = &worker->opposite[met[n].target];
         struct path near = target_path(stopping, target, lanes, lane, -1.0f);
         if (!enter_box(&near, HUGE_VALF)) continue;
         do {
-            const float depth = near.box->mu * crystal_part(&near) * lanes->length[lane];
+            depth = near.box->mu * crystal_part(&near) * length;
             if (depth > 0.0f && target->pair >= 0)
                 emit(use, primary, target, near.cell, num_far, left * one_minus_exp(depth));
             left *= expf(-depth);
@@ -352,10 +308,14 @@ static void follow_line(const struct use *use, int primary, struct path *path, i
 
 /* --- rows of lines --- */
 
-/* Finds the places at which lanes enter and leave a box, 0 <= t <= end. */
-static void meet_box(struct lanes *restrict lanes, int count, const struct target *target, const struct box *box,
-                     float side, float end)
+/* Records the lines that hit the box of target number k, and where they enter: before the primary (0 <= t <= 1) or on
+ * the opposite side of the point. */
+static void meet_box(const struct stopping *stopping, struct worker *worker, int count, int k, bool opposite)
 {
+    const struct target *target = opposite ? &worker->opposite[k] : &worker->before[k];
+    const struct box *box = &stopping->boxes[target->module];
+    struct lanes *restrict lanes = &worker->lanes;
+    const float side = opposite ? -1.0f : 1.0f, end = opposite ? HUGE_VALF : 1.0f;
     const float low[3] = {-box->half[0], -box->half[1], 0.0f};
     const float high[3] = {box->half[0], box->half[1], box->depth};
     for (int n = 0; n < count; n++) {
@@ -374,27 +334,23 @@ static void meet_box(struct lanes *restrict lanes, int count, const struct targe
             lanes->leave[n] = last < lanes->leave[n] ? last : lanes->leave[n];
         }
     }
-}
 
-static void note_met(struct worker *worker, const lr_log *log, int count, int target, bool opposite)
-{
-    struct lanes *lanes = &worker->lanes;
     for (int n = 0; n < count; n++) {
         if (!(lanes->leave[n] > lanes->enter[n])) continue;
         int *num = opposite ? &lanes->num_opposite[n] : &lanes->num_before[n];
         if (*num == MOST_MET) {
             worker->status = worker->status != LR_OK ? worker->status
-                                                     : lr_error(log, LR_USAGE,
+                                                     : lr_error(stopping->params.log, LR_USAGE,
                                                                 "a line meets more than %d modules on one side, more "
                                                                 "than backend native can hold: use backend cpu",
                                                                 MOST_MET);
             return;
         }
-        (opposite ? lanes->opposite : lanes->before)[n][(*num)++] = (struct met){target, lanes->enter[n]};
+        (opposite ? lanes->opposite : lanes->before)[n][(*num)++] = (struct met){k, lanes->enter[n]};
     }
 }
 
-/* Place of a line in its stratum, in widths of it, the same for every backend. */
+/* Place of a line in its stratum, in widths of the stratum. Every backend uses the same places. */
 static float place_in_stratum(int module, int index, int other, int second)
 {
     static const uint32_t own[2] = {3242174889, 2447445414}, shift[2] = {3518319155, 2882110345};
@@ -403,7 +359,7 @@ static float place_in_stratum(int module, int index, int other, int second)
     return (float)(sum >> 8) / 16777216.0f;
 }
 
-/* A line's place along an axis, given its place in the stratum, and the stratum's width. */
+/* Coordinate of a line along an axis, given its stratum and its place there. *width: the stratum's width. */
 static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
@@ -422,12 +378,11 @@ static float find_stratum(const struct box *box, int rays, int axis, int index, 
     return centre + half + ((float)(part - rays) + place) * *width;
 }
 
-/* Lines through the side of the primary's box across `axis`, at `level`. */
-static void follow_side(const struct use *use, int primary, struct path *path, int axis, float level)
+/* Follows lines through one side of the primary's box: the side across `axis`, at the coordinate `level`. */
+static void follow_side(const struct use *use, int primary, const struct path *path, int axis, float level)
 {
     const struct box *box = path->box;
     const struct stopping *stopping = use->stopping;
-    const lr_log *log = stopping->params.log;
     const int rays = stopping->params.rays;
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     struct worker *worker = use->worker;
@@ -453,23 +408,15 @@ static void follow_side(const struct use *use, int primary, struct path *path, i
 
             memset(lanes->num_opposite, 0, sizeof(lanes->num_opposite));
             memset(lanes->num_before, 0, sizeof(lanes->num_before));
-            for (int k = 0; k < worker->num_opposite; k++) {
-                const struct target *target = &worker->opposite[k];
-                meet_box(lanes, count, target, &stopping->boxes[target->module], -1.0f, HUGE_VALF);
-                note_met(worker, log, count, k, true);
-            }
-            for (int k = 0; k < worker->num_before; k++) {
-                const struct target *target = &worker->before[k];
-                meet_box(lanes, count, target, &stopping->boxes[target->module], 1.0f, 1.0f);
-                note_met(worker, log, count, k, false);
-            }
+            for (int k = 0; k < worker->num_opposite; k++) meet_box(stopping, worker, count, k, true);
+            for (int k = 0; k < worker->num_before; k++) meet_box(stopping, worker, count, k, false);
             for (int n = 0; n < count; n++)
                 if (lanes->num_opposite[n] > 0) follow_line(use, primary, path, n);
         }
     }
 }
 
-/* All elements of a point with one primary. */
+/* Adds all elements of a point with one primary. */
 static void follow_primary(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
@@ -514,7 +461,8 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
     }
 }
 
-/* All elements of a row's points; scale: of a worker's sum and elements, by the caller. */
+/* Adds the elements of all points of a row to the worker's sum or elements. The caller divides by the number of
+ * points. */
 static lr_status follow_row(const struct use *use, const struct lr_rows *rows, int64_t row)
 {
     const struct stopping *stopping = use->stopping;
@@ -533,26 +481,14 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
     return worker->status;
 }
 
-/* --- which LORs --- */
+/* --- selected pairs --- */
 
-/* The module pairs of a part, and the indices of their first values. */
+/* The module pairs of a selection, and the indices of their first values. */
 struct window {
     unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
     int64_t *places;       /* [num_pairs]; NULL = in the order of LOR numbers */
     int64_t count;         /* number of values */
 };
-
-static void close_window(struct window *window)
-{
-    free(window->wanted);
-    free(window->places);
-}
-
-static int64_t pair_of(const lr_lors *lors, int64_t lor, int64_t from)
-{
-    while (lor >= lors->offsets[from + 1]) from++;
-    return from;
-}
 
 static lr_status open_window(const struct stopping *stopping, const lr_selection *part, struct window *window)
 {
@@ -562,12 +498,13 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     window->wanted = lr_alloc(lors->num_pairs, 1, "pairs of modules", stopping->params.log);
     window->places = lr_alloc(lors->num_pairs, sizeof(int64_t), "pairs of modules", stopping->params.log);
     if (window->wanted == NULL || window->places == NULL) {
-        close_window(window);
+        free(window->wanted);
+        free(window->places);
         return LR_FAILED;
     }
     for (int64_t k = 0; k < part->num_pairs && part->lors == NULL; k++) window->wanted[part->pairs[k]] = 1;
     for (int64_t k = 0, pair = 0; k < part->num_lors && part->lors != NULL; k++) {
-        pair = pair_of(lors, part->lors[k], pair);
+        while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
         window->wanted[pair] = 1;
     }
     window->count = 0;
@@ -576,12 +513,6 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
         window->count += window->wanted[pair] ? lors->offsets[pair + 1] - lors->offsets[pair] : 0;
     }
     return LR_OK;
-}
-
-/* Index of a LOR's value in the window. */
-static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t pair)
-{
-    return window->places[pair] + lor - lors->offsets[pair];
 }
 
 /* --- back --- */
@@ -611,18 +542,14 @@ static void back_rows(void *user, int64_t begin, int64_t end, int number)
     }
 }
 
-static struct lr_rows all_rows(const struct stopping *stopping)
-{
-    struct lr_rows rows = {.grid = stopping->params.grid, .end = lr_grid_num_voxels(stopping->params.grid)};
-    memcpy(rows.samples, stopping->params.samples, sizeof(rows.samples));
-    return rows;
-}
-
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct stopping *stopping = self;
     const int64_t stretch = (int64_t)16 * stopping->params.threads;
-    const struct lr_rows rows = all_rows(stopping);
+    const int *samples = stopping->params.samples;
+    const struct lr_rows rows = {.grid = stopping->params.grid,
+                                 .samples = {samples[0], samples[1], samples[2]},
+                                 .end = lr_grid_num_voxels(stopping->params.grid)};
     const float *given = values != NULL ? values->values : NULL;
     struct window window;
     LR_TRY(open_window(stopping, part, &window));
@@ -636,8 +563,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
         for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
-            pair = pair_of(lors, part->lors[k], pair);
-            spread[place_of(&window, lors, part->lors[k], pair)] = given != NULL ? given[k] : 1.0f;
+            while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
+            spread[window.places[pair] + part->lors[k] - lors->offsets[pair]] = given != NULL ? given[k] : 1.0f;
         }
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
@@ -650,14 +577,15 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
                      : status;
     }
     free(spread);
-    close_window(&window);
+    free(window.wanted);
+    free(window.places);
     return status;
 }
 
 /* --- forward --- */
 
-/* Each thread has different primaries. A LOR has one sum for each of its modules as the primary, so that no two threads
- * add to one sum. */
+/* A forward projection of some points. Each thread has different primaries. A LOR has two sums, one for each of its
+ * modules as the primary, so that no two threads add to the same sum. */
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
@@ -706,7 +634,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects one window of pairs. values: values of the window's LORs, in the order of the selection. */
+/* Projects all points to the LORs of one part. values: values of these LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {
@@ -724,7 +652,10 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.seen = lr_alloc((int64_t)most * modules, sizeof(*forward.seen), "sample points", log);
     lr_status status = point_values && forward.sums && forward.points && forward.seen ? LR_OK : LR_FAILED;
 
-    const struct lr_rows rows = all_rows(stopping);
+    const int *samples = stopping->params.samples;
+    const struct lr_rows rows = {.grid = stopping->params.grid,
+                                 .samples = {samples[0], samples[1], samples[2]},
+                                 .end = lr_grid_num_voxels(stopping->params.grid)};
     const lr_progress *progress = stopping->params.progress;
     const int per_row = lr_rows_per_row(&rows);
     for (int64_t row = 0; row < rows.end; row++) {
@@ -746,8 +677,8 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     for (int64_t k = 0, pair = 0; k < num && status == LR_OK; k++) {
         int64_t at = k;
         if (is_list) {
-            pair = pair_of(lors, part->lors[k], pair);
-            at = place_of(&window, lors, part->lors[k], pair);
+            while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
+            at = window.places[pair] + part->lors[k] - lors->offsets[pair];
         }
         values[k] = (float)(forward.sums[2 * at] + forward.sums[2 * at + 1]);
     }
@@ -755,7 +686,8 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     free(forward.points);
     free(forward.sums);
     free(point_values);
-    close_window(&window);
+    free(window.wanted);
+    free(window.places);
     return status;
 }
 
@@ -839,7 +771,8 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     for (int64_t k = 0; work.out != NULL && k < stretch; k++) lr_elements_finish(&work.out[k]);
     free(work.out);
     lr_owned_row_finish(&delivery.row);
-    close_window(&window);
+    free(window.wanted);
+    free(window.places);
     return status;
 }
 
@@ -885,11 +818,38 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
     stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
     if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
-    int most = 0; /* a line meets one crystal after the other, along u or v */
+    int most = 0; /* largest number of crystals that a line crosses, as each step goes along u or v */
     for (int m = 0; m < modules; m++) {
-        make_box(params, m, &stopping->boxes[m]);
-        const int *size = stopping->boxes[m].size;
-        most = size[0] + size[1] > most ? size[0] + size[1] : most;
+        const lr_module *module = &params->scanner->modules[m];
+        struct box *box = &stopping->boxes[m];
+        double size2 = module->depth_mm * module->depth_mm;
+        box->depth = (float)module->depth_mm;
+        box->mu = (float)lr_module_mu_per_mm(params->scanner, m);
+        for (int k = 0; k < 3; k++) {
+            box->axes[0][k] = module->u[k];
+            box->axes[1][k] = module->v[k];
+            box->axes[2][k] = -module->normal[k];
+            box->front[k] = module->centre_mm[k];
+        }
+        for (int k = 0; k < 2; k++) {
+            const double pitch = module->pitch_mm[k], face = module->face_mm[k], gap = pitch - face;
+            const double half = 0.5 * ((module->crystals[k] - 1) * pitch + face);
+            box->size[k] = module->crystals[k];
+            box->pitch[k] = (float)pitch;
+            box->face[k] = (float)face;
+            box->gap[k] = (float)gap;
+            box->half[k] = (float)half;
+            box->gap_strata[k] = gap > slack * pitch ? (int)ceil(params->rays * gap / face - slack) : 0;
+            box->num_strata[k] = box->size[k] * (params->rays + box->gap_strata[k]) - box->gap_strata[k];
+            size2 += 4 * half * half;
+        }
+        const double coarse = fmax(module->pitch_mm[0], module->pitch_mm[1]);
+        const int deep = (int)ceil(params->rays * module->depth_mm / coarse - slack);
+        box->num_strata[2] = deep > 1 ? deep : 1;
+        vec_add_scaled(box->front, -0.5 * module->depth_mm, module->normal, box->middle);
+        box->radius = 0.5 * sqrt(size2);
+        lr_scanner_detection_centre(params->scanner, m, box->centre);
+        most = box->size[0] + box->size[1] > most ? box->size[0] + box->size[1] : most;
     }
     for (int k = 0; k < params->threads; k++) {
         struct worker *worker = &stopping->workers[k];

@@ -43,7 +43,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
     const struct lr_native_scene *scene = &forward->native->scene;
     int64_t num = 0, first_value = 0;
     for (int64_t k = 0; k < forward->list->num; k++) {
-        const int64_t pair = lr_native_pair_at(forward->list, k);
+        const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[k] : k;
         const int columns = scene->modules[scene->pairs[pair].i].num_columns;
         const int64_t size = lr_pair_size(scene->params.lors, pair);
         const int64_t parts =
@@ -84,6 +84,7 @@ static lr_status scatter(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
+/* Moves the sums of blocks from floats to doubles. */
 static void add_to_sums(const struct scatter_target *target)
 {
     for (int64_t number = 0; number < target->num_blocks; number++)
@@ -98,6 +99,7 @@ static void add_to_sums(const struct scatter_target *target)
         }
 }
 
+/* Adds the elements of a job's LORs and every column of the image that may have some. */
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
                                const struct lr_native_visit *visit)
 {
@@ -139,7 +141,7 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const struct forward *forward = user;
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct job *job = &forward->jobs[number];
-    const int64_t pair = lr_native_pair_at(forward->list, job->entry);
+    const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[job->entry] : job->entry;
     const int num_j = scene->modules[scene->pairs[pair].j].num_columns;
     struct scatter_target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
                                     .first_block = (int64_t)job->begin * num_j,
@@ -218,8 +220,8 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
     return status;
 }
 
-/* === back-projection: a job owns some voxels of one row across, and takes the pairs of modules in order. Values are
- * held in windows of pairs, block by block === */
+/* === back-projection: a job owns some voxels of one row across the axis, and visits the pairs of modules in order.
+ * Memory holds the values of one window of pairs at a time, block by block === */
 
 /* Bytes of a window if no limit is given. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
@@ -231,7 +233,7 @@ enum { JOB_VOXELS = 32 };
 struct source {
     const float *blocks; /* NULL = all values are 1 */
     int64_t step;        /* step from block to block; 0 = all blocks are the same */
-    int64_t first;       /* index in the window's memory and in the caller's values; -1 = not held */
+    int64_t first; /* index in the window's memory, and in the caller's values from the window on; -1 = not held */
 };
 
 struct window {
@@ -239,7 +241,6 @@ struct window {
     const float *values;           /* the caller's values; NULL = all 1 */
     const lr_selection *list_part; /* selected LORs of its pairs; NULL = all */
     struct lr_pair_window part;
-    int64_t held;           /* number of values that need memory */
     struct source *sources; /* [list->num] */
     float *memory;
     double *sums; /* [across 1][across 0][along] */
@@ -248,26 +249,11 @@ struct window {
 
 /* --- values --- */
 
-/* True if the pair's values need memory: values that are given, and values of 1 under a mask that has no pattern. */
+/* True if the window must hold the pair's values: the caller gives values, or the mask has one bit per LOR, so that the
+ * blocks of the pair differ. */
 static bool is_held(const struct window *window, int64_t pair)
 {
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
-}
-
-/* Moves to the next pairs whose values fit. False if no pair is left. */
-static bool next_window(struct window *window, int64_t most)
-{
-    struct lr_pair_window *part = &window->part;
-    lr_pair_window_leave(part);
-    window->held = 0;
-    for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
-        const bool held = is_held(window, lr_pair_window_pair(part, part->end));
-        const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
-        if (part->end > part->begin && window->held + needed > most) break;
-        window->sources[part->end] = (struct source){.first = needed > 0 ? window->held : -1};
-        window->held += needed;
-    }
-    return part->end > part->begin;
 }
 
 static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
@@ -287,7 +273,8 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, index);
 
-    /* Values are held for every pair of the window or, if they are 1, need not be found. */
+    /* If the caller gives values, every pair of the window is held, so that the window's memory and the caller's values
+     * are in the same order. */
     const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
     const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
     const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
@@ -295,7 +282,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     const bool is_full = lr_native_mask_is_full(scene, index);
     for (int ci = 0; ci < i->num_columns; ci++) {
         for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&range, ci, cj)) { /* these are not read */
+            if (!lr_native_takes(&range, ci, cj)) { /* no job reads this block */
                 blocks += i->num_cells * j->num_cells;
                 continue;
             }
@@ -411,9 +398,20 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     status = window.memory != NULL ? LR_OK : LR_FAILED;
 
     const double num_pairs = (double)window.part.num_pairs;
-    while (status == LR_OK && next_window(&window, most)) {
-        const int64_t num = window.part.end - window.part.begin;
-        struct lr_native_work work = {"back-projecting", (double)window.part.begin / num_pairs, 0.0, load_job, &window};
+    struct lr_pair_window *part = &window.part;
+    while (status == LR_OK && part->end < part->num_pairs) {
+        /* The next pairs whose values fit, at least one. */
+        lr_pair_window_leave(part);
+        int64_t num_held = 0;
+        for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
+            const bool held = is_held(&window, lr_pair_window_pair(part, part->end));
+            const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
+            if (part->end > part->begin && num_held + needed > most) break;
+            window.sources[part->end] = (struct source){.first = needed > 0 ? num_held : -1};
+            num_held += needed;
+        }
+        const int64_t num = part->end - part->begin;
+        struct lr_native_work work = {"back-projecting", (double)part->begin / num_pairs, 0.0, load_job, &window};
         status = lr_native_run(native, &work, num);
         if (status != LR_OK) break;
         work.job = gather_job;

@@ -13,15 +13,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Number of rows of a stretch for each thread: FIRST_ROWS at first, then the number of rows that have about
- * STRETCH_ELEMENTS together. */
+/* Number of rows of a stretch for each thread: FIRST_ROWS in the first stretch; later, as many rows as have about
+ * STRETCH_ELEMENTS elements in total, at most MOST_ROWS. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
 /* The sums of a pair with at most this number of LORs are an array of all its LORs; larger pairs sort their
  * elements. */
 #define MOST_DENSE ((int64_t)1 << 17)
 
-/* Offsets of the LORs of a block's cells within the pair, from the LOR of its first cells. */
+/* Offsets of a block's LORs from the LOR of the block's first two cells. */
 struct places {
     int cells[2];
     int64_t steps[2];
@@ -56,54 +56,38 @@ struct target {
     struct worker *worker;
     int64_t pair, crystals_j;
     bool is_dense, is_full;
-    bool found; /* a part has come */
+    bool found; /* true if the pair has elements */
 };
-
-static lr_status prepare_places(struct places *places, const struct target *target, const lr_log *log)
-{
-    const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
-    const struct lr_native_module *i = &target->scene->modules[pair->i];
-    const struct lr_native_module *j = &target->scene->modules[pair->j];
-    const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
-    if (places->at != NULL && places->cells[0] == i->num_cells && places->cells[1] == j->num_cells &&
-        places->steps[0] == steps[0] && places->steps[1] == steps[1])
-        return LR_OK;
-    free(places->at);
-    *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
-    places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", log);
-    for (int q = 0; places->at != NULL && q < i->num_cells; q++)
-        for (int s = 0; s < j->num_cells; s++)
-            places->at[q * j->num_cells + s] = (int32_t)(q * steps[0] + s * steps[1]);
-    return places->at != NULL ? LR_OK : LR_FAILED;
-}
-
-/* True if the coincidence rules allow a cell of the block. */
-static bool is_allowed(const struct target *target, const struct lr_native_part *part, int cell)
-{
-    const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
-    const int num_cells = target->scene->modules[pair->j].num_cells;
-    if (pair->along != NULL && pair->along[cell] == 0.0f) return false;
-    return !target->is_full || lr_native_allowed(target->scene, target->pair, (const int[2]){part->ci, part->cj},
-                                                 (const int[2]){cell / num_cells, cell % num_cells});
-}
 
 static lr_status add(void *user, const struct lr_native_part *part)
 {
     struct target *target = user;
     struct worker *worker = target->worker;
+    struct places *places = &worker->places;
     const struct lr_native_scene *scene = target->scene;
     const struct lr_native_pair *pair = &scene->pairs[target->pair];
-    const int64_t base = lr_native_crystal(&scene->modules[pair->i], part->ci, 0) * target->crystals_j +
-                         lr_native_crystal(&scene->modules[pair->j], part->cj, 0);
-    const bool is_open = pair->along == NULL && !target->is_full;
-    if (!target->found) {
-        target->found = true;
-        LR_TRY(prepare_places(&worker->places, target, scene->params.log));
+    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
+    const int64_t base = lr_native_crystal(i, part->ci, 0) * target->crystals_j + lr_native_crystal(j, part->cj, 0);
+    const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
+    if (!target->found && (places->at == NULL || places->cells[0] != i->num_cells || places->cells[1] != j->num_cells ||
+                           places->steps[0] != steps[0] || places->steps[1] != steps[1])) {
+        /* The offsets of the last pair don't fit this pair. */
+        free(places->at);
+        *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
+        places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", scene->params.log);
+        if (places->at == NULL) return LR_FAILED;
+        for (int q = 0; q < i->num_cells; q++)
+            for (int s = 0; s < j->num_cells; s++)
+                places->at[q * j->num_cells + s] = (int32_t)(q * steps[0] + s * steps[1]);
     }
+    target->found = true;
     for (int n = 0; n < part->count; n++) {
         const int cell = part->offset[n];
-        if (!(part->weight[n] > 0.0f) || (!is_open && !is_allowed(target, part, cell))) continue;
-        const int64_t at = base + worker->places.at[cell];
+        if (!(part->weight[n] > 0.0f) || (pair->along != NULL && pair->along[cell] == 0.0f)) continue;
+        if (target->is_full && !lr_native_allowed(scene, target->pair, (const int[2]){part->ci, part->cj},
+                                                  (const int[2]){cell / j->num_cells, cell % j->num_cells}))
+            continue;
+        const int64_t at = base + places->at[cell];
         if (target->is_dense) {
             worker->sum[at] += (double)part->weight[n];
             worker->touched[at >> 6] |= (uint64_t)1 << (at & 63);

@@ -10,39 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- modules --- */
-
-static void describe_module(const struct lr_native_scene *scene, int index, struct lr_native_module *out)
-{
-    const lr_module *module = &scene->params.scanner->modules[index];
-    const int along = lr_module_axial(module, scene->axis), over = 1 - along;
-    const double *tangent = over == 0 ? module->u : module->v;
-    const double *axial = along == 0 ? module->u : module->v;
-    const bool is_reversed = axial[scene->axis] < 0.0;
-    const int step_along = along == 0 ? 1 : module->crystals[0];
-    double centre[3];
-    lr_scanner_detection_centre(scene->params.scanner, index, centre);
-    *out = (struct lr_native_module){
-        .pitch = module->pitch_mm[over],
-        .face = module->face_mm[over],
-        .num_columns = module->crystals[over],
-        .start_along = centre[scene->axis] - 0.5 * module->crystals[along] * module->pitch_mm[along],
-        .pitch_along = module->pitch_mm[along],
-        .face_along = module->face_mm[along],
-        .num_cells = module->crystals[along],
-        .step = over == 0 ? 1 : module->crystals[0],
-        .step_along = is_reversed ? -step_along : step_along,
-        .first_crystal = is_reversed ? (module->crystals[along] - 1) * step_along : 0,
-    };
-    for (int k = 0; k < 2; k++) {
-        out->centre[k] = centre[scene->across[k]];
-        out->tangent[k] = tangent[scene->across[k]];
-        out->normal[k] = module->normal[scene->across[k]];
-    }
-}
-
 /* --- masks --- */
 
+/* True if the module's crystals are counted along the axis by the first index, along u. */
 static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
@@ -85,7 +55,7 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* The first pair with each set of cells. Pairs with equal sets share the first pair's table. */
+/* One pair for each distinct set of cells, the first that has it. Other pairs with an equal set share its table. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;
@@ -127,10 +97,6 @@ static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct
     return LR_OK;
 }
 
-/* --- points --- */
-
-/* --- life --- */
-
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params)
 {
     const lr_scanner *scanner = params->scanner;
@@ -159,10 +125,37 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
 
     scene->modules = lr_alloc(scanner->num_modules, sizeof(*scene->modules), "the modules", params->log);
     if (scene->modules == NULL) goto finish;
-    for (int m = 0; m < scanner->num_modules; m++)
-        if (lr_module_axial(&scanner->modules[m], scene->axis) >= 0) describe_module(scene, m, &scene->modules[m]);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int along = lr_module_axial(module, scene->axis), over = 1 - along;
+        if (along < 0) continue;
+        const double *tangent = over == 0 ? module->u : module->v;
+        const double *axial = along == 0 ? module->u : module->v;
+        const bool is_reversed = axial[scene->axis] < 0.0;
+        const int step_along = along == 0 ? 1 : module->crystals[0];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        struct lr_native_module *out = &scene->modules[m];
+        *out = (struct lr_native_module){
+            .pitch = module->pitch_mm[over],
+            .face = module->face_mm[over],
+            .num_columns = module->crystals[over],
+            .start_along = centre[scene->axis] - 0.5 * module->crystals[along] * module->pitch_mm[along],
+            .pitch_along = module->pitch_mm[along],
+            .face_along = module->face_mm[along],
+            .num_cells = module->crystals[along],
+            .step = over == 0 ? 1 : module->crystals[0],
+            .step_along = is_reversed ? -step_along : step_along,
+            .first_crystal = is_reversed ? (module->crystals[along] - 1) * step_along : 0,
+        };
+        for (int k = 0; k < 2; k++) {
+            out->centre[k] = centre[scene->across[k]];
+            out->tangent[k] = tangent[scene->across[k]];
+            out->normal[k] = module->normal[scene->across[k]];
+        }
+    }
 
-    /* Sample points; see lr_grid_sample_point. */
+    /* Coordinates of sample points are computed as in lr_grid_sample_point. */
     const lr_grid *grid = params->grid;
     const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
     scene->num_all_samples = 1;
@@ -211,16 +204,17 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
 
 #define TWO_PI 6.283185307179586
 
-/* Largest slope of tau that moves no edge: it comes from rounding of parallel modules' axes. */
+/* Sine of the angle between two modules below which they are parallel: rounding of their axes makes such angles. */
 #define PARALLEL 1e-13
 
-/* The density over a piece is taken to second order, and its edges along the axis as straight: edge
- * of a piece over its distance, and change of tau over it, at most. Either leaves an error of some
- * 5e-6 of an element, in corners next to a module; elsewhere it is less. */
+/* A face is cut into pieces. Over a piece, the density is approximated to second order and the edges along the axis as
+ * straight lines. PIECE: largest length of a piece, divided by its distance. BEND: largest relative change of tau over
+ * a piece. Each approximation has an error of about 5e-6 of an element for points in corners next to a module, and less
+ * elsewhere. */
 #define PIECE 0.1
 #define BEND 0.04
 
-/* Share of a face below which a strip is skipped. */
+/* Width of a strip, as a share of the face, below which the strip is skipped. */
 #define SLIVER 1e-9
 
 static double dot(const double a[2], const double b[2])
@@ -265,8 +259,8 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate on the primary of the line that meets coordinate w of the secondary. If a line does not come from the
- * front, the result is the end that the last lines from the front approach. */
+/* Coordinate at which the line through coordinate w of the secondary hits the primary. If this line comes from behind
+ * the primary, the result is far beyond the end of the primary that the last lines from the front approach. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -276,7 +270,7 @@ static double on_primary(const struct lr_native_crossing *crossing, double w)
     return on_first[0] + on_first[1] * level > 0.0 ? -1e12 : 1e12;
 }
 
-/* Coordinate on the secondary that a line from u hits. tau is positive there. */
+/* Coordinate at which the line from coordinate u of the primary hits the secondary. tau must be positive at u. */
 static double on_secondary(const struct lr_native_crossing *crossing, double u)
 {
     return -(crossing->on_second[0] + crossing->on_second[1] * u) / tau_at(crossing, u) - crossing->secondary.foot;
@@ -287,7 +281,7 @@ static double column_middle(const struct lr_native_module *module, int column)
     return (column - 0.5 * (module->num_columns - 1)) * module->pitch;
 }
 
-/* Columns between two coordinates, with room for rounding: begin, end. */
+/* Finds the columns between two coordinates, with room for rounding: begin, end. */
 static void columns_between(const struct lr_native_module *module, double from, double to, int between[2])
 {
     const double half = 0.5 * module->num_columns, num = module->num_columns;
@@ -317,8 +311,8 @@ static int num_pieces(double edge, double distance)
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* The part of column p of the primary that is seen through column r of the secondary, divided into more strips if it is
- * nearer. Returns the number of strips. */
+/* Makes the strips of the part of column p of the primary that is seen through column r of the secondary. The nearer
+ * this part is to the point, the more strips it has. Returns the number of strips. */
 static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
     const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
@@ -387,7 +381,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
         const int most = 2 * (first->num_columns + module->num_columns);
         int pairs = 0;
         for (int p = along_a[0]; p < along_a[1]; p++) {
-            /* Columns of the secondary that column p may be seen through. */
+            /* Columns of the secondary through which column p may be seen. */
             int between[2] = {0, module->num_columns};
             const double u = column_middle(first, p), u0 = u - 0.5 * first->face, u1 = u + 0.5 * first->face;
             if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)
@@ -437,7 +431,7 @@ struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, i
     return hull;
 }
 
-/* Points low .. high of an axis: begin, end. */
+/* Finds the points between two coordinates along an axis: begin, end. */
 static void points_between(const struct lr_native_scene *scene, int axis, const double between[2], int points[2])
 {
     const double first = scene->points[axis][0], num = scene->num_points[axis];
@@ -467,7 +461,7 @@ void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr
     }
     const double y = fmin(fmax(scene->points[1][row], low), high);
     for (int k = 0; k < 4; k++) {
-        for (int n = 0; n < k; n++) { /* the line at height y crosses the edge from a to b */
+        for (int n = 0; n < k; n++) { /* the line at height y may cross the edge from a to b */
             const double *a = hull->corner[k], *b = hull->corner[n];
             const double rise = b[1] - a[1];
             if ((a[1] - y) * (b[1] - y) > 0.0) continue;

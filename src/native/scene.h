@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner as the native backend sees it: along the axis of the columns and across it
+ * The scanner in the native backend's coordinates: along the axis of the columns of sample points, and across this axis
  * (docs/method/correspondence.md, "Columns in native"). Millimetres, double. */
 #ifndef LR_NATIVE_SCENE_H
 #define LR_NATIVE_SCENE_H
@@ -10,8 +10,8 @@
 #include "model/scanner/coincidence.h"
 #include "operator/backend.h"
 
-/* A module: a segment of crystal columns across, and a row of cells along. Cells are counted along the columns,
- * whatever the module's numbering. */
+/* A module: a segment of crystal columns across the axis, and a row of cells along the axis. Cells are counted in
+ * ascending order of the coordinate, whatever the module's numbering. */
 struct lr_native_module {
     double centre[2], tangent[2], normal[2]; /* across */
     double pitch, face;
@@ -25,7 +25,7 @@ struct lr_native_module {
 
 struct lr_native_pair {
     int i, j;           /* modules, i < j */
-    const float *along; /* [cells of i][cells of j] 1 for cells that count, else 0; NULL = all count */
+    const float *along; /* [cells of i][cells of j] 1 for cells in coincidence, else 0; NULL = all 1 */
 };
 
 /* The scanner and the grid. Immutable once made. Pointers in params are borrowed. */
@@ -44,7 +44,7 @@ struct lr_native_scene {
     int num_all_samples; /* number of sample points of a voxel */
 };
 
-/* errors: LR_USAGE, logged, if columns cannot project this; LR_FAILED. Finish is not needed after an error. */
+/* errors: LR_USAGE, logged, if the backend cannot project this scanner; LR_FAILED. Finish is not needed after an error. */
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
@@ -54,8 +54,8 @@ static inline int lr_native_crystal(const struct lr_native_module *module, int c
     return module->first_crystal + column * module->step + cell * module->step_along;
 }
 
-/* Values of module i's column 0 with j's column 0 and so on: a block holds [cells of i][cells of j],
- * and block ci * (columns of j) + cj belongs to columns ci and cj. */
+/* Number of values of a block. A block holds the values [cells of i][cells of j] of column ci of module i and column cj
+ * of module j, and has the number ci * (columns of j) + cj. */
 static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, int64_t pair)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
@@ -74,16 +74,16 @@ static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, i
     return scene->params.lors->masks->pairs[pair].kind == LR_MASK_FULL;
 }
 
-/* --- a column of sample points, and what it sees across the axis: modules are segments, and what a secondary
- * crystal column shows of a primary one is an interval of the primary's coordinate u, a strip. It is
- * the same for every point of the column and all cells along it. A secondary cell's edge b stands on
- * the primary at -b tau, both counted from the point, with tau = (way to the primary) / (way to the
- * secondary) linear in u. Lengths in mm. */
+/* --- the view from a column of sample points, across the axis. Modules are segments. The part of a primary crystal
+ * column that is seen through a secondary one is a strip: an interval of the primary's coordinate u. Every point of the
+ * column and every cell have the same strips. Along the axis, the edge of a secondary cell at b, seen from the point, is
+ * projected to -b tau on the primary. tau is the ratio of the distances from the point to the primary and to the
+ * secondary, and is linear in u. Lengths in mm. --- */
 
 /* A module seen from a column. */
 struct lr_native_side {
     const struct lr_native_module *module;
-    double centre[2]; /* from the column */
+    double centre[2]; /* the module's centre, relative to the column */
     double foot;      /* coordinate of the module's centre, relative to the column's foot */
     double height;    /* height of the column over the module; the column sees the face if it is positive */
 };
@@ -92,9 +92,13 @@ struct lr_native_side {
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
-    double tau[2];                /* tau at coordinate 0 of the primary, and its slope */
-    double on_second[2];          /* the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot */
-    double reach[2], on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
+    double tau[2]; /* tau at coordinate 0 of the primary, and its slope */
+    /* Coordinate u of the primary is seen at -(on_second[0] + on_second[1] u) / tau(u) - secondary.foot of the
+     * secondary. */
+    double on_second[2];
+    /* Coordinate w of the secondary is seen at -primary.height (on_first[0] + on_first[1] w) / (reach[0] + reach[1] w) -
+     * primary.foot of the primary. */
+    double reach[2], on_first[2];
 };
 
 struct lr_native_strip {
@@ -118,8 +122,9 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
-/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that have LORs of the part, by the sum of
- * their places around the axis: first + step[0] ci + step[1] cj. */
+/* Columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If there is a part,
+ * only columns that have LORs of the part are taken. The sum of their places around the axis decides:
+ * first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
     const lr_lors *lors;
@@ -133,7 +138,7 @@ static inline bool lr_native_takes(const struct lr_native_range *range, int ci, 
            lr_has_angle(range->lors, range->part, range->first + range->step[0] * ci + range->step[1] * cj);
 }
 
-/* The strips that belong to columns of the range, in order along the primary. Returns their number. */
+/* Finds the strips of all columns of the range, in order along the primary. Returns the number of strips. */
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);
 

@@ -23,9 +23,8 @@
 /* Alignment of vectors, in bytes. */
 enum { ALIGNMENT = 64 };
 
-/* --- modules that are parallel across: tau is the same for every strip of a column, and so are the
- * overlaps along the axis. They are listed once, without the empty ones, and weighted strip by
- * strip --- */
+/* --- modules that are parallel across the axis: tau is the same for every strip of a column, and so the overlaps along
+ * the axis are the same. Overlaps that are not empty are listed once, and weighted strip by strip --- */
 
 static void flat_finish(struct lr_native_flat *flat)
 {
@@ -36,33 +35,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps of primary cell q from index `next` on. Returns the index after them. */
-static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *axial,
-                    const struct lr_native_starts *starts, const int at[2])
-{
-    const struct lr_native_strip strip = {.tau = (float)flat->key.tau};
-    const int q = at[1];
-    const float middle = (float)q * axial->pitch_a + axial->middle_a;
-    const float thin = LR_NATIVE_THIN * axial->half_a, shadow = axial->pitch_b * strip.tau;
-    const float low = (starts->base - middle - axial->half_a) / shadow;
-    const float high = (starts->base - middle + axial->half_a) / shadow;
-    const float last = (float)(axial->num_b - 1);
-    const int begin = (int)lr_native_clamp(low - 1e-3f, 0.0f, last);
-    const int end = (int)lr_native_clamp(high + 1e-3f, 0.0f, last);
-    int next = at[0];
-    for (int s = begin; s <= end; s++) {
-        const float place[2] = {middle, (float)s * axial->pitch_b + axial->gap_b};
-        const struct lr_native_overlap overlap = lr_native_straight_overlap(&strip, axial, starts, place);
-        if (overlap.height > thin) {
-            flat->y[next] = overlap.y;
-            flat->height[next] = overlap.height;
-            flat->offset[next++] = q * axial->stride_a + s * axial->stride_b;
-        }
-    }
-    return next;
-}
-
-/* Computes the overlaps of the key, unless they have been computed. axials: cells of each part. */
+/* Lists the overlaps that the key describes, unless `flat` already has them. axials: cells of each part. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -87,14 +60,33 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
     }
     flat->key = *key;
     int next = 0;
+    const struct lr_native_strip strip = {.tau = (float)key->tau, .tau_exactly = key->tau};
     for (int k = 0; k < key->count; k++) {
         flat->begin[k] = next;
-        const struct lr_native_strip strip = {.tau_exactly = key->tau};
         const double z = key->along[k];
         const struct lr_native_starts starts =
             lr_native_start(&strip, (const double[2]){key->starts[0] - z, key->starts[1] - z});
-        for (int q = 0; q < axials->num_a; q++)
-            for (int n = 0; n < key->parts; n++) next = add_cell(flat, &axials[n], &starts, (const int[2]){next, q});
+        for (int item = 0; item < axials->num_a * key->parts; item++) {
+            /* The secondary cells whose shadows may overlap one part of primary cell q. */
+            const int q = item / key->parts;
+            const struct lr_native_axial *axial = &axials[item % key->parts];
+            const float middle = (float)q * axial->pitch_a + axial->middle_a;
+            const float thin = LR_NATIVE_THIN * axial->half_a, shadow = axial->pitch_b * strip.tau;
+            const float low = (starts.base - middle - axial->half_a) / shadow;
+            const float high = (starts.base - middle + axial->half_a) / shadow;
+            const float last = (float)(axial->num_b - 1);
+            const int begin = (int)lr_native_clamp(low - 1e-3f, 0.0f, last);
+            const int end = (int)lr_native_clamp(high + 1e-3f, 0.0f, last);
+            for (int s = begin; s <= end; s++) {
+                const float place[2] = {middle, (float)s * axial->pitch_b + axial->gap_b};
+                const struct lr_native_overlap overlap = lr_native_straight_overlap(&strip, axial, &starts, place);
+                if (overlap.height > thin) {
+                    flat->y[next] = overlap.y;
+                    flat->height[next] = overlap.height;
+                    flat->offset[next++] = q * axial->stride_a + s * axial->stride_b;
+                }
+            }
+        }
         while (next % LR_NATIVE_LANES != 0) {
             flat->y[next] = flat->height[next] = 0.0f;
             flat->offset[next++] = 0;
@@ -107,7 +99,7 @@ static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_f
 /* --- kernels and memory --- */
 
 #ifdef LR_NATIVE_AVX2
-/* Some compilers' __builtin_cpu_supports does not know. */
+/* Asks the processor, because __builtin_cpu_supports of some compilers does not know AVX2. */
 bool lr_native_has_avx2(void)
 {
     const unsigned avx_state = 6; /* registers of SSE and AVX, which the system must save */
@@ -203,9 +195,9 @@ struct scan {
     double starts[2]; /* start of the primary's and of the secondary's first cell */
     bool i_is_primary;
     int begin, end; /* points with this primary */
-    int num_strips;
 };
 
+/* Describes the cells of the primary for each of `parts` equal parts of a face. */
 static void cut_axials(struct scan *scan, int parts)
 {
     for (int n = 0; n < parts && parts != scan->num_axials; n++) {
@@ -215,72 +207,66 @@ static void cut_axials(struct scan *scan, int parts)
     scan->num_axials = parts;
 }
 
-static lr_status visit_strip(struct scan *scan, const struct lr_native_strip *strip)
+/* Visits points scan->begin .. end - 1, which have the same primary. */
+static lr_status visit_roles(struct scan *scan, const struct lr_native_side sides[2])
 {
     struct lr_native_view *view = scan->view;
     const struct lr_native_scene *scene = view->scene;
     const struct lr_native_visit *visit = scan->visit;
     const struct lr_native_column *column = scan->column;
     const bool is_exact = scene->params.mode == LR_MODE_EXACT;
-    struct lr_native_part part = {
-        .block = (int64_t)strip->ci * scene->modules[scene->pairs[visit->pair].j].num_columns + strip->cj,
-        .ci = strip->ci,
-        .cj = strip->cj,
-        .weight = view->slots.weight,
-        .offset = view->slots.offset,
-    };
-    cut_axials(scan, strip->parts);
-    for (part.k = scan->begin; part.k < scan->end; part.k++) {
-        if (column->wanted != NULL && column->wanted[part.k] == 0.0f) continue;
-        if (is_exact && strip->dtau == 0.0f) {
-            const struct lr_native_flat *flat = &view->flat;
-            const int begin = flat->begin[part.k];
-            const float *overlaps[2] = {flat->y + begin, flat->height + begin};
-            part.offset = flat->offset + begin;
-            part.count = flat->begin[part.k + 1] - begin;
-            view->kernels->straight(strip, overlaps, part.count, view->slots.weight);
-            if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
-            continue;
-        }
-        const double z = column->along[part.k];
-        const struct lr_native_starts starts =
-            lr_native_start(strip, (const double[2]){scan->starts[0] - z, scan->starts[1] - z});
-        for (int n = 0; n < strip->parts; n++) {
-            const struct lr_native_axial *axial = &scan->axials[n];
-            part.count = is_exact ? view->kernels->exact(strip, axial, &starts, &view->slots)
-                                  : view->kernels->sampled(strip, axial, &starts, &view->slots);
-            if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
-        }
-    }
-    return LR_OK;
-}
-
-/* Visits points scan->begin .. end - 1, which have the same primary. */
-static lr_status visit_roles(struct scan *scan, const struct lr_native_side sides[2])
-{
-    const struct lr_native_scene *scene = scan->view->scene;
     const struct lr_native_crossing crossing = lr_native_cross(sides, scan->i_is_primary);
-    scan->num_strips = lr_native_find_strips(scene, &crossing, &scan->visit->range, scan->view->strips);
-    if (scan->num_strips == 0) return LR_OK;
-    scan->axials[0] = lr_native_make_axial(scene, scan->visit->pair, scan->i_is_primary);
+    const int num_strips = lr_native_find_strips(scene, &crossing, &visit->range, view->strips);
+    if (num_strips == 0) return LR_OK;
+    scan->axials[0] = lr_native_make_axial(scene, visit->pair, scan->i_is_primary);
     scan->num_axials = 1;
     scan->starts[0] = crossing.primary.module->start_along;
     scan->starts[1] = crossing.secondary.module->start_along;
-    if (scene->params.mode == LR_MODE_EXACT && crossing.tau[1] == 0.0) {
-        cut_axials(scan, scan->view->strips[0].parts);
-        const struct lr_native_strip *strip = &scan->view->strips[0];
-        const struct lr_native_flat_key key = {.pair = scan->visit->pair,
+    if (is_exact && crossing.tau[1] == 0.0) {
+        const struct lr_native_strip *strip = &view->strips[0];
+        cut_axials(scan, strip->parts);
+        const struct lr_native_flat_key key = {.pair = visit->pair,
                                                .i_is_primary = scan->i_is_primary,
                                                .tau = strip->tau_exactly,
                                                .parts = strip->parts,
-                                               .along = scan->column->along,
-                                               .count = scan->column->count,
+                                               .along = column->along,
+                                               .count = column->count,
                                                .starts = {scan->starts[0], scan->starts[1]}};
-        LR_TRY(flat_fill(&scan->view->flat, &key, scan->axials, scan->view->scene->params.log));
+        LR_TRY(flat_fill(&view->flat, &key, scan->axials, scene->params.log));
     }
-    for (int n = 0; n < scan->num_strips; n++) {
-        const struct lr_native_strip *strip = &scan->view->strips[n];
-        if (lr_native_columns_allowed(scene, scan->visit->pair, strip->ci, strip->cj)) LR_TRY(visit_strip(scan, strip));
+    for (int k = 0; k < num_strips; k++) {
+        const struct lr_native_strip *strip = &view->strips[k];
+        if (!lr_native_columns_allowed(scene, visit->pair, strip->ci, strip->cj)) continue;
+        struct lr_native_part part = {
+            .block = (int64_t)strip->ci * scene->modules[scene->pairs[visit->pair].j].num_columns + strip->cj,
+            .ci = strip->ci,
+            .cj = strip->cj,
+            .weight = view->slots.weight,
+            .offset = view->slots.offset,
+        };
+        cut_axials(scan, strip->parts);
+        for (part.k = scan->begin; part.k < scan->end; part.k++) {
+            if (column->wanted != NULL && column->wanted[part.k] == 0.0f) continue;
+            if (is_exact && strip->dtau == 0.0f) {
+                const struct lr_native_flat *flat = &view->flat;
+                const int begin = flat->begin[part.k];
+                const float *overlaps[2] = {flat->y + begin, flat->height + begin};
+                part.offset = flat->offset + begin;
+                part.count = flat->begin[part.k + 1] - begin;
+                view->kernels->straight(strip, overlaps, part.count, view->slots.weight);
+                if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
+                continue;
+            }
+            const double z = column->along[part.k];
+            const struct lr_native_starts starts =
+                lr_native_start(strip, (const double[2]){scan->starts[0] - z, scan->starts[1] - z});
+            for (int n = 0; n < strip->parts; n++) {
+                const struct lr_native_axial *axial = &scan->axials[n];
+                part.count = is_exact ? view->kernels->exact(strip, axial, &starts, &view->slots)
+                                      : view->kernels->sampled(strip, axial, &starts, &view->slots);
+                if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
+            }
+        }
     }
     return LR_OK;
 }
@@ -321,7 +307,8 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     return LR_OK;
 }
 
-/* Values of a pair's crystal columns. */
+/* A pair with at most FEW_CELLS values per block adds its sums to doubles after each column of points, a larger pair
+ * after each ROWS_OF_SUMS rows. */
 enum { FEW_CELLS = 256, ROWS_OF_SUMS = 8 };
 
 bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair)
@@ -356,7 +343,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* Approximate seconds between two questions if work should continue: short enough to stop soon, and long enough to be
+/* Seconds between two reports of progress: short enough to stop soon after a cancellation, and long enough to be
  * cheap. */
 #define ASK_SECONDS 0.02
 
@@ -372,7 +359,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_watch *watch = view->watch;
     if (watch == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= watch->next_s) {
-        /* Jobs in progress count half, once it is known that they will end. */
+        /* Jobs in progress count half, but only after the first job has ended. */
         const struct lr_native_run_state *run = watch->run;
         const double num_done = (double)atomic_load(&watch->num_done);
         const double num_begun = (double)atomic_load(&watch->num_begun);

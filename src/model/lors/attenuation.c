@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Largest distance in voxels from a voxel face at which a line counts as lying in the face. */
+/* Distance in voxels from a voxel face within which a line counts as lying in the face. */
 #define IN_FACE 1e-9
 
 /* A line from `from` at t = 0 to from + along at t = 1, in box coordinates. */
@@ -48,7 +48,7 @@ static struct flat_axis flat_axis(const struct lr_mu_lines *self, const struct l
     return (struct flat_axis){line->from[axis], along, along != 0.0 ? 1.0 / along : 0.0, self->stride[axis]};
 }
 
-/* The t in t[0] .. t[1] at which the line passes from cell `from` to its neighbour `to`; t[1] if they are the same. */
+/* The t in t[0] .. t[1] at which the line passes from cell `from` to its neighbour `to`; t[1] if both are one cell. */
 static inline double crossing(const struct flat_axis *axis, int from, int to, const double t[2])
 {
     const int face = from > to ? from : to;
@@ -224,7 +224,7 @@ void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3],
 
 /* --- factors per LOR --- */
 
-/* LORs that a worker takes in one piece. */
+/* Number of LORs that a worker takes at a time. */
 enum { SHARE = 2048 };
 
 struct lr_attenuation {
@@ -332,16 +332,6 @@ static const double least_per_mm = 0.0048;
 /* Least difference between air and any other material in Hounsfield units. */
 static const double least_contrast = 50;
 
-/* --- units --- */
-
-/* Attenuation in 1/mm after Carney et al. 2006, 120 kVp. */
-static double of_hounsfield(double value)
-{
-    const double above_air = value + 1000;
-    const double per_cm = value <= 47 ? 9.6e-5 * above_air : 5.10e-5 * above_air + 4.71e-2;
-    return fmax(0.1 * per_cm, 0);
-}
-
 /* --- place --- */
 
 static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
@@ -362,7 +352,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 
     const lr_grid *grid = &mu->grid;
     double sum = 0, inside = 0,
-           middle[3] = {0}; /* extent of the map; extent of its part between the modules; centre of the map in mm */
+           middle[3] = {0}; /* sums over the map and over its part between the modules; its middle */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
         const double value = (double)mu->values[row];
@@ -455,9 +445,11 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
         }
     }
 
+    /* Hounsfield units are converted after Carney et al. 2006, for 120 kVp. */
     for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++) {
-        const double value = (double)mu->values[k];
-        mu->values[k] = (float)(unit == LR_MU_HU ? of_hounsfield(value) : 0.1 * value);
+        const double value = (double)mu->values[k], above_air = value + 1000;
+        const double per_cm = value <= 47 ? 9.6e-5 * above_air : 5.10e-5 * above_air + 4.71e-2;
+        mu->values[k] = (float)(unit == LR_MU_HU ? fmax(0.1 * per_cm, 0) : 0.1 * value);
     }
 
     return unit == LR_MU_HU && params.scanner != NULL ? check_place(mu, &params) : LR_OK;

@@ -36,6 +36,8 @@ static inline lr_row lr_owned_row_view(const struct lr_owned_row *row, int64_t n
 
 /* Frees the memory and leaves an empty row. */
 void lr_owned_row_finish(struct lr_owned_row *row);
+
+/* A matrix element of a row. */
 struct lr_element {
     int64_t lor;
     double value;

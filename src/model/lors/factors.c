@@ -133,42 +133,6 @@ struct estimate {
     double delayeds;
 };
 
-/* --- fan sums --- */
-
-/* Counts the ends of delayeds at each crystal, or copies ends that were counted elsewhere. Each delayed has two
- * ends. */
-static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends)
-{
-    double sum = 0.0;
-    for (int64_t c = 0; delayeds == NULL && c < estimate->num_crystals; c++) {
-        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
-            return lr_error(estimate->log, LR_BAD_INPUT,
-                            "crystal %lld has %g ends of delayeds: counts are finite and not "
-                            "negative",
-                            (long long)c, ends[c]);
-        }
-        estimate->ends[c] = ends[c];
-        sum += ends[c];
-    }
-    estimate->delayeds = 0.5 * sum;
-
-    struct lr_lor_place place = {.lors = estimate->lors};
-    double skipped = 0.0;
-    for (int64_t k = 0; delayeds != NULL && k < delayeds->count; k++) {
-        if (delayeds->values[k] == 0.0f) continue;
-        lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
-        if (!lr_place_in_coincidence(&place)) {
-            skipped += delayeds->values[k];
-            continue;
-        }
-        estimate->ends[place.first_i + place.a] += delayeds->values[k];
-        estimate->ends[place.first_j + place.b] += delayeds->values[k];
-        estimate->delayeds += delayeds->values[k];
-    }
-    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
-    return LR_OK;
-}
-
 /* --- pooling --- */
 
 /* Properties that the crystals of a group share. Unused fields are 0. */
@@ -280,7 +244,34 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
         !estimate->estimated)
         return LR_FAILED;
 
-    LR_TRY(count_ends(estimate, delayeds, ends));
+    /* The ends of delayeds at each crystal are given, or counted. Each delayed has two ends. */
+    double sum_of_ends = 0.0;
+    for (int64_t c = 0; delayeds == NULL && c < num; c++) {
+        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
+            return lr_error(estimate->log, LR_BAD_INPUT,
+                            "crystal %lld has %g ends of delayeds: counts are finite and not "
+                            "negative",
+                            (long long)c, ends[c]);
+        }
+        estimate->ends[c] = ends[c];
+        sum_of_ends += ends[c];
+    }
+    estimate->delayeds = 0.5 * sum_of_ends;
+
+    struct lr_lor_place place = {.lors = estimate->lors};
+    double skipped = 0.0;
+    for (int64_t k = 0; delayeds != NULL && k < delayeds->count; k++) {
+        if (delayeds->values[k] == 0.0f) continue;
+        lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
+        if (!lr_place_in_coincidence(&place)) {
+            skipped += delayeds->values[k];
+            continue;
+        }
+        estimate->ends[place.first_i + place.a] += delayeds->values[k];
+        estimate->ends[place.first_j + place.b] += delayeds->values[k];
+        estimate->delayeds += delayeds->values[k];
+    }
+    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
     if (!(estimate->delayeds > 0.0)) {
         return lr_error(estimate->log, LR_BAD_INPUT,
                         "there are no delayed coincidences to estimate randoms from: "

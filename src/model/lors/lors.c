@@ -17,7 +17,7 @@
 
 /* --- the pair and the crystals of a LOR --- */
 
-/* The module pair whose LORs include this one, 0 <= lor < count. */
+/* The module pair to which a LOR belongs, 0 <= lor < count. */
 static int64_t place_pair(const lr_lors *lors, int64_t lor)
 {
     int64_t low = 0, high = lors->num_pairs;
@@ -110,7 +110,7 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles->modules[m] = (struct lr_module_places){.is_v = is_v, .step = (is_v ? v : u) < 0.0 ? -1 : 1};
     }
     qsort(sorted, (size_t)scanner->num_modules, sizeof(*sorted), by_angle);
-    /* Modules of one azimuth share their places. The places of the next azimuth follow. */
+    /* Modules at the same azimuth have the same places. The places at the next azimuth follow. */
     for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
         int most = 0;
         for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
@@ -152,7 +152,7 @@ struct pair_list {
     const lr_scanner *scanner;
     const lr_progress *progress;
     const lr_log *log;
-    int32_t (*pairs)[2]; /* NULL while pairs are only counted; the next two members too */
+    int32_t (*pairs)[2]; /* this table and the next two are NULL if pairs are only counted */
     int64_t *offsets;
     int32_t *first_pair;
     int64_t num_pairs, num_lors, max_pairs;
@@ -163,7 +163,7 @@ static int64_t crystals_of(const lr_scanner *scanner, int module)
     return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
 }
 
-/* Visits all pairs of modules. A list that only counts pairs has no tables. */
+/* Lists the pairs of modules in coincidence, or only counts them if the list has no tables. */
 static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *builder)
 {
     const int num_modules = list->scanner->num_modules;
@@ -397,7 +397,7 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
         return NULL;
     }
 
-    /* The masks keep the bits of all pairs, because other pairs refer to them. */
+    /* All bits are copied, because several pairs may share the same bits. */
     masks->num_pairs = part->num_pairs;
     masks->num_words = all->masks->num_words;
     memcpy(masks->words, all->masks->words, (size_t)masks->num_words * sizeof(*masks->words));
@@ -420,15 +420,10 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
 
 /* --- sums over fans --- */
 
-static bool bit(const uint32_t *set, int64_t n)
-{
-    return set[n / 32] >> (n % 32) & 1u;
-}
-
 static int64_t count_bits(const uint32_t *set, int64_t num_bits)
 {
     int64_t ones = 0;
-    for (int64_t n = 0; n < num_bits; n++) ones += bit(set, n);
+    for (int64_t n = 0; n < num_bits; n++) ones += set[n / 32] >> (n % 32) & 1u;
     return ones;
 }
 
@@ -445,25 +440,6 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair)
            count_bits(lors->masks->words + mask->offset_b, (int64_t)i[1] * j[1]);
 }
 
-/* A module pair seen from module `near`: the fans of its crystals receive sums over the crystals of module `far`. */
-struct side {
-    const struct lr_pair_mask *mask;
-    const uint32_t *words;
-    bool near_is_lower;
-    const int *near, *far; /* numbers of crystals along u and v */
-    const double *values;  /* values of far's crystals */
-    double *fans;          /* fan sums of near's crystals */
-    double *sums;          /* [far u][near v] */
-};
-
-/* True if a set of bits, which is stored for (lower, higher), allows entry at[0] of `near` with entry at[1] of
- * `far`. */
-static bool allowed(const struct side *side, uint32_t offset, const int64_t at[2], const int64_t size[2])
-{
-    const int64_t n = side->near_is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
-    return bit(side->words + offset, n);
-}
-
 struct fan_loop {
     const lr_lors *lors;
     const double *values;
@@ -472,62 +448,66 @@ struct fan_loop {
     int64_t sums_size;
 };
 
-static void add_module(const struct fan_loop *loop, int near, int far, double *sums)
+/* True if a set of bits, which is stored for (lower, higher) module, allows entry at[0] of one module with entry at[1] of
+ * the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
+static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
-    const lr_lors *lors = loop->lors;
-    const lr_scanner *scanner = lors->scanner;
-    const int64_t pair = lr_lors_pair(lors, near, far);
-    if (pair < 0) return;
-    const struct side side = {.mask = &lors->masks->pairs[pair],
-                              .words = lors->masks->words,
-                              .near_is_lower = near < far,
-                              .near = scanner->modules[near].crystals,
-                              .far = scanner->modules[far].crystals,
-                              .values = loop->values + scanner->first_crystal[far],
-                              .fans = loop->fans + scanner->first_crystal[near],
-                              .sums = sums};
-    if (side.mask->kind == LR_MASK_ALL) {
-        double sum = 0.0;
-        for (int64_t d = 0; d < (int64_t)side.far[0] * side.far[1]; d++) sum += side.values[d];
-        for (int64_t c = 0; c < (int64_t)side.near[0] * side.near[1]; c++) side.fans[c] += sum;
-    } else if (side.mask->kind == LR_MASK_FULL) {
-        const int64_t size[2] = {(int64_t)side.near[0] * side.near[1], (int64_t)side.far[0] * side.far[1]};
-        for (int64_t c = 0; c < size[0]; c++) {
-            for (int64_t d = 0; d < size[1]; d++)
-                if (allowed(&side, side.mask->offset_a, (int64_t[2]){c, d}, size)) side.fans[c] += side.values[d];
-        }
-    } else {
-        const int64_t columns[2] = {side.near[0], side.far[0]};
-        /* sums[r][q] = sum over the far crystals of column r that may be in coincidence with ring q. */
-        const int64_t rings[2] = {side.near[1], side.far[1]};
-        for (int64_t k = 0; k < side.far[0] * rings[0]; k++) side.sums[k] = 0.0;
-        for (int64_t q = 0; q < rings[0]; q++) {
-            for (int64_t s = 0; s < rings[1]; s++) {
-                if (!allowed(&side, side.mask->offset_b, (int64_t[2]){q, s}, rings)) continue;
-                for (int64_t r = 0; r < side.far[0]; r++)
-                    side.sums[r * rings[0] + q] += side.values[s * side.far[0] + r];
-            }
-        }
-
-        for (int64_t p = 0; p < columns[0]; p++) {
-            for (int64_t r = 0; r < columns[1]; r++) {
-                if (!allowed(&side, side.mask->offset_a, (int64_t[2]){p, r}, columns)) continue;
-                for (int64_t q = 0; q < side.near[1]; q++)
-                    side.fans[q * columns[0] + p] += side.sums[r * side.near[1] + q];
-            }
-        }
-    }
+    const int64_t n = is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
+    return set[n / 32] >> (n % 32) & 1u;
 }
 
-/* Only one worker writes the fan sums of a module's crystals. */
+/* Computes the fan sums of the crystals of some modules. Only one worker writes the sums of a module's crystals. */
 static void fan_modules(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct fan_loop *loop = user;
-    const lr_scanner *scanner = loop->lors->scanner;
+    const lr_lors *lors = loop->lors;
+    const lr_scanner *scanner = lors->scanner;
+    double *sums = loop->sums + worker * loop->sums_size;
     for (int64_t near = begin; near < end; near++) {
-        for (int c = scanner->first_crystal[near]; c < scanner->first_crystal[near + 1]; c++) loop->fans[c] = 0.0;
-        for (int far = 0; far < scanner->num_modules; far++)
-            add_module(loop, (int)near, far, loop->sums + worker * loop->sums_size);
+        const int *size = scanner->modules[near].crystals;
+        const int64_t crystals = (int64_t)size[0] * size[1];
+        double *fans = loop->fans + scanner->first_crystal[near];
+        for (int64_t c = 0; c < crystals; c++) fans[c] = 0.0;
+        for (int far = 0; far < scanner->num_modules; far++) {
+            const int64_t pair = lr_lors_pair(lors, (int)near, far);
+            if (pair < 0) continue;
+            const struct lr_pair_mask *mask = &lors->masks->pairs[pair];
+            const uint32_t *set_a = lors->masks->words + mask->offset_a, *set_b = lors->masks->words + mask->offset_b;
+            const bool is_lower = near < far;
+            const int *far_size = scanner->modules[far].crystals;
+            const int64_t far_crystals = (int64_t)far_size[0] * far_size[1];
+            const double *values = loop->values + scanner->first_crystal[far];
+            if (mask->kind == LR_MASK_ALL) {
+                double sum = 0.0;
+                for (int64_t d = 0; d < far_crystals; d++) sum += values[d];
+                for (int64_t c = 0; c < crystals; c++) fans[c] += sum;
+                continue;
+            }
+            if (mask->kind == LR_MASK_FULL) {
+                const int64_t sizes[2] = {crystals, far_crystals};
+                for (int64_t c = 0; c < crystals; c++) {
+                    for (int64_t d = 0; d < far_crystals; d++)
+                        if (allowed(set_a, is_lower, (int64_t[2]){c, d}, sizes)) fans[c] += values[d];
+                }
+                continue;
+            }
+
+            /* sums[r][q] = sum over the far crystals of column r that may be in coincidence with ring q. */
+            const int64_t columns[2] = {size[0], far_size[0]}, rings[2] = {size[1], far_size[1]};
+            for (int64_t k = 0; k < columns[1] * rings[0]; k++) sums[k] = 0.0;
+            for (int64_t q = 0; q < rings[0]; q++) {
+                for (int64_t s = 0; s < rings[1]; s++) {
+                    if (!allowed(set_b, is_lower, (int64_t[2]){q, s}, rings)) continue;
+                    for (int64_t r = 0; r < columns[1]; r++) sums[r * rings[0] + q] += values[s * columns[1] + r];
+                }
+            }
+            for (int64_t p = 0; p < columns[0]; p++) {
+                for (int64_t r = 0; r < columns[1]; r++) {
+                    if (!allowed(set_a, is_lower, (int64_t[2]){p, r}, columns)) continue;
+                    for (int64_t q = 0; q < rings[0]; q++) fans[q * columns[0] + p] += sums[r * rings[0] + q];
+                }
+            }
+        }
     }
 }
 

@@ -89,7 +89,8 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* Number of kinds of row pairs, and the least number of angles in a part with which all kinds have the same angles. */
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: least number of angles in a part for which all kinds of row
+ * pairs have the same angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
@@ -103,8 +104,8 @@ static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;
 }
 
-/* Part of the LORs with this sum of two places and this kind of row pair. Two adjacent sums are one angle, because LORs
- * of one sum lie in the middle between those of the other. */
+/* The number of the part to which LORs with this sum of two places and this kind of row pair belong. Two adjacent sums
+ * are one angle, because the LORs of an odd sum lie in the middle between the LORs of an even sum. */
 static inline int32_t lr_turn(const lr_lors *lors, int interleave, int32_t sum, int32_t kind)
 {
     const int32_t count = lors->angles->count, angle = (sum < count ? sum : sum - count) / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the system matrix: which rows to compute, and blocks of many rows, which devices compute for sinks that
- * use several threads. */
+ * Rows of the system matrix: the choice of rows to compute, and blocks of many rows. Devices compute blocks for sinks
+ * that use several threads. */
 #ifndef LR_MODEL_ROWS_H
 #define LR_MODEL_ROWS_H
 
@@ -58,9 +58,9 @@ struct lr_rows {
     int samples[3];
     const double (*points_mm)[3]; /* [end] */
     int64_t begin, end;
-    const int32_t
-        *pairs; /* [num_pairs], ascending: elements of other module pairs are not needed; NULL = all pairs are needed. A
-                  backend may ignore this (operator/backend.h). */
+    /* [num_pairs] module pairs, ascending. Elements of other pairs are not needed; NULL = all are needed. A backend may
+     * ignore this (operator/backend.h). */
+    const int32_t *pairs;
     int64_t num_pairs;
     const struct lr_row_block_sink *blocks; /* sink for blocks of whole rows; NULL = none. A backend may ignore this. */
 };

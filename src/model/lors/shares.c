@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define PI 3.14159265358979323846
-/* Step of the angle from one line to the next, in full circles. It spreads any number of lines evenly. */
+/* Angle from one line to the next, in full circles. It spreads any number of lines evenly. */
 #define GOLDEN_TURN 0.6180339887498949
 
 /* Number of lines through a point, largest number of points along an axis, and largest number of crossings of lines
@@ -52,9 +52,9 @@ static struct hit first_hit(const lr_scanner *scanner, const double from[3], con
     return hit;
 }
 
-/* The number of LORs per steradian along a line through a point. The crystals at either end, seen from the point, cut
- * the directions into cells. Two grids on top of each other have about (sqrt a + sqrt b)^2 cells per steradian, and
- * each cell has one LOR. */
+/* The number of LORs per steradian along a line through a point. Seen from the point, the crystals at each end of the
+ * line divide the directions into a grid of cells, a and b cells per steradian. The two grids on top of each other have
+ * about (sqrt a + sqrt b)^2 cells per steradian, each with one LOR. */
 static double lors_of_line(const lr_lors *lors, const double from[3], const double along[3])
 {
     const double back[3] = {-along[0], -along[1], -along[2]};
@@ -208,9 +208,9 @@ struct costs {
     int64_t num;
 };
 
-/* Cuts the numbers into parts with about equal sums of costs, each of at least one number. A cut is at the number
- * for which the sum of the costs before it comes nearest to the parts' share. Finds the range of the part that is
- * asked for. */
+/* Divides the items into asked[1] consecutive parts with about equal sums of costs, each of at least one item, and finds
+ * the range of part asked[0], counted from 1. A part ends at the item before which the sum of all costs comes nearest to
+ * the share of the parts so far. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;

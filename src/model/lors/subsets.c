@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Subsets of LORs: docs/method/common.md, "Subsets". Lines that are turned images of each other form a class; each
- * class is distributed in the order of its directions, so that every subset has its share of each kind of line from
- * directions all around. A line is, if there are enough of them, all pairs that look the same along the axis, and their
- * images after half a turn: projections compute these together, so that a subset costs its share of the whole.
+ * Subsets of LORs: docs/method/common.md, "Subsets". Lines that differ by a rotation around the axis form a class. The
+ * lines of a class are dealt to the subsets in the order of their directions, so that every subset has each kind of line
+ * from directions all around. If there are enough lines, one line is all pairs of modules that look the same along the
+ * axis, together with the pairs half a rotation further: projections compute such pairs together, so that the time of a
+ * subset is its share of the whole.
  *
- * Subsets are compared by what points see of them: from points where LORs cross, a line leads to each crystal around; a
- * subset is as good as its share of a point's lines, and as the spread of their directions, come near those of all
- * lines. */
+ * The evenness of subsets is measured at points where LORs cross. From such a point one line leads to each crystal
+ * around. Subsets are even if each of them has the same number of these lines, in directions that are spread like those
+ * of all lines. */
 #include <lr/recon.h>
 
 #include "base/log.h"
@@ -26,8 +27,9 @@
 #define PI 3.14159265358979323846
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of the number of LORs against each Fourier component of directions. Lines are fewer than pairs, and equal
- * distances between the lines of a class give them components that only other classes cancel. */
+/* Weight of a subset's number of LORs, where the first Fourier component of the directions has the weight 1. The weight
+ * is smaller for lines of several pairs. There are fewer of them, and the Fourier components that the lines of one class
+ * leave must be cancelled by other classes. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
@@ -36,8 +38,8 @@ enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
 /* A module pair as the line between two centres. */
 struct pair_line {
-    int64_t from_axis; /* distance at which the line passes the axis, ... */
-    int64_t low, high; /* ... and the axial places of its ends, all in SAME_PLACE_MM */
+    int64_t from_axis; /* distance at which the line passes the axis, in SAME_PLACE_MM */
+    int64_t low, high; /* axial places of the line's ends, in SAME_PLACE_MM */
     int64_t angle;     /* azimuth of the point nearest to the axis, in SAME_ANGLE */
     int64_t direction; /* equal for lines that look the same along the axis, and after half a turn */
     bool has_side;     /* true if the point nearest to the axis is not on the axis */
@@ -66,7 +68,7 @@ static int64_t rounded(double value, double unit)
     return llround(value / unit);
 }
 
-/* Rounds an angle. The last value before a full period becomes the first one. */
+/* Rounds the angle of (x, y) to SAME_ANGLE. An angle that is rounded up to the full period becomes 0. */
 static int64_t rounded_angle(double y, double x, double period)
 {
     const double angle = fmod(atan2(y, x) + 4.0 * PI, period);
@@ -81,8 +83,8 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
     if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
-        /* Any other line is followed in the direction that has the axis on its left. A line that crosses the axis is
-         * followed upwards. If it does not rise either, it has no direction. */
+        /* A line is followed in the direction in which the axis is on its left. A line that crosses the axis is followed
+         * upwards. A level line that crosses the axis has no direction. */
         const double dx = b[0] - a[0], dy = b[1] - a[1];
         const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
         const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
@@ -150,18 +152,6 @@ static void add_load(struct load *load, double sign, const struct load *share)
     }
 }
 
-/* Unevenness of a subset: sums of squares over subsets are least if all are equal. Fourier component m of the
- * directions has weight 1/m; lors_first is the weight of the number of LORs. */
-static double unevenness(const struct load *load, double lors_first)
-{
-    double sum = lors_first * load->lors * load->lors;
-    for (int m = 0; m < NUM_WAVES; m++) {
-        const double *wave = load->wave[m];
-        sum += (wave[0] * wave[0] + wave[1] * wave[1]) / (m + 1);
-    }
-    return sum;
-}
-
 /* The assignment of classes to subsets, and the shares into which the current class is divided. */
 struct assignment {
     int subsets;
@@ -202,7 +192,14 @@ static void assign_class(const struct pair_line *lines, int64_t count, bool is_a
         for (int n = 0; n < subsets; n++) {
             struct load load = to->loads[(start + n) % subsets];
             add_load(&load, 1.0, &to->shares[n]);
-            sum += unevenness(&load, to->lors_first);
+            /* Unevenness: the sum of squares over all subsets is least if all subsets are equal. Fourier component m of
+             * the directions has the weight 1/m. */
+            double uneven = to->lors_first * load.lors * load.lors;
+            for (int m = 0; m < NUM_WAVES; m++) {
+                const double *wave = load.wave[m];
+                uneven += (wave[0] * wave[0] + wave[1] * wave[1]) / (m + 1);
+            }
+            sum += uneven;
         }
         if (sum < least * (1.0 - SAME_SUM)) {
             least = sum;
@@ -271,11 +268,11 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
     return status;
 }
 
-/* --- how evenly subsets see the object --- */
+/* --- unevenness of subsets --- */
 
-/* Unevenness above which subsets are interleaved more. A disc deviates, after 40 updates, less than 1.5 times as much
- * as with one subset if the unevenness is at most 0.1. It deviates 2 to 60 times as much if the unevenness is 0.2 to
- * 1 with whole pairs. */
+/* Unevenness above which subsets are interleaved more. The error of a reconstructed disc after 40 updates was compared
+ * with its error for one subset: it was less than 1.5 times as large for an unevenness of at most 0.1, and 2 to 60 times
+ * as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
 #define EVEN_ENOUGH 0.1
 
 /* Number of points, and number of Fourier components of directions that are compared. Component 0 is the share of
@@ -298,7 +295,7 @@ struct partition {
                                           number */
 };
 
-/* The first crystal of another module on a line out of a crystal of module `from`; -1 = none. */
+/* The crystal that a line from a crystal of module `from` hits first; -1 = none. */
 static int meet(const struct partition *partition, int from, const double origin[3], const double along[3])
 {
     const lr_scanner *scanner = partition->lors->scanner;
@@ -313,7 +310,7 @@ static int meet(const struct partition *partition, int from, const double origin
         const double slope = vec_dot(module->normal, along);
         const double t = vec_dot(module->normal, away) / slope;
         if (m == from || !(slope < 0.0) || !(t > 0.0 && t < nearest)) continue;
-        vec_add_scaled(away, -t, along, hit); /* from there to the centre */
+        vec_add_scaled(away, -t, along, hit); /* from the hit to the module's centre */
         const double p = floor(0.5 * module->crystals[0] - vec_dot(module->u, hit) / module->pitch_mm[0]);
         const double q = floor(0.5 * module->crystals[1] - vec_dot(module->v, hit) / module->pitch_mm[1]);
         if (p >= 0 && p < module->crystals[0] && q >= 0 && q < module->crystals[1]) {
@@ -324,7 +321,7 @@ static int meet(const struct partition *partition, int from, const double origin
     return met;
 }
 
-/* Adds the lines through a point, one out of each crystal at the height of the point. */
+/* Adds the lines through a point to the sums of their subsets: one line from each crystal at the height of the point. */
 static void look_from(struct partition *partition, const double point[3])
 {
     const lr_lors *lors = partition->lors;
@@ -372,8 +369,8 @@ static void look_from(struct partition *partition, const double point[3])
     }
 }
 
-/* Measures unevenness from points within the middle half of LORs that are spread over all. The result is INFINITY if a
- * subset has no LOR. */
+/* Measures the unevenness of subsets at points in the middle half of some LORs, which are spread over all LORs. The result
+ * is INFINITY if a subset has no LOR. */
 static double measure(struct partition *partition)
 {
     const lr_lors *lors = partition->lors;

@@ -17,7 +17,7 @@
 /* Largest transaxial part of an axis v that counts as parallel to z. */
 #define UPRIGHT 1e-12
 
-/* The place of one stored set of bits. */
+/* One stored set of bits: its hash and its place among the words. */
 struct stored_set {
     uint64_t hash;
     uint32_t offset, num_words; /* num_words = 0: free slot */
@@ -26,13 +26,13 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
-    bool stores;          /* true if masks are stored; else pairs are only counted */
-    double reach_mm;      /* half the field of view with its slack; < 0 = no such rule */
+    bool stores;          /* true if masks are stored; false if pairs are only counted */
+    double reach_mm;      /* half the field of view with its slack; < 0 = no limit */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
     bool *upright;        /* [num_modules] true if v is parallel to z */
     struct lr_coincidence_masks *masks;
     int64_t max_pairs, max_words;
-    int64_t most_words;         /* limit by a quarter of the memory and the range of offsets */
+    int64_t most_words;         /* largest number of words: a quarter of the memory, within the range of offsets */
     struct stored_set *sets;    /* [max_sets] hash table with open addressing */
     int64_t num_sets, max_sets; /* max_sets is a power of two */
 };

@@ -61,8 +61,8 @@ static void take_neighbour(void *user, int crystal, double distance2)
         next->distance_mm = distance;
 }
 
-/* Width along an axis for the crystals of a panel that has one line. The crystals of the next panel, which also face
- * the scanner's axis, then have the same width. The width is the list's spacing if no panel is near. */
+/* Width along an axis of the crystals of a panel that has one line: the width that crystals of this panel and of the
+ * nearest other panel can both have. It is the list's spacing if no panel is near. */
 static double room_for_line(const struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -98,6 +98,7 @@ static bool straighten(double a[3], const double b[3])
     return vec_length(a) > 1e-3 && normalise(a);
 }
 
+/* The direction from the scanner's axis to the panel, or along the axis if the panel lies on it. */
 static void radial(const struct panel_fit *fit, double direction[3])
 {
     const double *at = fit->mean;
@@ -112,8 +113,8 @@ static void radial(const struct panel_fit *fit, double direction[3])
 static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
 {
     double normal[3];
-    /* Regression of the centres on the places. The other direction cancels in a full grid, and wider gaps do not rotate
-     * the result. */
+    /* Each direction is found by regression of the centres on the places along it. In a full grid the places along the
+     * other direction cancel, and gaps between crystals do not rotate the result. */
     double *slopes[2] = {a, b};
     for (int axis = 0; axis < 2; axis++) {
         double *slope = slopes[axis];
@@ -247,19 +248,19 @@ static bool find_axes(struct panel_fit *fit)
     return true;
 }
 
-/* Sine (of a degree) up to which known axes may differ from the axes of the grid and are then ignored. */
+/* Sine of the largest angle, about a degree, between a crystal's known axis and the axis of the grid. */
 static const double axis_sine = 0.02;
 
 /* Largest difference between the sizes of a panel's crystals, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* A gap between crystals counts as wider if it is at least this length, mm, and at least this multiple of the scatter
+/* Two steps between lines count as different if their difference exceeds this length, mm, and this multiple of the scatter
  * of a line's mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* Steps that are shorter than others and this many times as rare are steps between blocks: these blocks are closer to
- * each other than the crystals within them are. */
+/* If short steps are this many times as rare as longer steps, the short steps are those between blocks, and the longer
+ * ones those within a block. */
 enum { RARE = 4 };
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -283,6 +284,7 @@ static double off_lines(const struct panel_fit *fit, int crystal)
     return vec_length(at);
 }
 
+/* Finds the mean coordinate of each line, and the scatter of the crystals around the lines. */
 static void find_lines(struct panel_fit *fit)
 {
     for (int k = 0; k < 2; k++) memset(fit->lines[k], 0, (size_t)fit->n[k] * sizeof(double));
@@ -313,24 +315,6 @@ static int count_alike(const double *steps, int count, double off)
     return alike;
 }
 
-/* The usual step from line to line: the median of the steps that are about as short as the shortest one, unless short
- * steps are rare. */
-static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, double *steps)
-{
-    const int count = fit->n[axis] - 1;
-    for (int k = 0; k < count; k++) steps[k] = step_at(fit, axis, k);
-    qsort(steps, (size_t)count, sizeof(*steps), lr_compare_doubles);
-    int first = 0, usual = count_alike(steps, count, 2 * gap_mm);
-    for (int k = usual, alike; k < count; k += alike) {
-        alike = count_alike(&steps[k], count - k, 2 * gap_mm);
-        if (alike >= RARE * usual) {
-            first = k;
-            usual = alike;
-        }
-    }
-    return count > 0 ? steps[first + usual / 2] : 0;
-}
-
 /* True if the lines of a piece are closer together than usual. */
 static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least_mm)
 {
@@ -343,6 +327,7 @@ static double round_pitch(const struct panel_fit *fit, double pitch_mm, int line
     return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
+/* Divides the lines along an axis into uniform pieces, and finds the pitch of each piece. */
 static lr_status find_pitch(struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -350,9 +335,21 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
     double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
     if (steps == NULL) return LR_FAILED;
-    const double usual = usual_step(fit, axis, gap, steps);
+    /* The usual step from line to line: the median of the steps that are about as short as the shortest one, unless
+     * short steps are rare. */
+    int first_alike = 0;
+    for (int k = 0; k < n - 1; k++) steps[k] = step_at(fit, axis, k);
+    qsort(steps, (size_t)n - 1, sizeof(*steps), lr_compare_doubles);
+    int num_alike = count_alike(steps, n - 1, 2 * gap);
+    for (int k = num_alike, alike; k < n - 1; k += alike) {
+        alike = count_alike(&steps[k], n - 1 - k, 2 * gap);
+        if (alike >= RARE * num_alike) {
+            first_alike = k;
+            num_alike = alike;
+        }
+    }
+    const double usual = n > 1 ? steps[first_alike + num_alike / 2] : 0;
     free(steps);
-
     /* Uniform pieces: lines at the usual step, or lines that are closer together. A line begins the next piece if its
      * successor is closer than usual. */
     int count = 0;
@@ -416,7 +413,7 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     return LR_OK;
 }
 
-/* --- what the crystals say of themselves --- */
+/* --- sizes and axes that the list gives --- */
 
 static double sine_between(const double a[3], const double b[3])
 {
@@ -466,6 +463,7 @@ static lr_status find_sizes(struct panel_fit *fit)
 
 /* --- blocks --- */
 
+/* Appends the uniform pieces of the panel as blocks. */
 static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -538,6 +536,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
 
 /* --- all of it --- */
 
+/* Notes a crystal if it is among the three that lie farthest from their places. */
 static void crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm)
 {
     for (int k = 0; k < 3; k++) {
@@ -553,6 +552,7 @@ static void crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, d
     }
 }
 
+/* Fits a panel whose axes are known, and appends its blocks if it fits. */
 static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit)
 {
     const lr_log *log = fit->panel->growth->list->log;

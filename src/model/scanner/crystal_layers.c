@@ -15,7 +15,7 @@
  * boxes overlap by less than `rounding_mm` (mm). */
 static const double parallel = 1e-4, rounding_mm = 0.05;
 
-/* --- which modules stand behind which --- */
+/* --- the order of modules from front to back --- */
 
 /* Half of the extent of a module's pitch rectangle along a unit vector. */
 static double half_extent(const lr_module *module, const double axis[3])
@@ -38,8 +38,7 @@ static void look_behind(struct order *order, int front, int back)
     const double *axes[2] = {a->u, a->v};
     double offset[3];
     vec_sub(b->centre_mm, a->centre_mm, offset);
-    const double gap =
-        -vec_dot(offset, a->normal) - a->depth_mm; /* gap from the back of one module to the front of the other */
+    const double gap = -vec_dot(offset, a->normal) - a->depth_mm; /* from the back of `front` to the front of `back` */
     const bool is_near = gap > -rounding_mm && gap <= fmax(a->depth_mm, b->depth_mm);
     if (!is_near || !(vec_dot(a->normal, b->normal) > 1 - parallel) || !(gap < order->gap_mm[back])) return;
 
@@ -56,7 +55,8 @@ static void look_behind(struct order *order, int front, int back)
     }
 }
 
-/* Finds the module in front of each module. Boxes that reach as far back as a layer may lie are compared. */
+/* Finds the module in front of each module. The candidates are modules whose boxes touch if all boxes are extended
+ * backwards by the largest depth. */
 static lr_status order_init(struct order *order, const lr_scanner *scanner, const lr_log *log)
 {
     const int count = scanner->num_modules;
@@ -90,16 +90,9 @@ static lr_status order_init(struct order *order, const lr_scanner *scanner, cons
     return status;
 }
 
-static void order_finish(struct order *order)
-{
-    free(order->front);
-    free(order->gap_mm);
-}
+/* --- one scanner for each layer --- */
 
-/* --- layers that the list does not name --- */
-
-/* --- one scanner a layer --- */
-
+/* The crystals of one layer. */
 struct part {
     int *listed;     /* [count] numbers in the whole list */
     int *crystal_of; /* [count] */
@@ -155,8 +148,9 @@ static lr_status build_parts(struct parts *parts)
     return LR_OK;
 }
 
-/* --- one scanner of all --- */
+/* --- one scanner for all layers --- */
 
+/* The modules of all layers. */
 struct whole {
     const struct parts *parts;
     int count;
@@ -178,7 +172,7 @@ static int by_block(const void *a, const void *b)
                                   : x->module - y->module;
 }
 
-/* Fills whole->modules. */
+/* Collects the modules of all layers in whole->modules, in the order of blocks. */
 static lr_status arrange(struct whole *whole)
 {
     struct order order = {0};
@@ -202,7 +196,8 @@ static lr_status arrange(struct whole *whole)
     struct key *keys = lr_alloc(whole->count, sizeof(*keys), "modules", log);
     if (keys == NULL || order_init(&order, &whole->rough, log) != LR_OK) {
         free(keys);
-        order_finish(&order);
+        free(order.front);
+        free(order.gap_mm);
         return LR_FAILED;
     }
 
@@ -231,7 +226,8 @@ static lr_status arrange(struct whole *whole)
         if (front != NULL && order.gap_mm[m] < 0)
             front->depth_mm -= fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
     }
-    order_finish(&order);
+    free(order.front);
+    free(order.gap_mm);
 
     for (int m = 0; m < whole->count; m++) keys[m] = (struct key){modules[m].block, modules[m].layer, m};
     qsort(keys, (size_t)whole->count, sizeof(*keys), by_block);
@@ -304,7 +300,8 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
 
 /* --- all lists --- */
 
-/* Takes ownership of `flat`, the scanner that the list gives if layers and rules are ignored. */
+/* Makes the scanner of a list whose layers are not known. `flat` is the scanner that the list gives if layers and rules
+ * are ignored. This function frees it, unless it is the result. */
 static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
     struct order order = {0};
@@ -319,7 +316,8 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
         crystals[c].layer = layer;
         most = layer > most ? layer : most;
     }
-    order_finish(&order);
+    free(order.front);
+    free(order.gap_mm);
     if (status == LR_OK && most >= LR_MAX_LAYERS) {
         status = lr_error(list->log, LR_BAD_INPUT,
                           "%s: %d modules stand one behind the other: at most %d layers are "

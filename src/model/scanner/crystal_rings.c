@@ -17,7 +17,7 @@ static const double degree = 3.14159265358979323846 / 180;
 /* Difference of normals (degrees) below which panels are at one place around the ring. */
 static const double same_angle_deg = 0.1;
 
-/* Largest relative difference of steps from place to place. */
+/* Largest difference between the angle of a place and its ideal angle, as a share of the step between places. */
 static const double uneven = 0.05;
 
 /* Largest sine of the tilt of an upright module: measured positions tilt modules a little. */
@@ -81,32 +81,8 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Numbers the rings and crystal rings of the rows at the first place. The rows at other places get the same numbers. */
-static void number_rings(struct site *sites, int count, int per_position, struct lr_crystal_block *blocks)
-{
-    int ring = 0, crystal_ring = 0;
-    for (int k = 0; k < per_position; k++) {
-        const lr_module *module = &sites[k].block->module;
-        if (k > 0 && sites[k].row != sites[k - 1].row) {
-            const lr_module *below = &sites[k - 1].block->module;
-            const double gap =
-                sites[k].z_mm - sites[k - 1].z_mm -
-                0.5 * (module->crystals[1] * module->pitch_mm[1] + below->crystals[1] * below->pitch_mm[1]);
-            crystal_ring += below->crystals[1];
-            ring += gap > module->pitch_mm[1] * (1 - 1e-3);
-        }
-        for (int other = k; other < count; other += per_position) {
-            lr_module *numbered = &blocks[sites[other].block - blocks].module;
-            sites[other].ring = ring;
-            numbered->position = sites[other].position;
-            numbered->ring = ring;
-            numbered->first_crystal_ring = crystal_ring;
-        }
-    }
-}
-
-/* Numbers the blocks as rings and sorts `sites`. Returns the number of places around the ring, 0 if the blocks form no
- * ring. */
+/* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of places
+ * around the ring; 0 if the blocks form no ring. */
 static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
@@ -120,7 +96,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         const struct lr_crystal_block *block = &blocks->items[b];
         const lr_module *module = &block->module;
         struct site site = {.block = block, .z_mm = module->centre_mm[2]};
-        /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
+        /* Angles begin a little below 0, so that rounding does not split the blocks of the first place. */
         double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
         angle -= 360 * floor(angle / 360);
         site.angle_deg = angle - 2 * same_angle_deg;
@@ -165,7 +141,27 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         if (!is_alike || (!begins_row && sites[k - 1].block->module.crystals[1] != b->crystals[1])) return 0;
     }
 
-    number_rings(sites, count, per_position, blocks->items);
+    /* The rows at the first place get numbers of rings and crystal rings. The rows at other places get the same
+     * numbers. */
+    int ring = 0, crystal_ring = 0;
+    for (int k = 0; k < per_position; k++) {
+        const lr_module *module = &sites[k].block->module;
+        if (k > 0 && sites[k].row != sites[k - 1].row) {
+            const lr_module *below = &sites[k - 1].block->module;
+            const double gap =
+                sites[k].z_mm - sites[k - 1].z_mm -
+                0.5 * (module->crystals[1] * module->pitch_mm[1] + below->crystals[1] * below->pitch_mm[1]);
+            crystal_ring += below->crystals[1];
+            ring += gap > module->pitch_mm[1] * (1 - 1e-3);
+        }
+        for (int other = k; other < count; other += per_position) {
+            lr_module *numbered = &blocks->items[sites[other].block - blocks->items].module;
+            sites[other].ring = ring;
+            numbered->position = sites[other].position;
+            numbered->ring = ring;
+            numbered->first_crystal_ring = crystal_ring;
+        }
+    }
     qsort(sites, (size_t)count, sizeof(*sites), by_ring);
     return positions;
 }
@@ -197,15 +193,15 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 
 /* --- ideal rings --- */
 
-/* The ideal ring is taken if its largest error is at most share_more times that of the separate blocks plus
- * mm_more. If blocks are one crystal wide, line_more replaces mm_more: they do not show how the list was rounded,
- * which may be to 3 decimals. */
+/* The ideal ring is taken if its largest error is at most share_more times the error of the separate blocks plus mm_more.
+ * If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and such blocks do
+ * not show it. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
 static const double most_snap_mm = 2e-5;
 
-/* The common values of the blocks at the same place of all panels. */
+/* A slot is one block of a panel. The blocks at the same slot of all panels have common values. */
 struct slot {
     double radius_mm, across_mm, z_mm, pitch_mm[2];
     int count;
@@ -221,7 +217,8 @@ struct ideal {
     lr_module *modules; /* [count] */
 };
 
-/* Sets a common radius or pitch for slots that differ by no more than the noise of the list. */
+/* Sets a common value (a radius or a pitch, at `offset` in struct slot) for all slots if their values differ by at most
+ * `off`, and rounds the values. */
 static void unite(struct ideal *ideal, size_t offset, double off)
 {
     double sum = 0, low = INFINITY, high = -INFINITY;
@@ -241,6 +238,7 @@ static void unite(struct ideal *ideal, size_t offset, double off)
     }
 }
 
+/* Makes the ideal modules: the blocks of each slot get the mean values of the slot, rounded. */
 static void shape(struct ideal *ideal)
 {
     int most = 1;

@@ -48,19 +48,7 @@ static bool is_known(const double axis[3])
     return axis[0] != 0 || axis[1] != 0 || axis[2] != 0;
 }
 
-static bool may_share_module(const lr_crystal *a, const lr_crystal *b)
-{
-    if (a->group != b->group) return false;
-    for (int k = 0; k < 3; k++) {
-        double cross[3];
-        if (is_known(a->axes[k]) && is_known(b->axes[k])) {
-            vec_cross(a->axes[k], b->axes[k], cross);
-            if (vec_length(cross) > axis_sine) return false;
-        }
-    }
-    return true;
-}
-
+/* Takes a crystal if it is the nearest one so far that may follow search->from in one panel. */
 static void consider(void *user, int crystal, double distance2)
 {
     struct search *search = user;
@@ -68,7 +56,14 @@ static void consider(void *user, int crystal, double distance2)
     if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) return;
     const lr_crystal *from = &growth->list->crystals[search->from];
     const lr_crystal *to = &growth->list->crystals[crystal];
-    if (!may_share_module(from, to)) return;
+    if (from->group != to->group) return;
+    for (int k = 0; k < 3; k++) {
+        double cross[3];
+        if (is_known(from->axes[k]) && is_known(to->axes[k])) {
+            vec_cross(from->axes[k], to->axes[k], cross);
+            if (vec_length(cross) > axis_sine) return;
+        }
+    }
     const double *others[2] = {from->axes[2], search->across};
     double step[3];
     vec_sub(to->centre_mm, from->centre_mm, step);
@@ -95,8 +90,9 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* True if too many crystals lie in one place. A crystal of a panel has up to about a hundred others in reach, and a
- * single crystal (at most one per module) has a thousand. A crowded crystal has all others in reach. */
+/* True if too many crystals lie in one place. About a hundred crystals are in reach of a crystal of a panel, and a
+ * thousand in reach of a single crystal, which is a module of its own. All crystals are in reach of a crystal if they lie
+ * in one place. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -112,6 +108,7 @@ static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 
 /* --- growing one panel --- */
 
+/* The crystals of a growing panel whose neighbours are still to be searched. */
 struct front {
     struct lr_crystal_growth *growth;
     struct visit *queue; /* [num_crystals] */
@@ -119,6 +116,7 @@ struct front {
     double share, reach_mm;
 };
 
+/* Gathers the crystals of one panel, beginning with the crystal `seed`. */
 static void grow_panel(struct front *front, int seed)
 {
     struct lr_crystal_growth *growth = front->growth;
@@ -177,8 +175,9 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
             grow_panel(&front, c);
             shares[0] += front.tail;
             shares[1] -= front.tail;
-            /* New panels are too many if they are more than modules may be, or will be by far if crystals go on as
-             * they begin. shares: crystals in the new panels, and crystals that are left. */
+            /* There are too many panels if their number exceeds the largest number of modules, or if it would by far,
+             * were the crystals that are left to form panels as small as those so far. shares: number of crystals in
+             * the new panels, and number that are left. */
             const int new_panels = growth->num_panels - before;
             const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
             too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
@@ -290,6 +289,7 @@ static const double least_overlap_mm = 1e-4;
 
 enum { NUM_HALVINGS = 40 };
 
+/* Radius of a sphere around the centre of the front face that contains the module, mm. */
 static double reach_of(const lr_module *module)
 {
     return 0.5 * (module->crystals[0] * module->pitch_mm[0] + module->crystals[1] * module->pitch_mm[1]) +
@@ -306,7 +306,8 @@ struct pairs {
     int64_t room;
 };
 
-/* Pairs of modules that overlap now, but would not overlap with shorter crystals. */
+/* Pairs of modules that overlap now, but would not overlap with shorter crystals. helps: false if other pairs overlap, so
+ * that shorter crystals do not help. */
 struct found {
     struct pairs pairs;
     bool helps;
@@ -320,6 +321,7 @@ static lr_module shortened(const lr_module *module, double by_mm)
     return other;
 }
 
+/* The overlap of two modules whose crystals are made shorter by by_mm. */
 static double overlap_of_shortened(const struct lr_crystal_room *room, struct pair pair, double by_mm)
 {
     const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
@@ -392,13 +394,12 @@ static double largest_overlap(const struct lr_crystal_room *room, const struct p
     return largest;
 }
 
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, to not less than
- * half, with a warning. The detection plane must stay in place and within the crystals. Modules that overlap even so
- * are left as they are. errors: LR_FAILED if memory runs out. */
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half of
+ * their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if shorter
+ * crystals would still overlap. errors: LR_FAILED if memory runs out. */
 static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 {
     struct found found = {0};
-    /* The detection plane stays in place, within the crystals. */
     double most = 2 * *room->detection_depth_mm;
     for (int m = 0; m < room->num_modules; m++) {
         const double depth = room->modules[m].depth_mm;
@@ -434,13 +435,12 @@ static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 
 static const double default_tolerance_mm = 0.05;
 
-/* A panel continues if the next crystal is within this share of a step from the place to which the last step points.
- * This is more than the deviation of curved panels and noise. It is less than the gaps between flat panels around a
- * ring, which the depth of the crystals causes. */
+/* A panel continues if the next crystal is at the place to which the last step points, to within this share of the step.
+ * The share allows for curved panels and noise. It is smaller than the gaps between flat panels around a ring. */
 static const double step_share = 0.2;
 
-/* Crystals that form no flat panel are gathered again in pieces that are straight within this share of the tolerance.
- * Pieces must have at least 3 lines, because two lines are always straight. */
+/* If the crystals of a panel do not lie in a plane, they are gathered again in pieces that are straight to within this
+ * share of the tolerance. Pieces must have at least LEAST_LINES lines, because two lines are always straight. */
 static const double straight_share = 0.1;
 enum { LEAST_LINES = 3 };
 
@@ -487,6 +487,7 @@ static lr_status fit_panel(struct draft *draft, int panel, struct lr_crystal_mis
     return LR_OK;
 }
 
+/* Gathers all crystals in panels and fits the panels. */
 static lr_status fit_panels(struct draft *draft)
 {
     struct lr_crystal_misfit whole = {0};
@@ -568,6 +569,7 @@ static lr_status separate(struct draft *draft, int count)
     return LR_OK;
 }
 
+/* Makes the scanner from the list; NULL after an error, which was logged. */
 static lr_scanner *build(struct draft *draft, int *crystal_of)
 {
     if (fit_panels(draft) != LR_OK || lr_crystal_blocks_arrange(&draft->blocks, draft->tolerance_mm,

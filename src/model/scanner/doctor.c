@@ -18,12 +18,6 @@
 
 /* --- drafts --- */
 
-/* Frees memory that a draft owns; it is const in lr_scanner_params. */
-static void release(const void *owned)
-{
-    free((void *)(uintptr_t)owned);
-}
-
 lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_log *log)
 {
     lr_scanner_draft *draft = lr_alloc(1, sizeof(*draft), "a scanner", log);
@@ -51,9 +45,9 @@ lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_lo
 void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 {
     if (draft == NULL) return;
-    release(draft->params.name);
-    release(draft->params.source);
-    release(draft->params.modules);
+    free((void *)(uintptr_t)draft->params.name); /* the draft owns what is const in lr_scanner_params */
+    free((void *)(uintptr_t)draft->params.source);
+    free((void *)(uintptr_t)draft->params.modules);
     free(draft);
 }
 
@@ -69,8 +63,6 @@ const char *lr_finding_kind_name(lr_finding_kind kind)
                                         "normal", "handedness", "coincidence", "size",    "refused", "hiding"};
     return kind >= LR_FINDING_ARC && kind <= LR_FINDING_HIDING ? names[kind] : "unknown";
 }
-
-/* --- preparation --- */
 
 static double plane_distance(const lr_module *module)
 {
@@ -88,6 +80,7 @@ static int compare_directions(const void *a, const void *b)
     return lr_compare_doubles(&left->angle, &right->angle);
 }
 
+/* Finds the modules around the axis at the height of the first module. False if memory is short. */
 static bool find_belt(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
@@ -113,7 +106,7 @@ static bool find_belt(struct lr_examination *examination)
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                if (b >= num_fronts && b < a) continue; /* modules skipped before are behind one that is kept */
+                if (b >= num_fronts && b < a) continue; /* this module was dropped, as it is behind one that is kept */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
@@ -146,36 +139,7 @@ static bool find_belt(struct lr_examination *examination)
     return good;
 }
 
-static bool prepare(struct lr_examination *examination)
-{
-    const lr_scanner_params *params = &examination->draft->params;
-    examination->modules = lr_alloc(params->num_modules, sizeof(lr_module), "an examination", examination->log);
-    if (examination->modules == NULL) return false;
-    examination->low_mm = INFINITY;
-    examination->high_mm = -INFINITY;
-    for (int m = 0; m < params->num_modules; m++) {
-        lr_module *module = &examination->modules[m];
-        *module = params->modules[m];
-        /* The normal of the front face, towards the axis. If the face contains the direction of the axis, the normal
-         * points towards the centre. */
-        const double *f = module->centre_mm;
-        double n[3];
-        vec_cross(module->u, module->v, n);
-        const double radial = n[0] * f[0] + n[1] * f[1];
-        const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
-        const double length = vec_length(n);
-        for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
-
-        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
-        examination->low_mm = fmin(examination->low_mm, module->centre_mm[2] - half);
-        examination->high_mm = fmax(examination->high_mm, module->centre_mm[2] + half);
-    }
-    return find_belt(examination);
-}
-
-/* --- what lr_scanner_create says --- */
-
+/* Keeps the text of an error. user: char[1024] */
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)status;
@@ -189,11 +153,31 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
     static void (*const checks[])(struct lr_examination *) = {
         lr_examine_arc,     lr_examine_units,      lr_examine_overlaps, lr_examine_gaps, lr_examine_length,
         lr_examine_normals, lr_examine_handedness, lr_examine_rules,    lr_examine_grid};
-    struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
+    struct lr_examination examination = {
+        .draft = draft, .grid = grid, .low_mm = INFINITY, .high_mm = -INFINITY, .log = log};
     lr_diagnosis *diagnosis = lr_alloc(1, sizeof(*diagnosis), "a diagnosis", log);
     if (diagnosis == NULL) return NULL;
     examination.diagnosis = diagnosis;
-    examination.failed = !prepare(&examination);
+    examination.modules = lr_alloc(draft->params.num_modules, sizeof(lr_module), "an examination", log);
+    for (int m = 0; examination.modules != NULL && m < draft->params.num_modules; m++) {
+        lr_module *module = &examination.modules[m];
+        *module = draft->params.modules[m];
+        /* The normal of the front face, towards the axis. If the face contains the direction of the axis, the normal
+         * points towards the centre. */
+        const double *f = module->centre_mm;
+        double n[3];
+        vec_cross(module->u, module->v, n);
+        const double radial = n[0] * f[0] + n[1] * f[1];
+        const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
+        const double length = vec_length(n);
+        for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
+
+        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
+                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        examination.low_mm = fmin(examination.low_mm, module->centre_mm[2] - half);
+        examination.high_mm = fmax(examination.high_mm, module->centre_mm[2] + half);
+    }
+    examination.failed = examination.modules == NULL || !find_belt(&examination);
     if (!examination.failed) {
         for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++) checks[k](&examination);
 

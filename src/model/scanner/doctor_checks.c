@@ -59,18 +59,18 @@ static void examination_rest(struct lr_examination *examination, const struct lr
 
 static const double pi = 3.14159265358979323846;
 
-/* Limits of the filled share of a ring. Crystals fill 87 to 101 % of the ring in the scanners that were looked up. A
- * smaller share may be intended (a note), a larger one than fits cannot be intended (a suspicion). */
+/* Limits of the share of the circumference that crystals fill, which is 87 to 101 % in known scanners. A smaller share
+ * than wide_gaps may be intended and gives a note. A larger share than too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* Share that a ring must exceed to pass: more than half of too_full, so that a ring with twice the share does not pass.
- * A radius that is too small by some factor fills the ring to that factor times (least_full, too_full]. */
+/* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a correct
+ * ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
-/* Ratio below which too many modules are as likely a cause as half of the radius. */
+/* Filled share below which too many modules are as likely a cause as a radius that is half of the true one. */
 static const double surely_half = 1.3;
 
-/* Least share of 511 keV photons that the crystals of any scanner stop. */
+/* Least share of 511 keV photons that crystals stop in known scanners, and the attenuation of LSO. */
 static const double least_stopped = 0.25;
 static const double lso_mu_per_mm = 0.087;
 
@@ -83,7 +83,7 @@ enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
 
-/* True if a ring that would pass has this ratio when its radius is too small by a factor. */
+/* True if `ratio` is the filled share of a correct ring whose radius was made too small by `factor`. */
 static bool is_filled_by(double ratio, double factor)
 {
     return ratio > least_full * factor && ratio <= too_full * factor;
@@ -474,8 +474,8 @@ void lr_examine_handedness(struct lr_examination *examination)
 
 /* --- rules --- */
 
-/* Diameter of the widest cylinder that contains lines between modules of this difference, measured for lines between
- * neighbouring edges. */
+/* Diameter of the cylinder around the axis that contains all lines between modules `difference` places apart. The widest
+ * lines join the edges of the two modules that are nearest to each other. */
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
     const int places = examination->draft->params.num_positions;
@@ -665,13 +665,13 @@ void lr_examine_size(struct lr_examination *examination)
 
 /* --- modules that hide others from the field of view --- */
 
-/* Lines from points of the field of view to points of a module's face. */
+/* Numbers of lines from points of the field of view to points of a module's face. */
 struct sampling {
     int points[3]; /* numbers of points along x, y and z */
     int faces;     /* number of points along each axis of the face */
 };
 
-/* Largest product of the number of lines and the number of modules that may be in between. */
+/* Largest number of tests of a line against a module that may hide its end. */
 static const double most_meetings = 3e8;
 
 /* Least hidden share that is reported. */
@@ -697,8 +697,8 @@ static double radius_of(const lr_module *module)
     return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-/* True if one module comes near any line between the field of view and the other module. All these lines stay within
- * the hull of the spheres around both. */
+/* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within the
+ * hull of the sphere around the field of view and the sphere around the module. */
 static bool may_hide(const struct search *search, int hider, int hidden)
 {
     const lr_module *modules = search->scanner->modules;

@@ -19,11 +19,14 @@
 
 /* --- checks --- */
 
-/* Largest deviation of given axes from unit and orthogonal. */
+/* Largest difference between the length of a given axis and 1, and largest scalar product of two given axes. */
 #define AXIS_TOLERANCE 1e-6
+
+/* Largest excess of a crystal face over the pitch, mm. */
 #define FACE_TOLERANCE_MM 1e-12
 
-/* BGO, which stops best of the usual crystals, has 0.096/mm at 511 keV, lead 0.18/mm. */
+/* Attenuation in 1/mm that no crystal reaches. BGO has 0.096/mm at 511 keV, more than the other usual crystals, and lead
+ * has 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
 double lr_shortest_decimal(double value, double off)
@@ -45,11 +48,6 @@ int lr_compare_doubles(const void *a, const void *b)
 const char *lr_scanner_title(const lr_scanner_params *params)
 {
     return params->name ? params->name : "unnamed scanner";
-}
-
-static bool is_positive(double value)
-{
-    return isfinite(value) && value > 0.0;
 }
 
 static lr_status check_module(const lr_scanner_params *params, int index)
@@ -86,11 +84,11 @@ static lr_status check_module(const lr_scanner_params *params, int index)
             return lr_error(log, LR_BAD_INPUT, "%s: module %d has %d crystals along %s: it needs at least 1", title,
                             index, module->crystals[axis], name);
         }
-        if (!is_positive(pitch)) {
+        if (!(isfinite(pitch) && pitch > 0.0)) {
             return lr_error(log, LR_BAD_INPUT, "%s: module %d has a pitch of %.6g mm along %s: it must be positive",
                             title, index, pitch, name);
         }
-        if (!is_positive(face)) {
+        if (!(isfinite(face) && face > 0.0)) {
             return lr_error(log, LR_BAD_INPUT,
                             "%s: module %d has a crystal face of %.6g mm along %s: it must be positive", title, index,
                             face, name);
@@ -102,7 +100,7 @@ static lr_status check_module(const lr_scanner_params *params, int index)
                             title, index, face, name, face - pitch, pitch);
         }
     }
-    if (!is_positive(module->depth_mm)) {
+    if (!(isfinite(module->depth_mm) && module->depth_mm > 0.0)) {
         return lr_error(params->log, LR_BAD_INPUT, "%s: module %d has crystals of depth %.6g mm: it must be positive",
                         lr_scanner_title(params), index, module->depth_mm);
     }
@@ -125,34 +123,6 @@ static lr_status check_module(const lr_scanner_params *params, int index)
                         "%s: module %d stands at position %d around the ring: positions run from "
                         "0 to %d",
                         title, index, module->position, num_positions - 1);
-    }
-    return LR_OK;
-}
-
-static lr_status check_rules(const lr_scanner_params *params)
-{
-    const lr_coincidence *rules = &params->coincidence;
-    const char *const title = lr_scanner_title(params);
-    if (!isfinite(rules->field_of_view_mm) || rules->field_of_view_mm < 0.0) {
-        return lr_error(params->log, LR_BAD_INPUT, "%s: the field of view is %.6g mm: it must be positive, or absent",
-                        title, rules->field_of_view_mm);
-    }
-    if (params->num_positions == 0 && (rules->min_module_difference != 0 || rules->limits_ring_difference)) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: an explicit list of modules has no rings to count module or ring "
-                        "differences in: remove %s or describe the scanner as a ring",
-                        title, rules->min_module_difference != 0 ? "min_module_difference" : "max_ring_difference");
-    }
-    const int largest = params->num_positions / 2;
-    if (rules->min_module_difference < 0 || rules->min_module_difference > largest) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: min_module_difference is %d: with %d modules around the ring it must "
-                        "lie between 0 and %d",
-                        title, rules->min_module_difference, params->num_positions, largest);
-    }
-    if (rules->limits_ring_difference && rules->max_ring_difference < 0) {
-        return lr_error(params->log, LR_BAD_INPUT, "%s: max_ring_difference is %d: it must not be negative", title,
-                        rules->max_ring_difference);
     }
     return LR_OK;
 }
@@ -204,11 +174,34 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
                         INT32_MAX);
     }
 
-    return check_rules(params);
+    const lr_coincidence *rules = &params->coincidence;
+    if (!isfinite(rules->field_of_view_mm) || rules->field_of_view_mm < 0.0) {
+        return lr_error(params->log, LR_BAD_INPUT, "%s: the field of view is %.6g mm: it must be positive, or absent",
+                        title, rules->field_of_view_mm);
+    }
+    if (params->num_positions == 0 && (rules->min_module_difference != 0 || rules->limits_ring_difference)) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: an explicit list of modules has no rings to count module or ring "
+                        "differences in: remove %s or describe the scanner as a ring",
+                        title, rules->min_module_difference != 0 ? "min_module_difference" : "max_ring_difference");
+    }
+    const int largest = params->num_positions / 2;
+    if (rules->min_module_difference < 0 || rules->min_module_difference > largest) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: min_module_difference is %d: with %d modules around the ring it must "
+                        "lie between 0 and %d",
+                        title, rules->min_module_difference, params->num_positions, largest);
+    }
+    if (rules->limits_ring_difference && rules->max_ring_difference < 0) {
+        return lr_error(params->log, LR_BAD_INPUT, "%s: max_ring_difference is %d: it must not be negative", title,
+                        rules->max_ring_difference);
+    }
+    return LR_OK;
 }
 
 /* --- modules near each other --- */
 
+/* The lower end of a module's bounding box along the axis of the index. */
 struct entry {
     double low;
     int module;
@@ -366,8 +359,8 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
 
 /* --- scanners --- */
 
-/* Share of a module's distance from the origin below which the product of its normal with this distance counts as zero
- * (docs/method/common.md, "Frame and scanner"). */
+/* Product of a module's normal and its position below which the product counts as zero, divided by the distance from the
+ * origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
 static void normalise(double a[3])

@@ -28,7 +28,7 @@ struct layout {
     int layers;
 };
 
-/* Counts a panel's crystals along one axis. */
+/* Checks a panel's blocks along one axis, and counts their crystals. */
 static lr_status count_crystals(const char *title, const lr_ring *ring, int axis, struct layout *layout,
                                 const lr_log *log)
 {
@@ -57,6 +57,7 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     return LR_OK;
 }
 
+/* Checks the numbers of a ring and fills in its layout. */
 static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout, const lr_log *log)
 {
     if (!isfinite(ring->radius_mm) || ring->radius_mm <= 0.0) {
@@ -233,7 +234,7 @@ static double shorten(double value, double share)
 /* A scanner that may have the modules of a ring. */
 struct candidate {
     const lr_scanner *scanner;
-    lr_scanner fronts; /* its modules of layer 0; the scanner itself if there is one layer */
+    lr_scanner fronts; /* the scanner with its modules of layer 0 only */
     int layers;
     int panel; /* number of modules of layer 0 in a panel */
 };
@@ -316,6 +317,7 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
+/* Finds the ring whose modules are the candidate's modules; see lr_ring_form_find. */
 static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
     const lr_scanner *scanner = candidate->scanner;
@@ -371,8 +373,8 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         }
     }
 
-    /* Tolerances to try in order: short numbers that give the scanner to the last bits, or else numbers that give it to
-     * 1e-6 mm. */
+    /* Relative tolerances of rounding, tried in this order. The first three must give the scanner's modules to the last
+     * bits, the last one to 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
     for (int k = 0; k < 4 && !*found; k++) {
         read_numbers(candidate, form, shares[k]);

@@ -46,7 +46,7 @@ struct simulation {
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
     int num_layers;
-    double most_up; /* lines with a larger axial component, up or down, hit no two modules */
+    double most_up; /* largest axial component, up or down, of the direction of a line that hits two modules */
     struct batch {
         lr_event *events; /* owned [RUNS][RUN_PAIRS] */
         int num_events[RUNS];
@@ -63,38 +63,6 @@ static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numb
     lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
 }
 
-/* Bounds the directions. A line that hits modules on both sides of its point moves along the axis by at most the
- * scanner's length while it crosses the bore. */
-static void bound_directions(struct simulation *simulation)
-{
-    const struct lr_sight *sight = &simulation->sight;
-    const lr_photon_blur *blur = &simulation->params->blur;
-    /* Half of the least transaxial distance between two modules that a line may hit, squared. The distance between the
-     * line and the axis is limited by its point and the blur. */
-    const lr_photon_params *params = simulation->params;
-    const lr_grid *grid = &params->activity->grid;
-    double farthest = 0;
-    for (int64_t k = 0; k < simulation->num_voxels; k++) {
-        double centre_mm[3];
-        if (params->activity->values[k] > 0) {
-            lr_grid_voxel_centre(grid, k, centre_mm);
-            farthest = fmax(farthest, hypot(centre_mm[0], centre_mm[1]));
-        }
-    }
-    const double off_mm = farthest + 0.5 * hypot(grid->voxel_mm[0], grid->voxel_mm[1]) +
-                          most_sigmas / fwhm_per_sigma * params->blur.most_radial_mm;
-    const double inner_mm = simulation->sight.radius_mm[0];
-    const double square = off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
-
-    const double length = sight->axial_mm[1] - sight->axial_mm[0];
-    const bool is_bounded = blur->radial_mm == NULL || blur->most_radial_mm > 0;
-    simulation->most_up = 1;
-    if (sight->is_open && is_bounded && square > 0) {
-        const double steepest = 0.5 * length / sqrt(square);
-        simulation->most_up = fmin(1, steepest / hypot(1, steepest) + 1e-6);
-    }
-}
-
 struct pair {
     int64_t number;
     double point_mm[3], direction[3];
@@ -105,33 +73,10 @@ struct drawn {
     int64_t number;
     double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
     double share, place;   /* random numbers that select the voxel, and the position in it */
-    const int64_t *voxels; /* voxels of the share */
+    const int64_t *voxels; /* voxels in which the pair's share of the activity and the next share begin */
 };
 
-/* Draws the pairs of a run that may be detected, prefetches the data that finds their voxels, and returns the number of
- * pairs. drawn: [RUN_PAIRS] */
-static int draw_run(const struct simulation *simulation, int64_t first, struct drawn *drawn)
-{
-    const uint64_t seed = simulation->params->seed;
-    int num = 0;
-    for (int64_t number = first; number < first + RUN_PAIRS; number++) {
-        double u[2];
-        uniform_pair(seed, number, 2, u);
-        const double up = 2 * u[0] - 1;
-        if (fabs(up) <= simulation->most_up) drawn[num++] = (struct drawn){.number = number, .up = up, .azimuth = u[1]};
-    }
-    for (int k = 0; k < num; k++) {
-        double u[2];
-        uniform_pair(seed, drawn[k].number, 0, u);
-        drawn[k].share = u[0];
-        drawn[k].place = u[1];
-        /* The voxels in which this share of the activity and the next one begin. */
-        drawn[k].voxels = &simulation->share_begin[(int)(u[0] * simulation->num_shares)];
-        __builtin_prefetch(drawn[k].voxels);
-    }
-    return num;
-}
-
+/* Draws the rest of a pair: its voxel, its point and its direction. */
 static struct pair complete_pair(const struct simulation *simulation, const struct drawn *drawn)
 {
     const lr_photon_params *params = simulation->params;
@@ -210,7 +155,8 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The crystal of the first module of a layer on that side; -1 = none. */
+/* The crystal that a pair's photon hits first in a layer; -1 = none. sign: 1 for the photon along the pair's direction,
+ * -1 for the opposite one. */
 static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign, int layer)
 {
     const struct lr_sight *sight = &simulation->sight;
@@ -241,8 +187,8 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    /* The layers in which the two photons may be detected. All layers are equally likely: each layer counts as if it
-     * were the only one if there is no penetration. */
+    /* The layer in which each of the two photons may be detected. All layers are equally likely, because without crystal
+     * penetration each layer counts as if it were the only one. */
     double u[2] = {0, 0};
     if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);
@@ -264,7 +210,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     return true;
 }
 
-/* Simulates runs of pairs, and counts the events of each run. */
+/* Simulates runs of pairs, and counts the events of each run. The data that finds a pair's voxel is prefetched. */
 static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct simulation *simulation = user;
@@ -273,8 +219,25 @@ static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
     struct batch *batch = simulation->following;
     (void)worker;
     for (int64_t run = begin; run < end; run++) {
-        struct drawn drawn[RUN_PAIRS];
-        const int num = draw_run(simulation, batch->first_pair + run * RUN_PAIRS, drawn);
+        struct drawn drawn[RUN_PAIRS]; /* pairs that may be detected */
+        const uint64_t seed = simulation->params->seed;
+        const int64_t first = batch->first_pair + run * RUN_PAIRS;
+        int num = 0;
+        for (int64_t number = first; number < first + RUN_PAIRS; number++) {
+            double u[2];
+            uniform_pair(seed, number, 2, u);
+            const double up = 2 * u[0] - 1;
+            if (fabs(up) <= simulation->most_up)
+                drawn[num++] = (struct drawn){.number = number, .up = up, .azimuth = u[1]};
+        }
+        for (int k = 0; k < num; k++) {
+            double u[2];
+            uniform_pair(seed, drawn[k].number, 0, u);
+            drawn[k].share = u[0];
+            drawn[k].place = u[1];
+            drawn[k].voxels = &simulation->share_begin[(int)(u[0] * simulation->num_shares)];
+            __builtin_prefetch(drawn[k].voxels);
+        }
         lr_event *events = batch->events + run * RUN_PAIRS;
         int num_events = 0;
         for (int k = 0; k < num; k++) {
@@ -399,7 +362,29 @@ static lr_status prepare(struct simulation *simulation)
     if (simulation->detection_mm == NULL || simulation->batches[0].events == NULL ||
         simulation->batches[1].events == NULL)
         return LR_FAILED;
-    bound_directions(simulation);
+    /* A line that hits modules on both sides of its point moves along the axis by at most the scanner's length while it
+     * crosses the bore. The distance between the line and the axis is limited by its point and the blur. square: half of
+     * the least transaxial distance between two modules that a line may hit, squared. */
+    const struct lr_sight *sight = &simulation->sight;
+    const lr_grid *grid = &params->activity->grid;
+    double farthest = 0;
+    for (int64_t k = 0; k < simulation->num_voxels; k++) {
+        double centre_mm[3];
+        if (params->activity->values[k] > 0) {
+            lr_grid_voxel_centre(grid, k, centre_mm);
+            farthest = fmax(farthest, hypot(centre_mm[0], centre_mm[1]));
+        }
+    }
+    const double off_mm = farthest + 0.5 * hypot(grid->voxel_mm[0], grid->voxel_mm[1]) +
+                          most_sigmas / fwhm_per_sigma * blur->most_radial_mm;
+    const double inner_mm = sight->radius_mm[0], length = sight->axial_mm[1] - sight->axial_mm[0];
+    const double square = off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
+    const bool is_bounded = blur->radial_mm == NULL || blur->most_radial_mm > 0;
+    simulation->most_up = 1;
+    if (sight->is_open && is_bounded && square > 0) {
+        const double steepest = 0.5 * length / sqrt(square);
+        simulation->most_up = fmin(1, steepest / hypot(1, steepest) + 1e-6);
+    }
     for (int m = 0; m < scanner->num_modules; m++) lr_scanner_detection_centre(scanner, m, simulation->detection_mm[m]);
     return LR_OK;
 }

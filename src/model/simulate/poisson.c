@@ -23,6 +23,7 @@
 #define LARGE_MEAN 10.0
 /* Largest count considered for means below LARGE_MEAN: the probability to reach it is below 1e-150. */
 #define MAX_SMALL_COUNT 200
+/* Number of counts that a worker draws at a time. */
 #define SHARE 4096
 
 static const double two_pi = 6.28318530717958647692;
@@ -49,34 +50,32 @@ static double draw_small(double mean, struct lr_random *at)
     return count;
 }
 
-/* ln k! less Stirling's (k + 1/2) ln k - k + ln(2 pi) / 2, k >= 1. */
-static double stirling_error(double k)
-{
-    if (k < 10.0) {
-        double factorial = 1.0;
-        for (double n = 2.0; n <= k; n += 1.0) factorial *= n;
-        return log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(two_pi);
-    }
-    const double inverse2 = 1.0 / (k * k);
-    return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - inverse2 / 1680) * inverse2) * inverse2) / k;
-}
-
-/* k ln(k / mean) - (k - mean), which loses digits near k = mean. If v = (k - mean) / (k + mean), ln(k / mean) = 2
- * artanh v, whose first term combines with k - mean exactly. */
-static double deviance(double k, double mean)
-{
-    const double v = (k - mean) / (k + mean);
-    if (fabs(v) > 0.1) return k * log(k / mean) - (k - mean);
-    const double v2 = v * v;
-    double power = v * v2, sum = 0.0;
-    for (int n = 3; n <= 17; n += 2, power *= v2) sum += power / n;
-    return (k - mean) * v + 2.0 * k * sum;
-}
-
+/* The logarithm of the Poisson probability of k: -stirling - deviance - ln(2 pi k) / 2. */
 static double log_probability(double k, double mean)
 {
     if (k == 0.0) return -mean;
-    return -stirling_error(k) - deviance(k, mean) - 0.5 * log(two_pi * k);
+
+    /* stirling = ln k! - ((k + 1/2) ln k - k + ln(2 pi) / 2), the error of Stirling's formula. */
+    const double inverse2 = 1.0 / (k * k);
+    double stirling = (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - inverse2 / 1680) * inverse2) * inverse2) / k;
+    if (k < 10.0) {
+        double factorial = 1.0;
+        for (double n = 2.0; n <= k; n += 1.0) factorial *= n;
+        stirling = log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(two_pi);
+    }
+
+    /* deviance = k ln(k / mean) - (k - mean). This difference loses digits near k = mean. With v = (k - mean) / (k + mean),
+     * ln(k / mean) is 2 artanh v, and the first term of its series combines with k - mean exactly. */
+    const double v = (k - mean) / (k + mean), v2 = v * v;
+    double deviance;
+    if (fabs(v) > 0.1) {
+        deviance = k * log(k / mean) - (k - mean);
+    } else {
+        double power = v * v2, sum = 0.0;
+        for (int n = 3; n <= 17; n += 2, power *= v2) sum += power / n;
+        deviance = (k - mean) * v + 2.0 * k * sum;
+    }
+    return -stirling - deviance - 0.5 * log(two_pi * k);
 }
 
 /* Algorithm PTRS of Hormann: The transformed rejection method for generating Poisson random

@@ -24,21 +24,9 @@ static const struct lr_sight_sectors everywhere = {0, LR_SIGHT_SECTORS - 1}, now
 
 /* --- modules --- */
 
-/* Transaxial distance from the axis to the edge from a to b, mm. */
-static double distance_to_edge(const double a[3], const double b[3])
-{
-    const double along[2] = {b[0] - a[0], b[1] - a[1]};
-    const double square = along[0] * along[0] + along[1] * along[1];
-    const double t = square > 0 ? -(a[0] * along[0] + a[1] * along[1]) / square : 0;
-    const double held = fmin(fmax(t, 0), 1);
-    return hypot(a[0] + held * along[0], a[1] + held * along[1]);
-}
-
-/* Azimuths of a module, relative to the azimuth of its middle. The sum of the steps between corners shows if the module
- * surrounds the axis. */
+/* Range of azimuths of a module, relative to the azimuth of its middle. */
 struct arc {
     double middle, low, high;
-    bool is_around;
 };
 
 static double wrap(double angle)
@@ -46,23 +34,7 @@ static double wrap(double angle)
     return angle - 2 * pi * floor((angle + pi) / (2 * pi));
 }
 
-static struct arc find_arc(double corners[4][3])
-{
-    const double x = corners[0][0] + corners[2][0], y = corners[0][1] + corners[2][1];
-    struct arc arc = {.middle = atan2(y, x)};
-    double winding = 0;
-    for (int k = 0; k < 4; k++) {
-        const double *next = corners[(k + 1) % 4];
-        const double at = atan2(corners[k][1], corners[k][0]);
-        const double from_middle = wrap(at - arc.middle);
-        arc.low = fmin(arc.low, from_middle);
-        arc.high = fmax(arc.high, from_middle);
-        winding += wrap(atan2(next[1], next[0]) - at);
-    }
-    arc.is_around = fabs(winding) > pi || arc.high - arc.low > pi;
-    return arc;
-}
-
+/* Lists the modules that a sector may contain, if `to` is not NULL. Returns their number. */
 static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int sector, int *to)
 {
     int count = 0;
@@ -97,16 +69,28 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
             vec_add_scaled(corners[k], v, module->v, corners[k]);
         }
 
+        struct arc arc = {.middle = atan2(corners[0][1] + corners[2][1], corners[0][0] + corners[2][0])};
+        double winding =
+            0; /* sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis */
         for (int k = 0; k < 4; k++) {
-            const double edge = distance_to_edge(corners[k], corners[(k + 1) % 4]);
+            /* The point of the edge from a to b that is nearest to the axis, transaxially, is a + held along. */
+            const double *a = corners[k], *b = corners[(k + 1) % 4], along[2] = {b[0] - a[0], b[1] - a[1]};
+            const double square = along[0] * along[0] + along[1] * along[1];
+            const double t = square > 0 ? -(a[0] * along[0] + a[1] * along[1]) / square : 0;
+            const double held = fmin(fmax(t, 0), 1);
+            const double edge = hypot(a[0] + held * along[0], a[1] + held * along[1]);
             sight->radius_mm[0] = fmin(sight->radius_mm[0], edge);
-            sight->radius_mm[1] = fmax(sight->radius_mm[1], hypot(corners[k][0], corners[k][1]));
-            sight->axial_mm[0] = fmin(sight->axial_mm[0], corners[k][2]);
-            sight->axial_mm[1] = fmax(sight->axial_mm[1], corners[k][2]);
-        }
+            sight->radius_mm[1] = fmax(sight->radius_mm[1], hypot(a[0], a[1]));
+            sight->axial_mm[0] = fmin(sight->axial_mm[0], a[2]);
+            sight->axial_mm[1] = fmax(sight->axial_mm[1], a[2]);
 
-        arcs[m] = find_arc(corners);
-        sight->is_open = sight->is_open && !arcs[m].is_around;
+            const double at = atan2(a[1], a[0]), from_middle = wrap(at - arc.middle);
+            arc.low = fmin(arc.low, from_middle);
+            arc.high = fmax(arc.high, from_middle);
+            winding += wrap(atan2(b[1], b[0]) - at);
+        }
+        arcs[m] = arc;
+        sight->is_open = sight->is_open && !(fabs(winding) > pi || arc.high - arc.low > pi);
     }
     for (int s = 0; s < LR_SIGHT_SECTORS; s++)
         sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
@@ -161,7 +145,8 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Least cosine between normal and line: a module with a smaller one is seen edge-on and not hit. */
+/* Least cosine between a module's normal and a line that may hit the module. At a smaller cosine the line runs along the
+ * face. */
 static const double least_cosine = 1e-12;
 
 /* A linear function of a line's position (i, k): base + step[0] i + step[1] k. */
@@ -169,7 +154,7 @@ struct linear {
     double base, step[2];
 };
 
-/* A module as the lines see it. */
+/* A module in the coordinates of the lines. */
 struct view_of_module {
     struct linear cell[2];     /* position of the hit, in cells along u and v from the module's corner */
     struct linear distance_mm; /* distance along the line from its point nearest to the axis */
@@ -198,7 +183,8 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* Describes a module as the lines see it; false if it is seen edge-on, or no line of the lattice passes it. */
+/* Describes a module in the coordinates of the lines. False if the lines run along its face, or if no line of the lattice
+ * hits it. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];
@@ -206,8 +192,7 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
     const double *along = lines->along, cosine = vec_dot(module->normal, along);
     if (fabs(cosine) < least_cosine) return false;
 
-    /* Distances are measured from the point nearest to the axis, which is the foot of the perpendicular seen along the
-     * axis. */
+    /* Distances along a line are measured from the line's point that is nearest to the axis. */
     const double across = along[0] * along[0] + along[1] * along[1];
     double from_axis[3];
     for (int k = 0; k < 3; k++) {

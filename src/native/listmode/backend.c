@@ -44,7 +44,7 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* A copy of an image of the grid to the numbers of a frame, or an addition of a frame's sums to the image. */
+/* Either copies an image of the grid to the numbers of a frame, or adds the sums of a frame to an image. */
 struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
@@ -83,37 +83,15 @@ static void transfer_all(const struct lr_native_listmode *native, struct transfe
 
 /* --- tubes --- */
 
-/* Table entries for a Gaussian. Linear interpolation between them is accurate to 1e-6 of the peak for cylinders of up
- * to 9 FWHM. */
+/* Number of table entries of a Gaussian tube. Linear interpolation between them has an error of at most 1e-6 of the peak
+ * for widths of up to 9 FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
-
-/* errors: LR_FAILED, out of memory. The tube stays zero for other kernels. */
-static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model, const lr_log *log)
-{
-    *tube = (struct lr_native_tube){0};
-    if (model->kernel != LR_LISTMODE_TUBE) return LR_OK;
-    const double half = 0.5 * model->tube.width_mm;
-    tube->last = (model->tube.table != NULL ? model->tube.table_count : GAUSSIAN_ENTRIES) - 1;
-    tube->rim = (float)lr_listmode_rim(&model->tube);
-    tube->fall = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * lr_listmode_rim(&model->tube)));
-    tube->scale = (float)(tube->last / half);
-    for (int axis = 0; axis < 3; axis++) { /* whichever two axes are across */
-        int64_t shares = 1;
-        for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
-        tube->capacity = shares > tube->capacity ? shares : tube->capacity;
-    }
-    tube->capacity += LR_NATIVE_LISTMODE_LANES;
-    tube->table = lr_alloc((int64_t)tube->last + 2, sizeof(*tube->table), "the tube's table", log);
-    if (tube->table == NULL) return LR_FAILED;
-    for (int k = 0; k <= tube->last + 1; k++)
-        tube->table[k] = (float)lr_listmode_tube_value(&model->tube, half * k / tube->last);
-    return LR_OK;
-}
 
 /* --- chunks of events --- */
 
-/* Number of events between two reports of progress, and number of events in a thread's share in forward. Chunks of thin
- * lines are long: the events with time of flight then cover more slabs than one line reaches. */
+/* LINES, TUBES, EXACT: number of events of a chunk, between two reports of progress. Chunks of thin lines are long, so
+ * that their events with time of flight spread over many slabs. GRAIN, EXACT_GRAIN: number of events that a thread
+ * projects forward at a time. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
 /* A chunk of the arranged events of one group. */
@@ -129,6 +107,7 @@ static float *memory_of(const struct lr_native_listmode *native, int worker)
     return native->memory + worker * 5 * native->tube.capacity;
 }
 
+/* A projection of some events, axis by axis. */
 struct project {
     const struct lr_native_listmode *native;
     const lr_selection *part;
@@ -138,15 +117,6 @@ struct project {
     struct lr_native_listmode_job job;
     double done, total; /* numbers of selected events */
 };
-
-static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
-{
-    return (struct project){
-        .native = native,
-        .part = part,
-        .total = (double)lr_selection_count(&native->params.events->layout, part),
-        .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
-}
 
 /* True if any event has this axis. */
 static bool has_events(const struct project *project, int axis)
@@ -158,7 +128,7 @@ static bool has_events(const struct project *project, int axis)
     return has;
 }
 
-/* Collects the selected events of an axis. */
+/* Takes the selected events of the current axis, chunk by chunk. */
 static lr_status take_axis(struct project *project)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
@@ -209,11 +179,18 @@ static void take_forward(const struct chunk *chunk)
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct lr_native_listmode *native = self;
-    struct project project = begin(native, part);
+    struct project project = {
+        .native = native,
+        .part = part,
+        .what = "projecting",
+        .take = take_forward,
+        .total = (double)lr_selection_count(&native->params.events->layout, part),
+        .job = {.model = native->params.model,
+                .events = native->params.events,
+                .tube = &native->tube,
+                .to = values->values},
+    };
     const struct lr_native_frame *frame = &project.frame;
-    project.what = "projecting";
-    project.take = take_forward;
-    project.job.to = values->values;
     for (int axis = 0; axis < 3; axis++) {
         if (!has_events(&project, axis)) continue;
         frame_init(&project.frame, project.job.model, axis);
@@ -232,7 +209,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 
 /* --- back --- */
 
-/* More slabs than threads, so that no thread waits long for another. */
+/* There are more slabs than threads, so that no thread waits long for another thread. */
 enum { SLABS_PER_THREAD = 2 };
 
 struct slabs {
@@ -273,18 +250,14 @@ static int64_t first_from(const struct chunk *chunk, double slice)
     return low;
 }
 
-static int slab_begin(const struct slabs *slabs, int64_t slab)
-{
-    const int64_t size = slabs->slices[1] - slabs->slices[0];
-    return slabs->slices[0] + (int)(size * slab / slabs->num);
-}
-
 static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct slabs *slabs = user;
     const struct chunk *chunk = slabs->chunk;
+    const int64_t size = slabs->slices[1] - slabs->slices[0];
     for (int64_t k = begin; k < end; k++) {
-        const int slab[2] = {slab_begin(slabs, k), slab_begin(slabs, k + 1)};
+        const int slab[2] = {slabs->slices[0] + (int)(size * k / slabs->num),
+                             slabs->slices[0] + (int)(size * (k + 1) / slabs->num)};
         int64_t range[2] = {chunk->begin, chunk->end};
         if (chunk->has_tof) {
             range[0] = first_from(chunk, slab[0] - event_reach(chunk->job));
@@ -313,11 +286,18 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     const struct lr_native_listmode *native = self;
     const int64_t count = lr_grid_num_voxels(&native->params.model->grid);
     float *out = image->values;
-    struct project project = begin(native, part);
+    struct project project = {
+        .native = native,
+        .part = part,
+        .what = "back-projecting",
+        .take = take_back,
+        .total = (double)lr_selection_count(&native->params.events->layout, part),
+        .job = {.model = native->params.model,
+                .events = native->params.events,
+                .tube = &native->tube,
+                .from = values != NULL ? values->values : NULL},
+    };
     const struct lr_native_frame *frame = &project.frame;
-    project.what = "back-projecting";
-    project.take = take_back;
-    project.job.from = values != NULL ? values->values : NULL;
     double *total = lr_alloc(count, sizeof(*total), "an image", native->params.log);
     lr_status status = total != NULL ? LR_OK : LR_FAILED;
     for (int axis = 0; status == LR_OK && axis < 3; axis++) {
@@ -398,15 +378,33 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
     native->params = *params;
     native->kernels =
         params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
-    lr_status status = tube_init(&native->tube, params->model, params->log);
-    if (status == LR_OK) {
+    bool has_memory = true;
+    const struct lr_listmode_model *model = params->model;
+    if (model->kernel == LR_LISTMODE_TUBE) { /* the tube stays zero for other kernels */
+        struct lr_native_tube *tube = &native->tube;
+        const double half = 0.5 * model->tube.width_mm;
+        tube->last = (model->tube.table != NULL ? model->tube.table_count : GAUSSIAN_ENTRIES) - 1;
+        tube->rim = (float)lr_listmode_rim(&model->tube);
+        tube->fall = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * lr_listmode_rim(&model->tube)));
+        tube->scale = (float)(tube->last / half);
+        for (int axis = 0; axis < 3; axis++) {
+            int64_t shares = 1; /* of a slice across this axis */
+            for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
+            tube->capacity = shares > tube->capacity ? shares : tube->capacity;
+        }
+        tube->capacity += LR_NATIVE_LISTMODE_LANES;
+        tube->table = lr_alloc((int64_t)tube->last + 2, sizeof(*tube->table), "the tube's table", params->log);
+        has_memory = tube->table != NULL;
+        for (int k = 0; has_memory && k <= tube->last + 1; k++)
+            tube->table[k] = (float)lr_listmode_tube_value(&model->tube, half * k / tube->last);
+    }
+    if (has_memory) {
         native->memory = lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory),
                                   "shares of tubes", params->log);
-        status = native->memory != NULL ? LR_OK : LR_FAILED;
     }
-    if (status != LR_OK) {
+    if (native->memory == NULL) {
         destroy(native);
-        return status;
+        return LR_FAILED;
     }
     backend->fns = &fns;
     backend->self = native;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle in which a point sees one
- * face through another one, in double, LOR by LOR and point by point. Clipping is Sutherland and
- * Hodgman's (CACM 17:32, 1974), the solid angle of a triangle van Oosterom and Strackee's (IEEE Trans.
+ * The exact kernel (docs/method/listmode.md, "Exact elements"): the solid angle of the part of one face that a point
+ * sees through the opposite face, in double, LOR by LOR and point by point. Polygons are clipped by the algorithm of
+ * Sutherland and Hodgman (CACM 17:32, 1974). The solid angle of a triangle is by van Oosterom and Strackee (IEEE Trans.
  * Biomed. Eng. 30:125, 1983). */
 #include "listmode/hull.h"
 #include "native/listmode/kernels.h"
@@ -17,7 +17,7 @@
  * second order. The error is below 1e-7. */
 #define FLAT 1e-3
 
-/* Corners of a rectangle that is cut four times. */
+/* Largest number of corners of a rectangle that is cut four times. */
 enum { MOST_CORNERS = 8 };
 
 /* --- a pair of faces --- */
@@ -26,8 +26,8 @@ enum { MOST_CORNERS = 8 };
 struct pair {
     struct lr_listmode_hull hull;
     double cosine[3][3]; /* [axis of face 0][axis of face 1] cosines between them */
-    double apart[2][3];  /* along the axes of face f: vector from its centre to the other face's centre */
-    double diagonal[2];  /* diagonal of face f, squared */
+    double apart[2][3]; /* vector from the centre of face f to the centre of the other face, along the axes of face f */
+    double diagonal[2]; /* diagonal of face f, squared */
 };
 
 /* --- convex polygons in the plane of a face, counted from the foot of the point --- */
@@ -88,7 +88,8 @@ static struct moments find_moments(const struct polygon *polygon)
     return sum;
 }
 
-/* The density h / rho^3 of solid angle, to second order about the centroid. */
+/* The solid angle of a small polygon: the integral of the density height / distance^3, to second order about the
+ * centroid. */
 static double flat_angle(const struct polygon *polygon, const struct moments *moments, double height)
 {
     const double area = moments->area;
@@ -101,35 +102,31 @@ static double flat_angle(const struct polygon *polygon, const struct moments *mo
     return height * inverse * sqrt(inverse) * (area + bend);
 }
 
-static double triangle_angle(const double a[2], const double b[2], const double c[2], double height)
-{
-    const double square = height * height;
-    const double twice = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
-    const double p = sqrt(a[0] * a[0] + a[1] * a[1] + square);
-    const double q = sqrt(b[0] * b[0] + b[1] * b[1] + square);
-    const double r = sqrt(c[0] * c[0] + c[1] * c[1] + square);
-    const double ab = a[0] * b[0] + a[1] * b[1] + square;
-    const double bc = b[0] * c[0] + b[1] * c[1] + square;
-    const double ca = c[0] * a[0] + c[1] * a[1] + square;
-    return 2.0 * atan2(height * twice, p * q * r + ab * r + bc * p + ca * q);
-}
-
+/* The solid angle of a polygon in closed form: a sum over the triangles of corners 0, k and k + 1. */
 static double closed_angle(const struct polygon *polygon, double height)
 {
+    const double square = height * height, a[2] = {polygon->x[0], polygon->y[0]};
     double sum = 0;
     for (int k = 1; k + 1 < polygon->count; k++) {
-        sum += triangle_angle((double[2]){polygon->x[0], polygon->y[0]}, (double[2]){polygon->x[k], polygon->y[k]},
-                              (double[2]){polygon->x[k + 1], polygon->y[k + 1]}, height);
+        const double b[2] = {polygon->x[k], polygon->y[k]}, c[2] = {polygon->x[k + 1], polygon->y[k + 1]};
+        const double twice = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+        const double p = sqrt(a[0] * a[0] + a[1] * a[1] + square);
+        const double q = sqrt(b[0] * b[0] + b[1] * b[1] + square);
+        const double r = sqrt(c[0] * c[0] + c[1] * c[1] + square);
+        const double ab = a[0] * b[0] + a[1] * b[1] + square;
+        const double bc = b[0] * c[0] + b[1] * c[1] + square;
+        const double ca = c[0] * a[0] + c[1] * a[1] + square;
+        sum += 2.0 * atan2(height * twice, p * q * r + ab * r + bc * p + ca * q);
     }
     return sum;
 }
 
 /* --- an element --- */
 
-/* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the point to (x,
- * y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray); it hits the face if four
- * conditions hold, which are linear in the ray once multiplied by the denominator. place: position of the point
- * relative to the centre of each face, along its u, v and normal. */
+/* Finds the part of face `far` that is seen through the face `near`, relative to the foot of the point on the plane of
+ * `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, t = height / (normal .
+ * ray). It hits the face `near` if four conditions hold. Multiplied by the denominator, the conditions are linear in the
+ * ray. place: position of the point relative to the centre of each face, along the face's u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;
@@ -158,6 +155,7 @@ static void find_overlap(const struct pair *pair, const double place[2][3], int 
     }
 }
 
+/* The element of a point: the solid angle of the overlap / 2 pi, seen from the farther face. */
 static double element(const struct pair *pair, const double point[3])
 {
     double place[2][3]; /* position of the point relative to the centre of each face, along its u, v and normal */
@@ -199,8 +197,8 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
     return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
-/* Largest number of planes of sample points in a slice that have separate bounds. If there are more, all planes use the
- * slice's bounds. */
+/* Largest number of planes of sample points in a slice for which each plane has its own bounds. If a slice has more
+ * planes, all of them use the slice's bounds. */
 enum { MOST_PLANES = 32 };
 
 /* Sum over the voxel's sample points that lie within `samples`. */
@@ -234,36 +232,7 @@ struct taker {
     const struct lr_listmode_visitor *visitor;
 };
 
-static void take_slice(const struct pair *pair, int slice, struct taker *taker)
-{
-    const struct lr_native_frame *frame = taker->job->frame;
-    const int *num = pair->hull.model->samples;
-    const double num_all = (double)num[0] * num[1] * num[2];
-    const int u_axis = frame->across[0], v_axis = frame->across[1];
-    const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
-    int samples[3][2], planes[MOST_PLANES][3][2]; /* sample points that may have elements: of the slice, and of each
-                                                     plane */
-    int voxel[3];
-    lr_listmode_hull_samples(&pair->hull, slice, samples);
-    for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair->hull, slice * num[frame->axis] + k, planes[k]);
-
-    voxel[frame->axis] = slice;
-    for (int v = samples[v_axis][0] / num[v_axis]; v * num[v_axis] < samples[v_axis][1]; v++) {
-        for (int u = samples[u_axis][0] / num[u_axis]; u * num[u_axis] < samples[u_axis][1]; u++) {
-            voxel[u_axis] = u;
-            voxel[v_axis] = v;
-            const double weight = time_weight(&pair->hull, voxel);
-            if (!(weight > 0)) continue;
-            double sum = 0;
-            for (int k = 0; k < num_planes; k++) sum += sum_samples(pair, (const int(*)[2])planes[k], voxel);
-            if (num_planes == 0) sum = sum_samples(pair, (const int(*)[2])samples, voxel);
-            const double share = sum / num_all;
-            if (share > 0) taker->take(taker, (const int[3]){slice, u, v}, weight * share);
-        }
-    }
-}
-
-/* Computes the elements of an event in slices slab[0] .. slab[1] - 1. */
+/* Takes the elements of an event in slices slab[0] .. slab[1] - 1. */
 static void take_event(struct taker *taker, int64_t event, const int slab[2])
 {
     struct pair pair;
@@ -287,7 +256,32 @@ static void take_event(struct taker *taker, int64_t event, const int slab[2])
         const double *half = faces[f].half_mm;
         pair.diagonal[f] = 4.0 * (half[0] * half[0] + half[1] * half[1]);
     }
-    for (int s = begin; s < end; s++) take_slice(&pair, s, taker);
+    const struct lr_native_frame *frame = taker->job->frame;
+    const int *num = pair.hull.model->samples;
+    const double num_all = (double)num[0] * num[1] * num[2];
+    const int u_axis = frame->across[0], v_axis = frame->across[1];
+    const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
+    for (int s = begin; s < end; s++) {
+        /* Sample points that may have elements: those of the slice, and those of each plane. */
+        int samples[3][2], planes[MOST_PLANES][3][2], voxel[3];
+        lr_listmode_hull_samples(&pair.hull, s, samples);
+        for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair.hull, s * num[frame->axis] + k, planes[k]);
+
+        voxel[frame->axis] = s;
+        for (int v = samples[v_axis][0] / num[v_axis]; v * num[v_axis] < samples[v_axis][1]; v++) {
+            for (int u = samples[u_axis][0] / num[u_axis]; u * num[u_axis] < samples[u_axis][1]; u++) {
+                voxel[u_axis] = u;
+                voxel[v_axis] = v;
+                const double weight = time_weight(&pair.hull, voxel);
+                if (!(weight > 0)) continue;
+                double sum = 0;
+                for (int k = 0; k < num_planes; k++) sum += sum_samples(&pair, (const int(*)[2])planes[k], voxel);
+                if (num_planes == 0) sum = sum_samples(&pair, (const int(*)[2])samples, voxel);
+                const double share = sum / num_all;
+                if (share > 0) taker->take(taker, (const int[3]){s, u, v}, weight * share);
+            }
+        }
+    }
 }
 
 static int64_t number_in_frame(const struct lr_native_frame *frame, const int at[3])

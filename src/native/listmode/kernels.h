@@ -10,7 +10,7 @@
 #include "listmode/line.h"
 #include "listmode/rows.h"
 
-/* The number of shares of a slice is a multiple of this. */
+/* The number of shares of a slice is a multiple of LR_NATIVE_LISTMODE_LANES. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
 /* Distance in voxels by which a crossing may be farther from the image than its shares reach. */
@@ -35,7 +35,8 @@ static inline double lr_native_normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* The integral of that integral from 0 on is the square of z times this of it: term by term. */
+/* The integral of the normal distribution, integrated once more from 0 to z and divided by z^2, as a function of
+ * y = z^2, 0 <= z <= 3. It is the polynomial of lr_native_normal_over_z, integrated term by term. */
 static inline double lr_native_normal_over_square(double y)
 {
     double sum = 3.3023822445502444e-14;
@@ -68,8 +69,8 @@ static inline double lr_native_normal_sum(double z)
 
 /* --- kernels --- */
 
-/* The grid's slices across an axis, slice by slice and row by row, each with a border of zeros in which
- * kernels may read and add: voxel (u, v) of slice s is at s plane + (v + border[1]) row + u + border[0]. */
+/* The layout of an image that is cut into slices across an axis. Each slice has a border of zeros in which kernels may
+ * read and add. Voxel (u, v) of slice s is at s plane + (v + border[1]) row + u + border[0]. */
 struct lr_native_frame {
     int axis, across[2];
     int size[2]; /* numbers of voxels along the two axes across */
@@ -84,7 +85,7 @@ struct lr_native_tube {
     float fall;       /* decrease of shares between half the width and the rim, per mm^2 */
     float scale;      /* table entries per mm */
     int last;         /* entry at half the width; the next entry has the same value */
-    float *table;     /* owned */
+    float *table;     /* owned, [last + 2] */
     int64_t capacity; /* largest number of shares of a slice, rounded up to full lanes */
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels themselves: a file per instruction set includes this and names the table KERNELS. */
+ * The kernels. One file per instruction set includes this file and names the table KERNELS. */
 #include "listmode/tube.h"
 #include "native/listmode/kernels.h"
 
-/* STEPS: slices of one pass. FETCHED: events whose lines and values are fetched together. They are scattered in memory,
- * and caches can load all of them before the first one is needed. */
+/* STEPS: number of slices of one pass. FETCHED: number of events whose lines and values are fetched together. Lines and
+ * values are scattered in memory, and caches load all of a group before the first one is needed. */
 enum { STEPS = 32, FETCHED = 16 };
 
-/* The path of an event through the slices. */
+/* The path of an event's line through the slices. */
 struct path {
     struct lr_listmode_line line;
     struct lr_listmode_walk walk;
@@ -29,20 +29,7 @@ struct steps {
 
 /* --- slices in which a line may have shares --- */
 
-/* Excludes slices s for which position + s step is outside low .. high. */
-static void narrow(int slices[2], const double line[2], double low, double high)
-{
-    if (fabs(line[1]) < 1e-9) {
-        slices[1] = line[0] > low - 1.0 && line[0] < high + 1.0 ? slices[1] : slices[0];
-        return;
-    }
-    const double a = (low - line[0]) / line[1], b = (high - line[0]) / line[1];
-    const double from = floor(a < b ? a : b), to = ceil(a < b ? b : a) + 1.0;
-    slices[0] = from < slices[0] ? slices[0] : from > slices[1] ? slices[1] : (int)from;
-    slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
-}
-
-/* Finds the path of a line through slices limits[0] .. limits[1] - 1. False if it has none. */
+/* Finds the path of a line through slices limits[0] .. limits[1] - 1. False if it crosses none of them. */
 static bool find_path(const struct lr_native_listmode_job *job, const int limits[2], struct path *path)
 {
     const struct lr_listmode_model *model = job->model;
@@ -53,12 +40,22 @@ static bool find_path(const struct lr_native_listmode_job *job, const int limits
     if (path->slices[0] >= path->slices[1]) return false;
     path->halves[0] = path->halves[1] = 1.0;
     if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &path->line, &path->walk, path->halves);
+    int *slices = path->slices;
     for (int c = 0; c < 2; c++) {
-        const double line[2] = {path->walk.position[c], path->walk.step[c]};
+        /* Slices whose crossing is so far outside that no share lies in the image are excluded. */
+        const double position = path->walk.position[c], step = path->walk.step[c];
+        const double low = -path->halves[c], high = job->frame->size[c] - 1 + path->halves[c];
         path->width[c] = (int)(2.0 * path->halves[c]) + 1;
-        narrow(path->slices, line, -path->halves[c], job->frame->size[c] - 1 + path->halves[c]);
+        if (fabs(step) < 1e-9) {
+            slices[1] = position > low - 1.0 && position < high + 1.0 ? slices[1] : slices[0];
+            continue;
+        }
+        const double a = (low - position) / step, b = (high - position) / step;
+        const double from = floor(a < b ? a : b), to = ceil(a < b ? b : a) + 1.0;
+        slices[0] = from < slices[0] ? slices[0] : from > slices[1] ? slices[1] : (int)from;
+        slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
     }
-    return path->slices[0] < path->slices[1];
+    return slices[0] < slices[1];
 }
 
 /* --- factors --- */
@@ -112,8 +109,9 @@ static void find_factors_as_paper(const struct path *path, struct steps *steps)
 
 /* --- crossings --- */
 
-/* The lowest whole voxel not below crossing - half along one axis, counted from the start of the border, and its
- * distance from the crossing. Crossings so far outside that they have no shares stay on the border. */
+/* Finds, along one axis, the first voxel that has a share of each slice: the lowest whole number not below
+ * crossing - half, counted from the start of the border. Also finds its distance from the crossing. A crossing too far
+ * outside for any share in the image is moved onto the border. */
 static void find_corners(const struct lr_native_frame *frame, const struct path *path, int axis, struct steps *steps)
 {
     const double position = path->walk.position[axis], step = path->walk.step[axis];
@@ -136,11 +134,17 @@ static void find_corners(const struct lr_native_frame *frame, const struct path 
     }
 }
 
-static void take_steps(const struct lr_native_listmode_job *job, const struct path *path, struct steps *steps)
+/* Moves to the next slices of the path, and finds their factors and corners. False if there are none. */
+static bool next_steps(const struct lr_native_listmode_job *job, const struct path *path, struct steps *steps)
 {
+    const int end = path->slices[1];
+    steps->first += steps->count;
+    steps->count = end - steps->first < STEPS ? end - steps->first : STEPS;
+    if (steps->count <= 0) return false;
     (job->model->tube.as_paper ? find_factors_as_paper : find_factors)(path, steps);
     find_corners(job->frame, path, 0, steps);
     find_corners(job->frame, path, 1, steps);
+    return true;
 }
 
 /* --- thin lines --- */
@@ -191,10 +195,10 @@ static void line_back(const struct lr_native_listmode_job *job, const struct ste
 
 enum { LANES = LR_NATIVE_LISTMODE_LANES };
 
-/* A list of the voxels of the rectangle that contains an event's shares in each slice. */
+/* The voxels of the rectangle that contains an event's shares in a slice. */
 struct rectangle {
     int count;      /* number of voxels, rounded up to a multiple of LANES */
-    float *mm[2];   /* [count] positions relative to the corner; padding entries are beyond any tube */
+    float *mm[2];   /* [count] positions relative to the corner; voxels added by rounding up are beyond any tube */
     int32_t *place; /* [count] offset in the plane from the corner */
     float *shares;  /* [count] shares of the current slice */
     float *entries; /* [count] positions in the table */
@@ -229,7 +233,8 @@ static inline float sum_lanes(const float lanes[LANES])
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Finds the table entries of the voxels of slice j, and the factors of shares beyond half the width. */
+/* Finds the table entry of each voxel of a slice. Sets the shares to the factors by which shares beyond half the width
+ * fall. corner: position of the first voxel relative to the crossing, in mm. */
 static void find_entries(const struct lr_native_listmode_job *job, const struct path *path, const float corner[2],
                          const struct rectangle *box)
 {
@@ -253,6 +258,7 @@ static void find_entries(const struct lr_native_listmode_job *job, const struct 
     }
 }
 
+/* Multiplies the shares by the table's values at the entries. */
 static void look_up(const float *restrict table, const struct rectangle *box)
 {
     const float *restrict entries = box->entries;
@@ -310,49 +316,6 @@ static void tube_back(const struct lr_native_listmode_job *job, const struct pat
 
 /* --- events --- */
 
-/* Moves to the next slices before `end`. False if there are none. */
-static bool next_steps(struct steps *steps, int end)
-{
-    steps->first += steps->count;
-    steps->count = end - steps->first < STEPS ? end - steps->first : STEPS;
-    return steps->count > 0;
-}
-
-static double forward_event(const struct lr_native_listmode_job *job, const struct lr_listmode_line *line,
-                            float *memory)
-{
-    const int all[2] = {0, job->frame->slices};
-    struct path path;
-    double sum = 0;
-    path.line = *line;
-    if (!find_path(job, all, &path)) return 0.0;
-    const struct rectangle box = list_voxels(job, &path, memory);
-    struct steps steps;
-    steps.first = path.slices[0];
-    steps.count = 0;
-    while (next_steps(&steps, path.slices[1])) {
-        take_steps(job, &path, &steps);
-        sum +=
-            job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps) : tube_forward(job, &path, &steps, &box);
-    }
-    return sum;
-}
-
-static void back_event(const struct lr_native_listmode_job *job, const struct path *path, float value, float *memory)
-{
-    const struct rectangle box = list_voxels(job, path, memory);
-    struct steps steps;
-    steps.first = path->slices[0];
-    steps.count = 0;
-    while (next_steps(&steps, path->slices[1])) {
-        take_steps(job, path, &steps);
-        if (job->model->kernel == LR_LISTMODE_LINE)
-            line_back(job, &steps, value);
-        else
-            tube_back(job, path, &steps, value, &box);
-    }
-}
-
 /* Events that are projected: their places among the values, their values and their lines. */
 struct fetched {
     int count;
@@ -361,8 +324,8 @@ struct fetched {
     struct lr_listmode_line line[FETCHED];
 };
 
-/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value. All events have a
- * value in forward. */
+/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and whose value is not 0. In a forward
+ * projection every event counts. */
 static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];
@@ -382,10 +345,26 @@ static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64
 
 static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory)
 {
+    const int all[2] = {0, job->frame->slices};
     struct fetched some;
     for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
         fetch(job, k, k + FETCHED < range[1] ? k + FETCHED : range[1], &some);
-        for (int n = 0; n < some.count; n++) job->to[some.place[n]] = (float)forward_event(job, &some.line[n], memory);
+        for (int n = 0; n < some.count; n++) {
+            struct path path;
+            double sum = 0;
+            path.line = some.line[n];
+            if (find_path(job, all, &path)) {
+                const struct rectangle box = list_voxels(job, &path, memory);
+                struct steps steps;
+                steps.first = path.slices[0];
+                steps.count = 0;
+                while (next_steps(job, &path, &steps)) {
+                    sum += job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps)
+                                                                  : tube_forward(job, &path, &steps, &box);
+                }
+            }
+            job->to[some.place[n]] = (float)sum;
+        }
     }
 }
 
@@ -397,13 +376,23 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
         for (int n = 0; n < some.count; n++) {
             struct path path;
             path.line = some.line[n];
-            if (find_path(job, slab, &path)) back_event(job, &path, some.value[n], memory);
+            if (!find_path(job, slab, &path)) continue;
+            const struct rectangle box = list_voxels(job, &path, memory);
+            struct steps steps;
+            steps.first = path.slices[0];
+            steps.count = 0;
+            while (next_steps(job, &path, &steps))
+                if (job->model->kernel == LR_LISTMODE_LINE)
+                    line_back(job, &steps, some.value[n]);
+                else
+                    tube_back(job, &path, &steps, some.value[n], &box);
         }
     }
 }
 
 /* --- elements one by one --- */
 
+/* Visits one element, if its voxel is in the grid. at: slice, and number within the plane of the frame. */
 static void list_voxel(const struct lr_native_listmode_job *job, const int at[2], float element,
                        const struct lr_listmode_visitor *visitor)
 {
@@ -419,32 +408,6 @@ static void list_voxel(const struct lr_native_listmode_job *job, const int at[2]
     visitor->take(visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), (double)element);
 }
 
-static void list_line(const struct lr_native_listmode_job *job, const struct steps *steps,
-                      const struct lr_listmode_visitor *visitor)
-{
-    const int row = (int)job->frame->row, places[4] = {0, 1, row, row + 1};
-    for (int j = 0; j < steps->count; j++) {
-        float shares[4];
-        line_shares(steps, j, shares);
-        for (int n = 0; n < 4; n++) {
-            const int at[2] = {steps->first + j, steps->corner[j] + places[n]};
-            list_voxel(job, at, steps->factor[j] * shares[n], visitor);
-        }
-    }
-}
-
-static void list_tube(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
-                      const struct rectangle *box, const struct lr_listmode_visitor *visitor)
-{
-    for (int j = 0; j < steps->count; j++) {
-        const float factor = tube_shares(job, path, steps, j, box);
-        for (int m = 0; m < path->width[0] * path->width[1]; m++) {
-            const int at[2] = {steps->first + j, steps->corner[j] + box->place[m]};
-            list_voxel(job, at, factor * box->shares[m], visitor);
-        }
-    }
-}
-
 static void list(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
                  float *memory)
 {
@@ -456,12 +419,21 @@ static void list(const struct lr_native_listmode_job *job, int64_t k, const stru
     struct steps steps;
     steps.first = path.slices[0];
     steps.count = 0;
-    while (next_steps(&steps, path.slices[1])) {
-        take_steps(job, &path, &steps);
-        if (job->model->kernel == LR_LISTMODE_LINE)
-            list_line(job, &steps, visitor);
-        else
-            list_tube(job, &path, &steps, &box, visitor);
+    while (next_steps(job, &path, &steps)) {
+        for (int j = 0; j < steps.count; j++) {
+            const int slice = steps.first + j, corner = steps.corner[j];
+            if (job->model->kernel == LR_LISTMODE_LINE) {
+                const int row = (int)job->frame->row, places[4] = {0, 1, row, row + 1};
+                float shares[4];
+                line_shares(&steps, j, shares);
+                for (int n = 0; n < 4; n++)
+                    list_voxel(job, (const int[2]){slice, corner + places[n]}, steps.factor[j] * shares[n], visitor);
+            } else {
+                const float factor = tube_shares(job, &path, &steps, j, &box);
+                for (int m = 0; m < path.width[0] * path.width[1]; m++)
+                    list_voxel(job, (const int[2]){slice, corner + box.place[m]}, factor * box.shares[m], visitor);
+            }
+        }
     }
 }
 
