@@ -9,13 +9,13 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* Cells along an axis, at most. */
+/* Most cells along an axis. */
 enum { MOST_CELLS = 128 };
 
 /* Smallest step, as a part of a cell: a line counts as near if it is within the reach plus this part. */
 static const double least_step = 0.05;
 
-/* The box of voxels that is searched, of grid g. */
+/* Finds the box of voxels of grid g that is searched. */
 static void box_of(const struct lr_listmode_labelled *voxels, int g, int first[3], int last[3])
 {
     for (int k = 0; k < 3; k++) {
@@ -51,8 +51,8 @@ struct spreading {
     int axis;
 };
 
-/* Updates lines of cells along an axis: each squared gap becomes the one to the nearest cell along it, too. Lines
- * are independent. */
+/* Updates the squared gaps of lines of cells along an axis, so that they include cells of the set that are nearer along
+ * this axis. Threads share the lines. */
 static void spread(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct spreading *spreading = user;
@@ -138,7 +138,7 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
                                 double reach_mm)
 {
     double along[3], begin = 0, end = 1;
-    for (int k = 0; k < 3; k++) { /* most lines of a scanner */
+    for (int k = 0; k < 3; k++) { /* a quick test, by which most lines of a scanner are found far away */
         const double low = region->low_mm[k] - reach_mm, high = region->high_mm[k] + reach_mm;
         if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }
