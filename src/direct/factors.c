@@ -116,35 +116,6 @@ struct work {
     struct factor_plane *plane; /* the last one that was used */
 };
 
-static lr_status open_plane(struct work *work, int view)
-{
-    struct factor_table *table = work->table;
-    for (int k = 0; k < table->num_planes; k++) {
-        if (table->planes[k].view == view) {
-            work->plane = &table->planes[k];
-            return LR_OK;
-        }
-    }
-    if (table->num_planes == work->room) {
-        const int room = 2 * work->room + 4;
-        struct factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
-        if (planes == NULL) return LR_FAILED;
-        table->planes = planes;
-        work->room = room;
-    }
-    const int64_t cells = (int64_t)table->size[0] * table->size[1];
-    work->plane = &table->planes[table->num_planes];
-    *work->plane = (struct factor_plane){
-        .view = view,
-        .low = {table->size[0], table->size[1]},
-        .high = {-1, -1},
-        .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
-    };
-    if (work->plane->cells == NULL) return LR_FAILED;
-    table->num_planes++;
-    return LR_OK;
-}
-
 /* Finds the view and the value of a LOR. Nearly all LORs are inside the direction's own view, which is tested first.
  * The set of views decides about the rest. */
 static struct lor_value find_value(const struct work *work, int a, int b)
@@ -181,7 +152,7 @@ static struct lor_value find_value(const struct work *work, int a, int b)
  * on either side, -1 for none. */
 static lr_status add_row(struct work *work, int k, const int32_t *backward, const int32_t *forward)
 {
-    const struct factor_table *table = work->table;
+    struct factor_table *table = work->table;
     const int *per_cell = work->scene->lines_per_cell;
     const int64_t row = (int64_t)(k / per_cell[1]) * table->size[0];
     struct lor_value lor = {.crystals = {-1, -1}, .view = -1};
@@ -190,7 +161,29 @@ static lr_status add_row(struct work *work, int k, const int32_t *backward, cons
         if (a < 0 || b < 0) continue;
         if (a != lor.crystals[0] || b != lor.crystals[1]) lor = find_value(work, a, b);
         if (lor.view < 0) continue;
-        if (work->plane == NULL || work->plane->view != lor.view) LR_TRY(open_plane(work, lor.view));
+        if (work->plane == NULL || work->plane->view != lor.view) {
+            int at = 0;
+            while (at < table->num_planes && table->planes[at].view != lor.view) at++;
+            if (at == work->room) {
+                const int room = 2 * work->room + 4;
+                struct factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
+                if (planes == NULL) return LR_FAILED;
+                table->planes = planes;
+                work->room = room;
+            }
+            work->plane = &table->planes[at];
+            if (at == table->num_planes) { /* the first LOR of this view */
+                const int64_t cells = (int64_t)table->size[0] * table->size[1];
+                *work->plane = (struct factor_plane){
+                    .view = lor.view,
+                    .low = {table->size[0], table->size[1]},
+                    .high = {-1, -1},
+                    .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
+                };
+                if (work->plane->cells == NULL) return LR_FAILED;
+                table->num_planes++;
+            }
+        }
         work->plane->cells[row + i / per_cell[0]] += lor.value;
     }
     return LR_OK;
@@ -204,30 +197,12 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
     return (int64_t)integrals[0] * integrals[1];
 }
 
-/* Integral of mu along the line of the direction that is at these two places across the direction. The line ends at
- * the distance from the axis beyond which there are no crystals. */
-static double integrate(const struct work *work, const double place_mm[2])
-{
-    const double(*axes)[3] = work->direction->axes;
-    const double slant = hypot(axes[0][0], axes[0][1]);
-    const double outer_mm = work->scene->outer_mm;
-    if (fabs(place_mm[0]) >= outer_mm) return 0;
-    const double half_mm = sqrt(outer_mm * outer_mm - place_mm[0] * place_mm[0]) / slant;
-    const double nearest_mm = place_mm[1] * axes[0][2] / slant;
-    double ends[2][3];
-    for (int n = 0; n < 2; n++) {
-        double point_mm[3] = {0};
-        vec_add_scaled(point_mm, place_mm[0], axes[1], point_mm);
-        vec_add_scaled(point_mm, place_mm[1], axes[2], point_mm);
-        vec_add_scaled(point_mm, nearest_mm + (n == 0 ? -half_mm : half_mm), axes[0], point_mm);
-        lr_mu_lines_place(&work->scene->mu, point_mm, ends[n]);
-    }
-    return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
-}
-
-/* Survival at the middle of a cell, from the integrals around it. Each integral is computed on its first use. */
+/* Survival at the middle of a cell, interpolated from integrals of mu along the lines around it. Each integral is
+ * computed on its first use. Its line ends at the distance from the axis beyond which there are no crystals. */
 static double survival(const struct work *work, int width, int i, int k)
 {
+    const double(*axes)[3] = work->direction->axes;
+    const double slant = hypot(axes[0][0], axes[0][1]), outer_mm = work->scene->outer_mm;
     const double step_mm = work->scene->mu_step_mm;
     const double x = i * work->scene->cell_mm[0] / step_mm;
     const double y = k * work->scene->cell_mm[1] / step_mm;
@@ -240,8 +215,19 @@ static double survival(const struct work *work, int width, int i, int k)
         double *integral = &work->worker->integrals[(int64_t)(y0 + dy) * width + x0 + dx];
         if (isnan(*integral)) {
             const double *first_mm = work->table->first_mm;
-            *integral = integrate(
-                work, (const double[2]){first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm});
+            const double place_mm[2] = {first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm};
+            const double half_mm = sqrt(fmax(outer_mm * outer_mm - place_mm[0] * place_mm[0], 0)) / slant;
+            const double nearest_mm = place_mm[1] * axes[0][2] / slant;
+            double ends[2][3];
+            for (int end = 0; end < 2; end++) {
+                double point_mm[3] = {0};
+                vec_add_scaled(point_mm, place_mm[0], axes[1], point_mm);
+                vec_add_scaled(point_mm, place_mm[1], axes[2], point_mm);
+                vec_add_scaled(point_mm, nearest_mm + (end == 0 ? -half_mm : half_mm), axes[0], point_mm);
+                lr_mu_lines_place(&work->scene->mu, point_mm, ends[end]);
+            }
+            const bool is_beyond = fabs(place_mm[0]) >= outer_mm;
+            *integral = is_beyond ? 0 : lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
         }
         sum += weight * *integral;
     }

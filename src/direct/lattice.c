@@ -44,15 +44,6 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* Returns the taps of output j at a place: bit r is set if the output has an offset r slices above `slice`. */
-static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
-{
-    const struct column *column = column_of(columns, next, place, j);
-    const int low = column->low > slice ? column->low - slice : 0;
-    const int above = column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
-    return low < above ? (1 << above) - (1 << low) : 0;
-}
-
 /* The number and the cost of the steps of a walk. */
 struct walked {
     int count;
@@ -83,9 +74,17 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
             }
             for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
                 int pairs = 0;
-                for (int n = 0; n < J; n += 2)
-                    pairs += num_taps[find_taps(columns, next, place, slices[0], n) |
-                                      find_taps(columns, next, place, slices[0], n + 1)];
+                for (int n = 0; n < J; n += 2) {
+                    int taps = 0; /* bit r: one of two outputs has an offset r slices above the first slice */
+                    for (int j = n; j < n + 2; j++) {
+                        const struct column *column = column_of(columns, next, place, j);
+                        const int low = column->low > slices[0] ? column->low - slices[0] : 0;
+                        const int above = column->high - slices[0] + 1;
+                        const int end = above < LR_LATTICE_TAPS ? above : LR_LATTICE_TAPS;
+                        taps |= low < end ? (1 << end) - (1 << low) : 0;
+                    }
+                    pairs += num_taps[taps];
+                }
                 if (pairs == 0) continue;
                 if (steps != NULL) {
                     /* A step of two taps is stored as one of three taps, the last of which is empty. */

@@ -56,22 +56,17 @@ static double scale_of(const lr_blobs *blobs)
     return 0.5 * spacing * spacing * spacing / volume;
 }
 
-/* (1 - (r/a)^2), 0 beyond the blob. */
-static double square_within(const lr_blobs *blobs, double distance_mm)
-{
-    const double part = distance_mm / blobs->radius_mm;
-    return fmax(1.0 - part * part, 0.0);
-}
-
 double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
 {
-    const double square = square_within(blobs, distance_mm);
+    const double part = distance_mm / blobs->radius_mm;
+    const double square = fmax(1.0 - part * part, 0.0); /* 0 beyond the blob */
     return scale_of(blobs) * square * bessel_i(ORDER, blobs->alpha * sqrt(square)) / bessel_i(ORDER, blobs->alpha);
 }
 
 double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm)
 {
-    const double within = sqrt(square_within(blobs, distance_mm)), alpha = blobs->alpha;
+    const double part = distance_mm / blobs->radius_mm, alpha = blobs->alpha;
+    const double within = sqrt(fmax(1.0 - part * part, 0.0)); /* 0 beyond the blob */
     return scale_of(blobs) * blobs->radius_mm * sqrt(2.0 * PI / alpha) * pow(within, ORDER + 0.5) *
            bessel_i(ORDER + 0.5, alpha * within) / bessel_i(ORDER, alpha);
 }

@@ -503,14 +503,6 @@ struct arranging {
 
 /* --- partition --- */
 
-/* Converts a float to an integer. Integers sort in the order of their floats. */
-static uint32_t ascending(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-
 /* Replaces each event's number by its group, and counts the groups. */
 static void find_groups(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -532,7 +524,11 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
             const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
             centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
-        arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
+        /* The key is an integer that sorts like the centre: floats sort like their bits, negative ones in reverse. */
+        uint32_t bits;
+        memcpy(&bits, &centre, sizeof(bits));
+        const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+        arranging->tickets[1][k] = (struct lr_listmode_ticket){group, key};
         places[group]++;
     }
 }

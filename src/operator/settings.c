@@ -236,36 +236,6 @@ static void module_corner(const lr_scanner *scanner, int index, int corner, doub
     vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
 }
 
-/* Longest distance between corners of two modules on the detection plane. */
-static double longest_line_mm(const lr_scanner *scanner)
-{
-    double longest = 0.0;
-    for (int i = 0; i < scanner->num_modules; i++) {
-        double centre[3], other[3], difference[3];
-        lr_scanner_detection_centre(scanner, i, centre);
-        for (int j = i + 1; j < scanner->num_modules; j++) {
-            double between = 0.0;
-            lr_scanner_detection_centre(scanner, j, other);
-            vec_sub(centre, other, difference);
-            double at_most = vec_length(difference); /* plus half of either module's diagonal */
-            for (int k = 0; k < 2; k++) {
-                const lr_module *module = &scanner->modules[k == 0 ? i : j];
-                at_most +=
-                    0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-            }
-            for (int a = 0; at_most > longest && a < 16; a++) {
-                double one[3], far[3];
-                module_corner(scanner, i, a & 3, one);
-                module_corner(scanner, j, a >> 2, far);
-                vec_sub(one, far, difference);
-                between = fmax(between, vec_length(difference));
-            }
-            longest = fmax(longest, between);
-        }
-    }
-    return longest;
-}
-
 static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
 {
     const lr_image *mu = params->mu;
@@ -296,7 +266,31 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
     settings->mu = mu;
     const double edge = fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
-    const double steps = longest_line_mm(settings->scanner) / edge;
+    const lr_scanner *scanner = settings->scanner;
+    double longest_mm = 0.0; /* longest distance between corners of two modules on the detection plane */
+    for (int i = 0; i < scanner->num_modules; i++) {
+        double centre[3], other[3], difference[3];
+        lr_scanner_detection_centre(scanner, i, centre);
+        for (int j = i + 1; j < scanner->num_modules; j++) {
+            lr_scanner_detection_centre(scanner, j, other);
+            vec_sub(centre, other, difference);
+            double at_most = vec_length(difference); /* plus half of either module's diagonal */
+            for (int k = 0; k < 2; k++) {
+                const lr_module *module = &scanner->modules[k == 0 ? i : j];
+                at_most +=
+                    0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+            }
+            const bool may_be_longer = at_most > longest_mm;
+            for (int a = 0; may_be_longer && a < 16; a++) {
+                double one[3], far[3];
+                module_corner(scanner, i, a & 3, one);
+                module_corner(scanner, j, a >> 2, far);
+                vec_sub(one, far, difference);
+                longest_mm = fmax(longest_mm, vec_length(difference));
+            }
+        }
+    }
+    const double steps = longest_mm / edge;
     settings->mu_steps = params->mu_steps > 0 ? params->mu_steps : round_up(fmin(steps, MAX_MU_STEPS));
     return LR_OK;
 }
