@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Calls of a backend itself, of all LORs. */
+ * Projections of all LORs by a backend, without an operator. */
 #ifndef LR_BACKEND_ARRAYS_H
 #define LR_BACKEND_ARRAYS_H
 

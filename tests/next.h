@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * For libraries that are preloaded: what they stand in front of. Libraries of OpenGL come with a plugin,
- * out of sight of RTLD_NEXT: what the plugin needs is found by the plugin. */
+ * Access to the library functions that a preloaded library replaces. Libraries of OpenGL are loaded by a plugin,
+ * where RTLD_NEXT does not search, so the plugin is searched, too. */
 #ifndef LR_TEST_NEXT_H
 #define LR_TEST_NEXT_H
 
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* NULL where no library has it, or none is loaded. */
+/* Returns NULL if no loaded library has the function. */
 static inline void *find_next_symbol(const char *name)
 {
     static const char *const libraries[] = {"lr_gl.so", "libEGL.so.1"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections and reconstructions of plain arrays, for tests that have these. */
+ * Projections and reconstructions of plain arrays. */
 #ifndef LR_PROJECTIONS_H
 #define LR_PROJECTIONS_H
 
@@ -12,7 +12,7 @@ static inline int64_t test_num_voxels(const lr_operator *op)
     return lr_operator_get_info(op)->num_voxels;
 }
 
-/* part NULL: all LORs. A part that is wrong is as long as it says. */
+/* Returns the number of values of a part (NULL: all LORs), also of a part that an operator would refuse. */
 static inline int64_t test_num_values(const lr_operator *op, const lr_selection *part)
 {
     const lr_lors *lors = lr_operator_get_info(op)->lors;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What every test shares, on top of cmocka. Include this first. */
+ * Macros and functions for all tests, on top of cmocka. Include this file first. */
 #ifndef LR_TEST_H
 #define LR_TEST_H
 

@@ -9,7 +9,7 @@
 
 #include <lr/direct.h>
 
-/* Checked and complete. The pointers outlive the backend. */
+/* Parameters of a backend, checked and with all defaults replaced. The pointers outlive the backend. */
 struct lr_direct_backend_params {
     lr_grid grid;
     const lr_view *views; /* [num_views] */
@@ -20,16 +20,16 @@ struct lr_direct_backend_params {
     const lr_shared_context *shared; /* NULL = none */
     lr_direct_storage storage;
     lr_direct_variant variant; /* LR_DIRECT_FASTEST: the backend's choice */
-    bool may_change_variant;   /* it was the backend's choice */
+    bool may_change_variant;   /* the caller named no variant */
     int64_t max_memory_bytes;  /* limit for stored tables; 0 = the backend's choice */
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* Estimates below this count as none in whole updates. */
+/* Estimates below this number are taken for 0 in whole updates. */
 #define LR_DIRECT_LEAST 1e-30
 
-/* A backend of the operator, and the family's own functions, with the same `self`. */
+/* A backend of the family: functions that every family has, and functions of this family, with the same `self`. */
 struct lr_direct_backend {
     struct lr_backend common;
     /* lr_direct_device_attributes; NULL = not known */
@@ -46,7 +46,7 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, s
 
 /* --- depositions --- */
 
-/* Checked and complete. The pointers outlive the backend. */
+/* Parameters of a backend of depositions, checked and with all defaults replaced. The pointers outlive the backend. */
 struct lr_deposit_backend_params {
     const lr_scanner *scanner;
     lr_histo_images *images; /* images of the set's views; zero, to be filled */
@@ -62,7 +62,7 @@ struct lr_deposit_backend_fns {
     const char *name;
     /* Takes events of the right kind whose crystals exist. */
     lr_status (*take)(void *self, const lr_event *events, int64_t count);
-    /* Completes the images of all events so far, and counts all but other_kind. */
+    /* Completes the images of all events so far. Sets all counts but other_kind. */
     lr_status (*finish)(void *self, lr_deposit_counts *counts);
     void (*destroy)(void *self);
 };

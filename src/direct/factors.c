@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A crystal as LORs need it. */
+/* A crystal as an end of LORs. */
 struct factor_crystal {
     double hit_mm[3]; /* the place of its hits */
     int module;
@@ -35,7 +35,7 @@ struct factor_scene {
     struct lr_mu_lines mu;           /* if has_mu */
     bool has_mu;
     double mu_step_mm;     /* distance between lines that mu is integrated along */
-    double outer_mm;       /* no crystal is farther from the axis */
+    double outer_mm;       /* distance from the axis beyond which there are no crystals */
     double cell_mm[2];     /* cells of tables, along the radial and the axial axis */
     int lines_per_cell[2]; /* along the same axes */
     int most_size[2];      /* largest size of a table */
@@ -43,7 +43,7 @@ struct factor_scene {
 
 struct factor_direction {
     double axes[3][3]; /* tof, radial, axial, as of a view */
-    double weight;     /* its share of the solid angle that views have in the mean */
+    double weight;     /* solid angle that the direction stands for, over the mean solid angle of a view */
     double shift[2];   /* shift of the lattice of lines, 0 .. 1 of its step */
     int view;          /* view of the direction; -1 = beyond the acceptance */
 };
@@ -66,15 +66,15 @@ struct factor_worker {
     double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
 };
 
-/* Directions closer than this to a view's border, in intervals, are left to lr_view_set_find, which decides ties. */
+/* Share of an interval at a view's border in which lr_view_set_find decides to which view a direction belongs. */
 static const double near_border = 1e-6;
 
 static const double degree = 3.14159265358979323846 / 180.0;
 
 /* --- views of LORs --- */
 
-/* The inside of the intervals of a direction's own view, which holds nearly all of its LORs. Azimuth borders are
- * directions across the axis; tilt borders are slopes. */
+/* The range of azimuths and tilts of a direction's view, to which nearly all LORs of the direction belong. An azimuth is
+ * given as a unit vector across the axis, a tilt as a slope. */
 struct inside {
     int view; /* -1: none */
     double azimuth[2][2], slope[2];
@@ -96,7 +96,7 @@ static struct inside find_inside(const lr_view_set *set, const struct factor_dir
     return inside;
 }
 
-/* The value of lines between two crystals; view -1: they are not measured, or in no view. */
+/* View and value of the LOR of two crystals. view -1: the LOR is not in coincidence, or in no view. */
 struct lor_value {
     int crystals[2];
     int view;
@@ -105,7 +105,7 @@ struct lor_value {
 
 /* --- filling --- */
 
-/* A table at work. */
+/* A table that is being filled. */
 struct work {
     struct factor_table *table;
     const struct factor_scene *scene;
@@ -116,36 +116,8 @@ struct work {
     struct factor_plane *plane; /* the last one that was used */
 };
 
-static lr_status open_plane(struct work *work, int view)
-{
-    struct factor_table *table = work->table;
-    for (int k = 0; k < table->num_planes; k++) {
-        if (table->planes[k].view == view) {
-            work->plane = &table->planes[k];
-            return LR_OK;
-        }
-    }
-    if (table->num_planes == work->room) {
-        const int room = 2 * work->room + 4;
-        struct factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
-        if (planes == NULL) return LR_FAILED;
-        table->planes = planes;
-        work->room = room;
-    }
-    const int64_t cells = (int64_t)table->size[0] * table->size[1];
-    work->plane = &table->planes[table->num_planes];
-    *work->plane = (struct factor_plane){
-        .view = view,
-        .low = {table->size[0], table->size[1]},
-        .high = {-1, -1},
-        .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
-    };
-    if (work->plane->cells == NULL) return LR_FAILED;
-    table->num_planes++;
-    return LR_OK;
-}
-
-/* Finds the view by the inside of the direction's own view, or else by the set, which decides ties. */
+/* Finds the view and the value of a LOR. Nearly all LORs are inside the direction's own view, which is tested first.
+ * The set of views decides about the rest. */
 static struct lor_value find_value(const struct work *work, int a, int b)
 {
     const struct factor_scene *scene = work->scene;
@@ -176,10 +148,11 @@ static struct lor_value find_value(const struct work *work, int a, int b)
     return found;
 }
 
-/* Adds one row of lines, of one layer on either side, to the cells that hold them. */
+/* Adds a row of lines to the cells in which the lines are. backward, forward: crystals of one layer that the lines cross
+ * on either side, -1 for none. */
 static lr_status add_row(struct work *work, int k, const int32_t *backward, const int32_t *forward)
 {
-    const struct factor_table *table = work->table;
+    struct factor_table *table = work->table;
     const int *per_cell = work->scene->lines_per_cell;
     const int64_t row = (int64_t)(k / per_cell[1]) * table->size[0];
     struct lor_value lor = {.crystals = {-1, -1}, .view = -1};
@@ -188,7 +161,29 @@ static lr_status add_row(struct work *work, int k, const int32_t *backward, cons
         if (a < 0 || b < 0) continue;
         if (a != lor.crystals[0] || b != lor.crystals[1]) lor = find_value(work, a, b);
         if (lor.view < 0) continue;
-        if (work->plane == NULL || work->plane->view != lor.view) LR_TRY(open_plane(work, lor.view));
+        if (work->plane == NULL || work->plane->view != lor.view) {
+            int at = 0;
+            while (at < table->num_planes && table->planes[at].view != lor.view) at++;
+            if (at == work->room) {
+                const int room = 2 * work->room + 4;
+                struct factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
+                if (planes == NULL) return LR_FAILED;
+                table->planes = planes;
+                work->room = room;
+            }
+            work->plane = &table->planes[at];
+            if (at == table->num_planes) { /* the first LOR of this view */
+                const int64_t cells = (int64_t)table->size[0] * table->size[1];
+                *work->plane = (struct factor_plane){
+                    .view = lor.view,
+                    .low = {table->size[0], table->size[1]},
+                    .high = {-1, -1},
+                    .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
+                };
+                if (work->plane->cells == NULL) return LR_FAILED;
+                table->num_planes++;
+            }
+        }
         work->plane->cells[row + i / per_cell[0]] += lor.value;
     }
     return LR_OK;
@@ -202,29 +197,12 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
     return (int64_t)integrals[0] * integrals[1];
 }
 
-/* Integral of mu along the line at these two places across it, as far out as crystals may be. */
-static double integrate(const struct work *work, const double place_mm[2])
-{
-    const double(*axes)[3] = work->direction->axes;
-    const double slant = hypot(axes[0][0], axes[0][1]);
-    const double outer_mm = work->scene->outer_mm;
-    if (fabs(place_mm[0]) >= outer_mm) return 0;
-    const double half_mm = sqrt(outer_mm * outer_mm - place_mm[0] * place_mm[0]) / slant;
-    const double nearest_mm = place_mm[1] * axes[0][2] / slant;
-    double ends[2][3];
-    for (int n = 0; n < 2; n++) {
-        double point_mm[3] = {0};
-        vec_add_scaled(point_mm, place_mm[0], axes[1], point_mm);
-        vec_add_scaled(point_mm, place_mm[1], axes[2], point_mm);
-        vec_add_scaled(point_mm, nearest_mm + (n == 0 ? -half_mm : half_mm), axes[0], point_mm);
-        lr_mu_lines_place(&work->scene->mu, point_mm, ends[n]);
-    }
-    return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
-}
-
-/* Survival at the middle of a cell, from the integrals around it. Each integral is computed on its first use. */
+/* Survival at the middle of a cell, interpolated from integrals of mu along the lines around it. Each integral is
+ * computed on its first use. Its line ends at the distance from the axis beyond which there are no crystals. */
 static double survival(const struct work *work, int width, int i, int k)
 {
+    const double(*axes)[3] = work->direction->axes;
+    const double slant = hypot(axes[0][0], axes[0][1]), outer_mm = work->scene->outer_mm;
     const double step_mm = work->scene->mu_step_mm;
     const double x = i * work->scene->cell_mm[0] / step_mm;
     const double y = k * work->scene->cell_mm[1] / step_mm;
@@ -237,8 +215,19 @@ static double survival(const struct work *work, int width, int i, int k)
         double *integral = &work->worker->integrals[(int64_t)(y0 + dy) * width + x0 + dx];
         if (isnan(*integral)) {
             const double *first_mm = work->table->first_mm;
-            *integral = integrate(
-                work, (const double[2]){first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm});
+            const double place_mm[2] = {first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm};
+            const double half_mm = sqrt(fmax(outer_mm * outer_mm - place_mm[0] * place_mm[0], 0)) / slant;
+            const double nearest_mm = place_mm[1] * axes[0][2] / slant;
+            double ends[2][3];
+            for (int end = 0; end < 2; end++) {
+                double point_mm[3] = {0};
+                vec_add_scaled(point_mm, place_mm[0], axes[1], point_mm);
+                vec_add_scaled(point_mm, place_mm[1], axes[2], point_mm);
+                vec_add_scaled(point_mm, nearest_mm + (end == 0 ? -half_mm : half_mm), axes[0], point_mm);
+                lr_mu_lines_place(&work->scene->mu, point_mm, ends[end]);
+            }
+            const bool is_beyond = fabs(place_mm[0]) >= outer_mm;
+            *integral = is_beyond ? 0 : lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
         }
         sum += weight * *integral;
     }
@@ -293,7 +282,7 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
         }
     }
 
-    int integrals[2] = {0}; /* that lie side by side; 0 without a map */
+    int integrals[2] = {0}; /* number of line integrals along each axis; 0 without an attenuation map */
     if (scene->has_mu && table->num_planes > 0) {
         const int64_t count = size_of_integrals(scene, table->size, integrals);
         for (int64_t n = 0; n < count; n++) worker->integrals[n] = NAN;
@@ -320,15 +309,15 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
 
 /* --- the job --- */
 
-/* Directions between two reports of progress, at most; voxels times directions, about. */
+/* BATCH: most directions of a batch. BATCH_VOXELS: about the number of voxels times directions of a batch. */
 enum { BATCH = 64, BATCH_VOXELS = 1 << 26 };
 
-/* Lines to a crystal's pitch, at least; lines to a cell's edge, at most. */
+/* LINES_A_PITCH: least number of lines per pitch of crystals. MOST_LINES_A_CELL: most lines per edge of a cell. */
 enum { LINES_A_PITCH = 4, MOST_LINES_A_CELL = 16 };
 
 static const int usual_directions = 32;
 
-/* The steepest tilt of a direction, and the largest beyond the acceptance. */
+/* The steepest tilt of a direction, and how far the tilts of directions go beyond the acceptance at most. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
 /* Steps of sequences that stay evenly spread at any length: the golden ratio in one and two dimensions. */
@@ -338,7 +327,7 @@ struct job {
     const lr_direct_factors_params *params;
     int threads;
     struct factor_scene scene;
-    double margin_deg; /* tilt of lines relative to their LOR, at most */
+    double margin_deg; /* largest angle between a line and the LOR of its two crystals */
     int64_t num_directions;
     struct factor_worker *workers; /* owned [threads] */
     int num_workers;
@@ -351,15 +340,15 @@ struct job {
 
 /* --- directions --- */
 
-/* An interval of azimuth, and one of tilt by its sines, in which directions are spread evenly. */
+/* An interval of azimuths and an interval of tilts, in which directions are spread evenly over the solid angle. */
 struct patch {
     double azimuth_deg, half_deg;
     double sine[2];
     int view;
 };
 
-/* The patch of interval `tilt` of the set. Intervals -1 and `tilts` lie beyond the set, but their lines may belong
- * to LORs within it. */
+/* The patch of an azimuth and a tilt of the set of views. Tilts -1 and set->tilts lie just beyond the acceptance. Their
+ * lines may join crystals whose LOR is within the acceptance. */
 static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 {
     const lr_view_set *set = &job->scene.set;
@@ -373,7 +362,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
-/* The solid angle of a patch divided by the mean of a view. */
+/* The solid angle of a patch over the mean solid angle of a view. */
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
@@ -381,7 +370,7 @@ static double share_of(const struct job *job, const struct patch *patch)
     return (patch->sine[1] - patch->sine[0]) / mean;
 }
 
-/* Number of directions in each patch of a tilt. Patches beyond the acceptance have the same density. */
+/* Number of directions in each patch of a tilt. Directions beyond the acceptance are as dense as those within. */
 static int count_of(const struct job *job, int tilt)
 {
     const int wanted = job->params->directions > 0 ? job->params->directions : usual_directions;
@@ -414,33 +403,6 @@ static struct factor_direction direction_at(const struct job *job, int64_t numbe
 
 /* --- scene --- */
 
-static lr_status place_crystals(struct job *job)
-{
-    const lr_scanner *scanner = job->scene.lors->scanner;
-    const float *efficiencies = job->params->efficiencies;
-    const lr_direct_factors_params *params = job->params;
-    const int count = params->lors->scanner->num_crystals;
-    for (int n = 0; params->efficiencies != NULL && n < count; n++) {
-        if (!(params->efficiencies[n] >= 0 && isfinite(params->efficiencies[n]))) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "crystal %d has the efficiency %g: it must be finite and not negative", n,
-                            (double)params->efficiencies[n]);
-        }
-    }
-
-    job->scene.crystals = lr_alloc(scanner->num_crystals, sizeof(*job->scene.crystals), "crystals", job->params->log);
-    if (job->scene.crystals == NULL) return LR_FAILED;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
-            struct factor_crystal *crystal = &job->scene.crystals[c];
-            crystal->module = m;
-            crystal->efficiency = efficiencies != NULL ? efficiencies[c] : 1;
-            lr_scanner_hit_centre(scanner, c, crystal->hit_mm);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status prepare_scene(struct job *job)
 {
     const lr_direct_factors_params *params = job->params;
@@ -463,7 +425,24 @@ static lr_status prepare_scene(struct job *job)
     const double margin_deg = fmin(atan2(widest_mm, sight.radius_mm[0]) / degree, widest_margin_deg);
     job->margin_deg = fmax(0, fmin(margin_deg, steepest_deg - job->scene.set.acceptance_deg));
     lr_sight_finish(&sight);
-    LR_TRY(place_crystals(job));
+
+    for (int n = 0; params->efficiencies != NULL && n < scanner->num_crystals; n++) {
+        if (!(params->efficiencies[n] >= 0 && isfinite(params->efficiencies[n]))) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "crystal %d has the efficiency %g: it must be finite and not negative", n,
+                            (double)params->efficiencies[n]);
+        }
+    }
+    job->scene.crystals = lr_alloc(scanner->num_crystals, sizeof(*job->scene.crystals), "crystals", params->log);
+    if (job->scene.crystals == NULL) return LR_FAILED;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            struct factor_crystal *crystal = &job->scene.crystals[c];
+            crystal->module = m;
+            crystal->efficiency = params->efficiencies != NULL ? params->efficiencies[c] : 1;
+            lr_scanner_hit_centre(scanner, c, crystal->hit_mm);
+        }
+    }
 
     /* Cells are half a voxel wide. Their lines are at most a quarter of a crystal's pitch apart. */
     struct factor_scene *scene = &job->scene;
@@ -503,27 +482,10 @@ static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
         job->made[k] = factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
-/* The begin of a row of voxels in a table, in cells, and the step per voxel. */
+/* Place of a row's first voxel in a table, in cells, and the step to the next voxel. */
 struct course {
     float begin[2], step[2];
 };
-
-/* Interpolates linearly between the middles of cells. row: row of the voxels; range: voxels to add to. */
-static void factors_add_row(const struct factor_table *table, const float *cells, const struct course *course,
-                            const int range[2], float weight, float *row)
-{
-    const int width = table->size[0];
-    for (int x = range[0]; x < range[1]; x++) {
-        const float s = course->begin[0] + (float)x * course->step[0];
-        const float a = course->begin[1] + (float)x * course->step[1];
-        const int i = (int)s, k = (int)a;
-        const float *cell = cells + (int64_t)k * width + i;
-        const float ws = s - (float)i, wa = a - (float)k;
-        const float low = cell[0] + ws * (cell[1] - cell[0]);
-        const float high = cell[width] + ws * (cell[width + 1] - cell[width]);
-        row[x] += weight * (low + wa * (high - low));
-    }
-}
 
 static void add_slice(struct job *job, int64_t k, int z)
 {
@@ -548,8 +510,8 @@ static void add_slice(struct job *job, int64_t k, int z)
             const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            /* range: first voxel of the row, and the one after the last, that may touch nonzero cells of a plane. */
-            const int count = size[0];
+            /* range: the first voxel of the row that may touch nonzero cells of the plane, and one after the last. */
+            const int count = size[0], width = table->size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
                 const double begin = (double)course.begin[i], step = (double)course.step[i];
@@ -564,7 +526,18 @@ static void add_slice(struct job *job, int64_t k, int z)
             range[0] = (int)fmin(low, count);
             range[1] = (int)fmax(high, 0);
 
-            factors_add_row(table, plane->cells, &course, range, weight, view + size[0] * (y + (int64_t)size[1] * z));
+            /* Values are interpolated linearly between the middles of cells. */
+            float *row = view + size[0] * (y + (int64_t)size[1] * z);
+            for (int x = range[0]; x < range[1]; x++) {
+                const float s = course.begin[0] + (float)x * course.step[0];
+                const float a = course.begin[1] + (float)x * course.step[1];
+                const int left = (int)s, below = (int)a;
+                const float *cell = plane->cells + (int64_t)below * width + left;
+                const float ws = s - (float)left, wa = a - (float)below;
+                const float lower = cell[0] + ws * (cell[1] - cell[0]);
+                const float upper = cell[width] + ws * (cell[width + 1] - cell[width]);
+                row[x] += weight * (lower + wa * (upper - lower));
+            }
         }
     }
 }

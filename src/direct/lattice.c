@@ -14,10 +14,10 @@ enum { J = LR_LATTICE_OUTPUTS };
 /* The offsets of one column of mSR: first .. first + high - low, for slices low .. high. */
 struct column {
     int32_t first;
-    int low, high; /* low > high: none */
+    int low, high; /* low > high: the column has no offset */
 };
 
-/* mSR by columns, and the area that source places lie in. */
+/* mSR by columns. */
 struct columns {
     const struct lr_direct_shape *shape;
     struct column *list; /* owned [2 half y + 1][2 half x + 1] */
@@ -25,7 +25,7 @@ struct columns {
 
 /* --- steps --- */
 
-/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
+/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset. Shapes 0, 1 and 2 have 1, 3 and 4
  * taps. */
 static int lattice_class(const struct lr_lattice_step *step)
 {
@@ -33,7 +33,7 @@ static int lattice_class(const struct lr_lattice_step *step)
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
 }
 
-/* The column that output j finds at a place. */
+/* Returns the column of mSR that output j has at a place. */
 static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
 {
     const int x = place[0] - j * next[0];
@@ -44,52 +44,17 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* Two taps are treated as three, one of which is empty. */
-static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
-                                        const int slices[2])
-{
-    const int wanted = slices[1] - slices[0] + 1;
-    struct lr_lattice_step step = {
-        .column = {place[0], place[1]},
-        .quad = lr_floor_div(slices[0], 4),
-        .taps = wanted > 3   ? LR_LATTICE_TAPS
-                : wanted > 1 ? 3
-                             : 1,
-    };
-    step.shift = slices[0] - 4 * step.quad;
-    for (int j = 0; j < J; j++) {
-        const struct column *column = column_of(columns, next, place, j);
-        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
-            const int slice = slices[0] + r;
-            const bool is_there = r < step.taps && slice >= column->low && slice <= column->high;
-            step.offsets[j][r] = is_there ? column->first + slice - column->low : -1;
-            step.mask |= is_there ? 1 << j : 0;
-        }
-    }
-    return step;
-}
-
-/* Bit r: output j has an offset at a place, r slices above one. */
-static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
-{
-    const struct column *column = column_of(columns, next, place, j);
-    const int low = column->low > slice ? column->low - slice : 0;
-    const int above = column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
-    return low < above ? (1 << above) - (1 << low) : 0;
-}
-
 /* The number and the cost of the steps of a walk. */
 struct walked {
     int count;
     int64_t cost;
 };
 
-/* The steps of a lattice with rows along `next`, in the order of places: counts them, and writes them if `steps` is
- * not NULL. */
+/* Counts the steps of a lattice with rows along `next`, and writes them in the order of places if `steps` is not NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* Approximate instructions of a thread for a step. A tap's multiply-adds for two outputs run if either has the
-     * tap. */
+    /* SLICES: approximate instructions of a thread for a tap in two outputs, which run if one of the two has the tap.
+     * BESIDES: those for the rest of a step. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;
@@ -109,11 +74,40 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
             }
             for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
                 int pairs = 0;
-                for (int n = 0; n < J; n += 2)
-                    pairs += num_taps[find_taps(columns, next, place, slices[0], n) |
-                                      find_taps(columns, next, place, slices[0], n + 1)];
+                for (int n = 0; n < J; n += 2) {
+                    int taps = 0; /* bit r: one of two outputs has an offset r slices above the first slice */
+                    for (int j = n; j < n + 2; j++) {
+                        const struct column *column = column_of(columns, next, place, j);
+                        const int low = column->low > slices[0] ? column->low - slices[0] : 0;
+                        const int above = column->high - slices[0] + 1;
+                        const int end = above < LR_LATTICE_TAPS ? above : LR_LATTICE_TAPS;
+                        taps |= low < end ? (1 << end) - (1 << low) : 0;
+                    }
+                    pairs += num_taps[taps];
+                }
                 if (pairs == 0) continue;
-                if (steps != NULL) steps[walked.count] = make_step(columns, next, place, slices);
+                if (steps != NULL) {
+                    /* A step of two taps is stored as one of three taps, the last of which is empty. */
+                    const int wanted = slices[1] - slices[0] + 1;
+                    struct lr_lattice_step *step = &steps[walked.count];
+                    *step = (struct lr_lattice_step){
+                        .column = {x, y},
+                        .quad = lr_floor_div(slices[0], 4),
+                        .taps = wanted > 3   ? LR_LATTICE_TAPS
+                                : wanted > 1 ? 3
+                                             : 1,
+                    };
+                    step->shift = slices[0] - 4 * step->quad;
+                    for (int j = 0; j < J; j++) {
+                        const struct column *column = column_of(columns, next, place, j);
+                        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
+                            const int slice = slices[0] + r;
+                            const bool is_there = r < step->taps && slice >= column->low && slice <= column->high;
+                            step->offsets[j][r] = is_there ? column->first + slice - column->low : -1;
+                            step->mask |= is_there ? 1 << j : 0;
+                        }
+                    }
+                }
                 walked.count++;
                 walked.cost += 2 * SLICES * pairs + BESIDES;
             }
@@ -124,14 +118,13 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
 
 /* --- the lattice --- */
 
-/* Row directions of the lattice, and the step to the next row. Rows that begin at the edge of the other axis have
- * place 0 there; a group of 8 places of bands begins at it. */
+/* Directions of rows, each with the step to the next row. */
 static const int directions[][2][2] = {
     {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},
 };
 enum { NUM_DIRECTIONS = sizeof(directions) / sizeof(directions[0]) };
-_Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "all of them may be candidates");
+_Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "every direction may be a candidate");
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -145,7 +138,8 @@ static int compare_steps(const void *a, const void *b)
 
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
-    const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
+    /* The cheapest lattice has its rows within 50 degrees of the line of response. */
+    const double least_alignment = cos(50 * 3.14159265358979 / 180);
     const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
     const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gather of one view by columns of slices. A thread has some neighbouring columns of outputs on a row of the
- * grid's lattice. The row runs nearly along the line of response, so that one column of sources serves most of the
- * outputs. */
+ * The order in which a device projects one view. A thread computes some neighbouring columns of output voxels, which
+ * lie on a row of the grid's lattice. The row runs nearly along the line of response, so that a column of source voxels,
+ * read once, is needed by most of the thread's outputs. */
 #ifndef LR_DIRECT_LATTICE_H
 #define LR_DIRECT_LATTICE_H
 
@@ -12,7 +12,7 @@
 enum {
     LR_LATTICE_OUTPUTS = 4, /* columns of a thread */
     LR_LATTICE_TAPS = 4,    /* most offsets along a column in a step */
-    LR_LATTICE_SHAPES = 3,  /* steps of one tap, of three and of four */
+    LR_LATTICE_SHAPES = 3,  /* number of shapes: steps have one tap, three or four taps */
     LR_LATTICE_CANDIDATES = 8,
     LR_LATTICE_CLASSES = LR_LATTICE_SHAPES * 4 * 2
 };
@@ -23,8 +23,8 @@ static inline int lr_floor_div(int number, int by)
     return number >= 0 ? number / by : -((by - 1 - number) / by);
 }
 
-/* A source column, relative to a thread's first output, and slices quad * 4 + shift + r, r < taps,
- * above each of its outputs. */
+/* A step of a thread: it reads a source column, at a place relative to the thread's first output, in the slices
+ * quad * 4 + shift + r, r < taps, above each output. */
 struct lr_lattice_step {
     int32_t column[2]; /* x, y */
     int32_t quad, shift, taps;
@@ -32,8 +32,8 @@ struct lr_lattice_step {
     int32_t offsets[LR_LATTICE_OUTPUTS][LR_LATTICE_TAPS]; /* indices into mSR; -1 = none */
 };
 
-/* Outputs of a thread are first + j next; a thread's first is p LR_LATTICE_OUTPUTS next + q across, for integers p
- * and q. */
+/* The output columns of a thread are at first + j next, for j < LR_LATTICE_OUTPUTS. The first is at
+ * p LR_LATTICE_OUTPUTS next + q across, where each thread has its own integers p and q. */
 struct lr_lattice {
     int next[2], across[2];
     int count;
@@ -45,18 +45,18 @@ struct lr_lattice {
  * but no steps. Returns their number. */
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
 
-/* The cheapest for a gather by columns.
- * errors: LR_FAILED; *lattice holds nothing then. */
+/* Finds the lattice that needs the fewest instructions, and its steps. errors: LR_FAILED; *lattice then holds no
+ * memory. */
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);
 
 /* Place of a column of the grid along the lattice's rows and across them: column = at[0] next + at[1] across. */
 void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2]);
 
-/* Extent of a grid's columns along the rows and across: from least to most. */
+/* The smallest and the largest place of a grid's columns, along the lattice's rows and across them. */
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2]);
 
-/* The p and q (lr_lattice) of the first outputs whose threads cover a grid: from least to most. */
+/* The smallest and the largest p and q (struct lr_lattice) of the threads that cover a grid. */
 void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2]);
 
 #endif

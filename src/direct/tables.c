@@ -72,8 +72,8 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* The integers t from -half to half for which a t^2 + 2 b t + c <= most, and maybe one more at each end. range[0] >
- * range[1] if there are none. */
+/* Finds the integers t from -half to half for which a t^2 + 2 b t + c <= most. Rounding may add one at each end. range[0]
+ * > range[1] if no integer is found. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
     const double slack = 1e-4; /* more than rounding errors */
@@ -92,8 +92,8 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     const int *half = info->half;
     int64_t room = 0;
 
-    /* The sum of squares as an approximate form in integer offsets, [i][j] for i <= j; then xx, xy and yy of its
-     * minimum over z. */
+    /* The ellipsoid's sum of squares as a quadratic form in integer offsets, [i][j] for i <= j, up to rounding. Its
+     * minimum over z is a form in x and y: xx, xy and yy. */
     double form[3][3] = {{0}};
     for (int i = 0; i < 3; i++) {
         for (int j = i; j < 3; j++) {
@@ -216,33 +216,6 @@ bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kerne
 
 /* --- the tables --- */
 
-static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log *log)
-{
-    const struct lr_direct_shape *shape = &tables->shape;
-    const lr_direct_tables_info *info = &shape->info;
-    const double distance_mm = lr_direct_kernel_distance_mm(shape, kernel);
-    const double side = lr_direct_kernel_is_mirrored(shape, kernel) ? -1 : 1;
-    double *values = tables->values + kernel * info->num_offsets, sum = 0;
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        const double d[3] = {offset[0] * info->grid.voxel_mm[0], offset[1] * info->grid.voxel_mm[1],
-                             offset[2] * info->grid.voxel_mm[2]};
-        const double t = vec_dot(d, shape->axes[0]) / info->sigma_mm[0];
-        const double a = vec_dot(d, shape->axes[2]) / info->sigma_mm[2];
-        values[i] = exp(-0.5 * (t * t + a * a)) *
-                    lr_resolution_profile(&shape->resolution, distance_mm, side * vec_dot(d, shape->axes[1]));
-        sum += values[i];
-    }
-    if (!(sum > 0)) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the kernel at %g mm from the axis is zero on every voxel: the measured "
-                        "profile is narrower than a voxel",
-                        distance_mm);
-    }
-    for (int64_t i = 0; i < info->num_offsets; i++) values[i] /= sum;
-    return LR_OK;
-}
-
 lr_direct_tables *lr_direct_tables_create_sized(size_t given_bytes, const lr_direct_tables_params *given)
 {
     LR_TAKE(lr_direct_tables_params, params, given, given_bytes);
@@ -266,8 +239,29 @@ lr_direct_tables *lr_direct_tables_create_sized(size_t given_bytes, const lr_dir
                                                           (has_sides && is_negative ? info->num_identifiers : 0);
         }
     }
-    for (int kernel = 0; kernel < info->num_kernels; kernel++)
-        if (fill_values(tables, kernel, params->log) != LR_OK) goto failed;
+    for (int kernel = 0; kernel < info->num_kernels; kernel++) {
+        const double distance_mm = lr_direct_kernel_distance_mm(shape, kernel);
+        const double side = lr_direct_kernel_is_mirrored(shape, kernel) ? -1 : 1;
+        double *values = tables->values + kernel * info->num_offsets, sum = 0;
+        for (int64_t i = 0; i < info->num_offsets; i++) {
+            const int32_t *offset = shape->offsets[i];
+            const double d[3] = {offset[0] * grid->voxel_mm[0], offset[1] * grid->voxel_mm[1],
+                                 offset[2] * grid->voxel_mm[2]};
+            const double t = vec_dot(d, shape->axes[0]) / info->sigma_mm[0];
+            const double a = vec_dot(d, shape->axes[2]) / info->sigma_mm[2];
+            values[i] = exp(-0.5 * (t * t + a * a)) *
+                        lr_resolution_profile(&shape->resolution, distance_mm, side * vec_dot(d, shape->axes[1]));
+            sum += values[i];
+        }
+        if (!(sum > 0)) {
+            lr_error(params->log, LR_BAD_INPUT,
+                     "the kernel at %g mm from the axis is zero on every voxel: the measured "
+                     "profile is narrower than a voxel",
+                     distance_mm);
+            goto failed;
+        }
+        for (int64_t i = 0; i < info->num_offsets; i++) values[i] /= sum;
+    }
     return tables;
 
 failed:

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The inside of look-up tables, for the backends of the family. */
+ * The look-up tables of a view, as the backends of the family direct use them. */
 #ifndef LR_DIRECT_TABLES_H
 #define LR_DIRECT_TABLES_H
 
 #include <lr/direct.h>
 
-/* Share by which borders are widened, because rounding of sines must not decide ties between voxels and borders. A
- * distance this share of epsilon below a border between identifiers counts as on it. An offset whose sum of squares
- * is this share above k^2 counts as within. */
+/* Share by which borders are moved, so that rounding does not decide on which side a voxel on a border is. A distance
+ * that is below a border between identifiers by this share of epsilon counts as on the border. An offset whose sum of
+ * squares exceeds k^2 by this share counts as within the ellipsoid. */
 #define LR_DIRECT_TIE 1e-9
 
 /* The parts of a kernel that are known before its values: the frame, LORmap's numbers and mSR. */
@@ -55,15 +55,15 @@ double lr_sigma_of(double fwhm);
 
 /* The functions below take a complete resolution. */
 
-/* The profile across the line, without norm, at that distance from the axis; outward_mm > 0 leads
- * away from the axis. */
+/* The profile across the line, up to a factor, for a line at this distance from the axis. outward_mm > 0 is farther from
+ * the axis. */
 double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm);
 
-/* True if the profile looks the same in both directions everywhere. */
+/* True if every profile is symmetric: it does not change if it is mirrored. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
-/* Standard deviation that represents the widest profile up to that distance. k of it enclose each Gaussian of the
- * profile to its k-th standard deviation, or all of a measured profile. */
+/* A standard deviation for the widest profile up to this distance from the axis. k times the result reaches to the k-th
+ * standard deviation of every Gaussian of the profile, or to the end of a measured profile. */
 double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
 
 /* Value of a measured profile, by linear interpolation; 0 beyond its offsets. */

@@ -18,8 +18,8 @@ static const int usual_azimuths = 40, usual_tilts = 3;
 static const double usual_acceptance_deg = 10.0;
 static const int64_t most_views = 65536;
 
-/* Exact for multiples of 90 degrees, so that voxels on the border between two identifiers stay on
- * it. */
+/* Sine and cosine of an angle in degrees, exact for multiples of 90, so that voxels on the border between two identifiers
+ * stay on the border. */
 static void sine_cosine(double angle_deg, double *sine, double *cosine)
 {
     const double quarters = nearbyint(angle_deg / 90.0);
@@ -75,14 +75,15 @@ lr_view lr_view_set_at(const lr_view_set *set, int index)
     return (lr_view){180.0 * azimuth / set->azimuths, set->acceptance_deg * ((2.0 * tilt + 1.0) / set->tilts - 1.0)};
 }
 
-/* Lines on a border belong to the interval above it, whatever rounding does: crystals in a ring have many of them. */
+/* Lines on a border belong to the interval above the border, whatever rounding does. Rings of crystals have many lines
+ * on borders. */
 int lr_view_set_find(const lr_view_set *set, const double direction[3])
 {
     const double across = hypot(direction[0], direction[1]);
     double tilt_deg = atan2(direction[2], across) / degree;
     double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
-    /* Intervals are centred on their azimuths. A direction rotated by 180 degrees is the same line reversed. */
+    /* An interval's azimuth is its middle. If the azimuth is out of range, the line is taken in the opposite direction. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
         azimuth += azimuth < 0 ? set->azimuths : -set->azimuths;
@@ -104,27 +105,17 @@ double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt)
     return set->acceptance_deg * (2.0 * (tilt + tie) / set->tilts - 1.0);
 }
 
-/* The numbers 0 .. count-1 in bit-reversed order. */
-static int next_reversed(int *counter, int count)
-{
-    int bits = 1;
-    while (bits < count) bits *= 2;
-    for (;;) {
-        int reversed = 0;
-        for (int bit = 1, mirror = bits / 2; mirror > 0; bit *= 2, mirror /= 2)
-            reversed += (*counter & bit) ? mirror : 0;
-        ++*counter;
-        if (reversed < count) return reversed;
-    }
-}
-
 void lr_view_set_order(const lr_view_set *set, int *order)
 {
+    int bits = 1; /* least power of two that is not below the number of azimuths */
+    while (bits < set->azimuths) bits *= 2;
     for (int round = 0; round < set->tilts; round++) {
-        int counter = 0;
-        for (int k = 0; k < set->azimuths; k++) {
-            const int tilt = (round + k) % set->tilts;
-            *order++ = tilt * set->azimuths + next_reversed(&counter, set->azimuths);
+        /* Azimuths in the order of their bit-reversed numbers. */
+        for (int counter = 0, k = 0; counter < bits; counter++) {
+            int azimuth = 0;
+            for (int bit = 1, mirror = bits / 2; mirror > 0; bit *= 2, mirror /= 2)
+                azimuth += (counter & bit) ? mirror : 0;
+            if (azimuth < set->azimuths) *order++ = (round + k++) % set->tilts * set->azimuths + azimuth;
         }
     }
 }

@@ -42,7 +42,7 @@ static void put(const struct lr_direct_views *views, void *values, int64_t at, d
 
 /* --- projections --- */
 
-/* The values of a view that a selection has; false: none. */
+/* Finds the values of a view that are in the selection. false: there are none. */
 static bool find_values(const struct lr_direct_views *views, const lr_selection *part, int view,
                         struct lr_selection_walk *walk)
 {
@@ -89,7 +89,7 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(lr_progress_report(views->params->progress, "projecting back", view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        /* The histo-image of the view. If the given values are complete, they are used directly. */
+        /* The caller's values are used where they are if they have the whole view. Else they are put among zeros. */
         const bool is_given = values != NULL && is_whole(views, &walk);
         if (!is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
         for (int64_t k = 0; !is_given && k < walk.span.count; k++) {
@@ -120,30 +120,6 @@ static int compare_elements(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* A voxel's elements in a view: its kernel, limited to the grid. */
-static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel, struct element *elements)
-{
-    const lr_direct_tables *tables = views->tables[view];
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
-    const int *size = info->grid.size;
-    const int64_t slice = (int64_t)size[0] * size[1];
-    const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]), (int)(voxel / slice)};
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
-    const double *values = lr_direct_tables_values(tables, lr_direct_tables_map(tables)[voxel % slice]);
-    int64_t count = 0;
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        bool inside = values[i] > 0;
-        for (int k = 0; k < 3; k++) inside = inside && at[k] + offsets[i][k] >= 0 && at[k] + offsets[i][k] < size[k];
-        if (inside) {
-            elements[count++] = (struct element){views->params->lors->offsets[view] + voxel + offsets[i][0] +
-                                                     (int64_t)size[0] * offsets[i][1] + slice * offsets[i][2],
-                                                 values[i]};
-        }
-    }
-    qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
-    return count;
-}
-
 lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     const struct lr_direct_backend_params *params = views->params;
@@ -162,13 +138,31 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
         most += lr_direct_tables_get_info(views->tables[view])->num_offsets;
     }
 
+    const int *size = params->grid.size;
+    const int64_t slice = (int64_t)size[0] * size[1];
     struct lr_owned_row out = {0};
     struct element *elements = lr_alloc(most, sizeof(*elements), "a row", params->log);
     lr_status status = elements != NULL ? lr_owned_row_reserve(&out, most, params->log) : LR_FAILED;
     for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
+        const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]), (int)(voxel / slice)};
         out.count = 0;
         for (int view = 0; view < params->num_views; view++) {
-            const int64_t count = list_view(views, view, voxel, elements);
+            /* The voxel's elements in a view are the values of its kernel that lie in the grid. */
+            const lr_direct_tables *tables = views->tables[view];
+            const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+            const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+            const double *values = lr_direct_tables_values(tables, lr_direct_tables_map(tables)[voxel % slice]);
+            const int64_t lor = params->lors->offsets[view] + voxel;
+            int64_t count = 0;
+            for (int64_t i = 0; i < info->num_offsets; i++) {
+                const int32_t *offset = offsets[i];
+                bool inside = values[i] > 0;
+                for (int k = 0; k < 3; k++) inside = inside && at[k] + offset[k] >= 0 && at[k] + offset[k] < size[k];
+                if (!inside) continue;
+                elements[count].lor = lor + offset[0] + (int64_t)size[0] * offset[1] + slice * offset[2];
+                elements[count++].probability = values[i];
+            }
+            qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
             for (int64_t k = 0; k < count; k++) lr_owned_row_put(&out, elements[k].lor, elements[k].probability);
         }
         const lr_row row = lr_owned_row_view(&out, voxel);

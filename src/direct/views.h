@@ -11,7 +11,7 @@
 /* A projection of one view; in and out are [num_voxels], float, or double if in_double. */
 struct lr_direct_projection {
     bool is_forward;
-    bool is_same; /* `in` is the same as in the last projection, unchanged */
+    bool is_same; /* `in` has not changed since the last projection */
     int view;
     const void *in;
     void *out;
@@ -28,12 +28,11 @@ struct lr_direct_views {
     lr_direct_tables **tables; /* owned [num_views], for rows; NULL until the first rows */
 };
 
-/* params, in_double, project and self are set.
- * errors: LR_FAILED; finish in any case. */
+/* The caller has set params, in_double, project and self. Call the finish function in any case. errors: LR_FAILED. */
 lr_status lr_direct_views_init(struct lr_direct_views *views);
 void lr_direct_views_finish(struct lr_direct_views *views);
 
-/* The functions of struct lr_backend_fns; vectors are on the host. */
+/* The functions of struct lr_backend_fns, for vectors on the host. */
 lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
                                   lr_vector *values);
 lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,

@@ -12,14 +12,14 @@
 #include "listmode/events.h"
 #include "operator/backend.h"
 
-/* Checked and complete. */
+/* The model of list mode's elements, checked and with all defaults replaced. */
 struct lr_listmode_model {
     lr_grid grid;
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;     /* its table is owned */
     const lr_scanner *scanner; /* NULL = lines are given by their ends */
     int samples[3];            /* samples of the exact kernel; otherwise 1 */
-    double reach_mm; /* reach along the line from the line's slices to elements; 0 except for the exact kernel */
+    double reach_mm; /* exact kernel: distance along the line up to which a slice has elements; 0 for other kernels */
 };
 
 /* Fills in defaults. Finish it in any case. errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, logged; LR_FAILED
@@ -27,7 +27,7 @@ struct lr_listmode_model {
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
 void lr_listmode_model_finish(struct lr_listmode_model *model);
 
-/* The pointers outlive the backend. */
+/* Parameters of a backend of list mode. The pointers outlive the backend. */
 struct lr_listmode_backend_params {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events; /* arranged for the model's grid */
@@ -35,27 +35,28 @@ struct lr_listmode_backend_params {
     int64_t max_memory_bytes;
     lr_listmode_variant variant;    /* for the backend cuda */
     int block_threads, blocks_each; /* for the backend cuda; 0 = its own choice */
-    bool shares_events;             /* arranging: several backends share them */
-    /* The place of another backend of the same kind, or one opened for it; outlives this backend. NULL = its own. */
+    bool shares_events;             /* for arranging: several backends use the same events */
+    /* The place at which the backend computes. It outlives the backend. NULL = the backend opens one. */
     lr_place *place;
-    /* A backend of the same kind and model, which outlives this one and shares programs with it; NULL = none. */
+    /* A backend of the same kind and model, whose compiled programs are used; it outlives this backend. NULL = none. */
     const struct lr_backend *stands_for;
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. Rows are those of
- * voxels; a point between voxels is refused. */
+/* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. The backends compute rows
+ * of voxels, and refuse rows of points between voxels. */
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Works at params->place, which is of kind LR_PLACE_CUDA. errors: LR_NO_DEVICE too. */
+/* The constructor of the backend cuda, which computes at params->place, of kind LR_PLACE_CUDA. errors: also
+ * LR_NO_DEVICE. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Checks and arranges events that are open, on the device of that place. If its memory cannot hold them, they stay
- * as they are. Arranged events remain on the device if a backend with these params also finds room. errors:
- * LR_BAD_INPUT for an event, LR_FAILED. */
+/* Checks and arranges open events on the device of params->place. If the device's memory cannot hold the events, they
+ * are not arranged. Arranged events remain on the device if its memory also has room for a backend with these params.
+ * errors: LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 
 #endif

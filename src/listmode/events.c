@@ -15,21 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A radix sort. Each thread takes a contiguous part of the tickets. The digit counts of all parts give the place of
- * each ticket. */
+/* --- radix sort of tickets --- */
+
+/* Each thread takes a contiguous part of the tickets. The digit counts of all parts give the place of each ticket. */
 
 enum {
     DIGIT_BITS = 11,
     NUM_DIGITS = 1 << DIGIT_BITS,
     NUM_PASSES = 3,
     MOST_PARTS = 16,
-    LEAST_PART = 1 << 14 /* smaller ones are not worth a thread */
+    LEAST_PART = 1 << 14 /* tickets of a part, at least: a thread for fewer tickets saves no time */
 };
 
 struct pass {
     const struct lr_listmode_ticket *from;
     struct lr_listmode_ticket *to;
-    int64_t count, part; /* part: tickets of each but the last */
+    int64_t count, part; /* part: tickets of a part; the last part may have fewer */
     int shift, threads, num_parts;
     int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets, then the place of the next one */
 };
@@ -180,30 +181,7 @@ static void read_ends(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Makes the table of the scanner's crystals, or of the lines' ends. */
-static lr_status make_hits(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    const lr_lines *lines = params->lines;
-    if (lines != NULL && params->count >= INT64_C(1) << 30) {
-        return lr_error(params->log, LR_USAGE, "an operator has fewer than 2^30 lines, not %lld: make several",
-                        (long long)params->count);
-    }
-    events->are_lines = lines != NULL;
-    events->num_crystals = lines != NULL ? (int)(2 * params->count) : params->lors->scanner->num_crystals;
-    events->hits = lr_alloc(events->num_crystals, sizeof(*events->hits), "ends of lines", params->log);
-    if (events->hits == NULL) return LR_FAILED;
-    if (lines != NULL) {
-        struct ends ends = {{lines->start_mm, lines->end_mm}, events->hits};
-        lr_parallel_for(threads, params->count, LINES_AT_ONCE, read_ends, &ends);
-    } else {
-        struct hits hits = {params->lors->scanner, events->hits};
-        lr_parallel_for(threads, events->num_crystals, CRYSTALS_AT_ONCE, find_hits, &hits);
-    }
-    return LR_OK;
-}
-
-/* Bins narrower than this part of a standard deviation change results by less than 1e-5. They count as none. */
+/* Bins narrower than this part of a standard deviation change results by less than 1e-5, so they are ignored. */
 static const double narrowest_bin = 0.01;
 
 /* Warns if bins differ in width: each counts as the mean width. */
@@ -251,8 +229,9 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
     return LR_OK;
 }
 
-/* Lines with a resolution each become events of kinds, which all backends know: the kinds of a line's two points name
- * one of the resolutions in equal ratios from the least to the largest. */
+/* Gives each line its own resolution of time of flight by means of kinds, which all backends support. Resolutions are
+ * rounded to a geometric series from the least to the largest. The kinds of a line's two points give the number in
+ * the series. */
 static lr_status put_resolutions(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     enum { KINDS = LR_EVENTS_NO_KIND - 1, STEPS = KINDS * KINDS - 1 };
@@ -285,7 +264,7 @@ static lr_status put_resolutions(struct lr_listmode_events *events, const lr_lis
 
 /* --- checking --- */
 
-/* log: NULL = only check, log nothing. */
+/* Checks an event of the caller. log: NULL = errors are not logged. */
 static lr_status check_event(const struct lr_listmode_events *events, int64_t number, const lr_log *log)
 {
     const char *const name = events->are_lines ? "line" : "event";
@@ -381,7 +360,7 @@ lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const
     return take(&taking, piece->end, piece->threads, log);
 }
 
-/* --- the whole --- */
+/* --- opening --- */
 
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log)
 {
@@ -420,7 +399,24 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
                                                   .tof_step = sizeof(float)};
     }
     LR_TRY(init_ranges(events, params));
-    LR_TRY(make_hits(events, params));
+
+    /* The table of the scanner's crystals, or of the lines' ends. */
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    if (lines != NULL && params->count >= INT64_C(1) << 30) {
+        return lr_error(params->log, LR_USAGE, "an operator has fewer than 2^30 lines, not %lld: make several",
+                        (long long)params->count);
+    }
+    events->are_lines = lines != NULL;
+    events->num_crystals = lines != NULL ? (int)(2 * params->count) : params->lors->scanner->num_crystals;
+    events->hits = lr_alloc(events->num_crystals, sizeof(*events->hits), "ends of lines", params->log);
+    if (events->hits == NULL) return LR_FAILED;
+    if (lines != NULL) {
+        struct ends ends = {{lines->start_mm, lines->end_mm}, events->hits};
+        lr_parallel_for(threads, params->count, LINES_AT_ONCE, read_ends, &ends);
+    } else {
+        struct hits hits = {params->lors->scanner, events->hits};
+        lr_parallel_for(threads, events->num_crystals, CRYSTALS_AT_ONCE, find_hits, &hits);
+    }
 
     const lr_events_info *info = params->info;
     if (lines != NULL && lines->tof_resolutions_ps != NULL) return put_resolutions(events, params);
@@ -487,32 +483,25 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
     *events = (struct lr_listmode_events){0};
 }
 
-/* Events are grouped and sorted. Each thread takes a contiguous part of a range. The order does not depend on the
- * number of threads. */
+/* --- arranging: events of a range are grouped and sorted --- */
+
+/* Each thread takes a contiguous part of a range. The order does not depend on the number of threads. */
 
 enum {
     ARRANGED_MOST_PARTS = 64,
-    ARRANGED_LEAST_PART = 1 << 14, /* smaller ones are not worth a thread */
+    ARRANGED_LEAST_PART = 1 << 14, /* events of a part, at least: a thread for fewer events saves no time */
     COPIED_AT_ONCE = 1 << 16
 };
 
 /* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
-    int64_t first, part; /* part: events of each but the last */
+    int64_t first, part; /* part: events of a part; the last part may have fewer */
     struct lr_listmode_ticket *tickets[2];
     int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
 };
 
 /* --- partition --- */
-
-/* Converts floats to integers that sort in the same order. */
-static uint32_t ascending(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
 
 /* Replaces each event's number by its group, and counts the groups. */
 static void find_groups(void *user, int64_t begin, int64_t end, int worker)
@@ -535,7 +524,11 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
             const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
             centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
-        arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
+        /* The key is an integer that sorts like the centre: floats sort like their bits, negative ones in reverse. */
+        uint32_t bits;
+        memcpy(&bits, &centre, sizeof(bits));
+        const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+        arranging->tickets[1][k] = (struct lr_listmode_ticket){group, key};
         places[group]++;
     }
 }
@@ -551,7 +544,7 @@ static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* --- the rest --- */
+/* --- arranged arrays --- */
 
 static void copy_events(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -568,14 +561,6 @@ static void copy_events(void *user, int64_t begin, int64_t end, int worker)
         events->tof_mm[at] = lr_listmode_input_tof(&events->from, arranging->first + number);
         events->number[at] = number;
     }
-}
-
-/* Adds the time since *start to *seconds, and restarts the clock. */
-static void add_seconds(double *start, double *seconds)
-{
-    const double now = lr_clock_seconds();
-    *seconds += now - *start;
-    *start = now;
 }
 
 /* --- all ranges --- */
@@ -603,7 +588,7 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
         arranging.first = first;
         arranging.part = count > 0 ? (count + most - 1) / most : 1;
 
-        double start = lr_clock_seconds();
+        const double start = lr_clock_seconds();
         lr_parallel_for(threads, count, arranging.part, find_groups, &arranging);
         int64_t *groups = events->groups[r], sum = 0;
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
@@ -616,14 +601,15 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
         }
         groups[LR_LISTMODE_GROUPS] = first + sum;
         lr_parallel_for(threads, count, arranging.part, move_to_groups, &arranging);
-        add_seconds(&start, &events->partition_seconds);
+        const double partitioned = lr_clock_seconds();
+        events->partition_seconds += partitioned - start;
 
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             if (lr_listmode_group_has_tof(g))
                 lr_listmode_sort_tickets(tickets[0] + (groups[g] - first), tickets[1], groups[g + 1] - groups[g],
                                          threads);
         }
-        add_seconds(&start, &events->sort_seconds);
+        events->sort_seconds += lr_clock_seconds() - partitioned;
         lr_parallel_for(threads, count, COPIED_AT_ONCE, copy_events, &arranging);
     }
     free(tickets[0]);

@@ -16,9 +16,9 @@
 
 /* --- sorting by keys --- */
 
-/* The key by which an event is sorted. */
+/* An event's number, and the key by which it is sorted. */
 struct lr_listmode_ticket {
-    int32_t number; /* counted by the sorter's caller */
+    int32_t number; /* chosen by the caller of the sort */
     uint32_t key;
 };
 
@@ -56,8 +56,8 @@ static inline bool lr_listmode_group_has_tof(int group)
     return group % 2 != 0;
 }
 
-/* Events of the caller, in their order: fields of records or columns. Each is `step` bytes after that of the event
- * before. */
+/* Events of the caller, in the caller's order: fields of records, or columns. The step is the number of bytes from an
+ * event's value to the next event's value. */
 struct lr_listmode_input {
     const char *crystals; /* int32_t [2]; NULL = event n joins the points 2 n and 2 n + 1 */
     const char *tof_mm;   /* float; NULL = 0 */
@@ -93,40 +93,41 @@ struct lr_listmode_held {
 };
 
 struct lr_listmode_events {
-    lr_lors layout;                            /* a range for each pair, an event for each LOR; without scanner */
+    lr_lors layout;                            /* LORs without scanner: pairs are ranges, LORs are events */
     int64_t *offsets;                          /* owned [num_ranges + 1], the layout's */
-    int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: begins of the groups in the arrays */
+    int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges] first event of each group in the arrays */
     struct lr_listmode_input from;             /* [count] events of the caller, until a backend is open for them */
-    const struct lr_listmode_sample *sample;   /* used instead of `from`; NULL = none */
-    bool are_lines;                            /* given by their ends; the table has two points for each */
-    bool are_checked;                          /* all of them */
+    const struct lr_listmode_sample *sample;   /* lines that replace the events of `from`; NULL = none */
+    bool are_lines;                            /* events are lines given by their ends */
+    bool are_checked;                          /* all events have passed the checks */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
-    float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as those */
-    int32_t *number;        /* owned [count] the caller's number, from the range's begin; NULL as long as those */
-    int num_crystals;       /* crystals of the scanner, or points of lines */
-    double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
-    unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
+    float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as crystals */
+    int32_t *number;                           /* owned [count] place in the caller's range; NULL as long as crystals */
+    int num_crystals;                          /* crystals of the scanner, or points of lines */
+    double (*hits)[3];                         /* owned [num_crystals] ends of lines, mm */
+    unsigned char *kind_of;                    /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
     double *sigma_mm;              /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
     double reach_mm;               /* the largest distance of an event from tof_mm; 0 = no event has time of flight */
-    bool is_arranged;              /* the host's arrays hold them; else groups are known if there is `held` */
-    struct lr_listmode_held *held; /* owned; NULL = no device has them */
+    bool is_arranged;              /* the host's arrays hold the arranged events */
+    struct lr_listmode_held *held; /* owned: arranged events on a device; NULL = none */
     double partition_seconds, sort_seconds; /* duration of arranging, by the device's clock if a device did it */
 };
 
-/* Opens and arranges the events of params, whose count is that of its columns or lines too; vectors of lines are on the
- * host, all but the ends in float32. Finish it in any case. errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a
- * crystal that the scanner lacks, two crystals that are equal or at one place, an end of a line that is not finite, or
- * a time of flight that is not finite or has no resolution; LR_FAILED if memory runs out. */
+/* Opens and arranges the events of params. params->count is the number of events, also of columns and lines. Vectors of
+ * lines are on the host: ends in either precision, other vectors in float32. Finish it in any case. errors: LR_USAGE
+ * for no events or invalid ranges; LR_BAD_INPUT for a crystal that the scanner lacks, two crystals that are equal or at
+ * one place, an end of a line that is not finite, or a time of flight that is not finite or has no resolution;
+ * LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
-/* Opens and arranges in two steps. The first step sets up all but the events, which the caller keeps until they are
- * arranged. The second step checks and arranges events that are not arranged yet. A device may do so in between.
- * sample: NULL, or lines without time of flight that replace the events of params, which are then not read; it
- * outlives the events. A device draws the lines while arranging and skips those not in coincidence; the host does
- * neither. Places of crystals are not compared, because modules in coincidence do not overlap. */
+/* Two steps, opening and arranging. Opening sets up everything but the events, which the caller keeps until they are
+ * arranged. Arranging checks and sorts the events, unless a device has arranged them after the opening.
+ * sample: NULL, or lines without time of flight that replace the events of params. It outlives the events. A device
+ * draws the lines while it arranges them, and skips lines not in coincidence. The host cannot arrange a sample. Places
+ * of crystals are not compared, because modules in coincidence do not overlap. */
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
                                   const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
@@ -152,7 +153,7 @@ lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const
  * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
-/* Frees the arrays on a device. The events are then arranged only if the host's arrays are. */
+/* Frees the arrays on a device. Only arrays of the host may hold arranged events afterwards. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* Number of events in the largest group of any range. The events are arranged. */

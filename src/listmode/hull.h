@@ -28,9 +28,9 @@ struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const 
 
 /* A crystal's face on the detection plane. */
 struct lr_listmode_face {
-    int module, at[2];     /* its column and row there */
+    int module, at[2];     /* module, and column and row of the crystal in the module */
     double centre[3];      /* mm */
-    const double *axis[3]; /* u, v and the normal, which points inward; of the scanner */
+    const double *axis[3]; /* the module's u, v and normal, which points inward */
     double half_mm[2];     /* along u and v */
 };
 
@@ -52,21 +52,22 @@ struct lr_listmode_hull {
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 
-/* Slices across the axis that may hold elements, without those that time of flight cannot reach: the first, and
- * after the last. */
+/* Finds the slices across the axis that may hold elements: the first, and one after the last. Slices beyond the reach
+ * of time of flight are left out. */
 void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
 
 /* Sample points of a slice that may have elements: first, and one after the last. They are counted along each grid
  * axis over all voxels. */
 void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
 
-/* The same for one plane of sample points across the axis. plane: counted over all voxels. */
+/* Finds the sample points that may have elements in one plane across the axis. plane: counted over all voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
 
 /* Largest distance of a voxel with an element from the line's point at the same place, extents included. */
 double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
 
-/* Extent of a voxel along the line, mm. Its variance equals that of the voxel's own points along the line. */
+/* Extent of a voxel along the line, mm: the length of an interval whose points have the same variance along the line as
+ * the voxel's points. */
 static inline double lr_listmode_extent(const struct lr_listmode_line *line, const lr_grid *grid)
 {
     double square = 0;

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "listmode/events.h"
 
-/* Standard deviations at which time of flight is cut, and the part of the Gaussian within. */
+/* Number of standard deviations at which the Gaussian of time of flight is cut, and the integral of the rest. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 
@@ -63,11 +63,11 @@ static inline void lr_listmode_line_of(const struct lr_listmode_events *events, 
 /* A line in terms of the grid's slices across its axis. The middle of slice s is at place + s chord along the line.
  * The line crosses it at position[k] + s step[k] along axis across[k], in voxels from the centre of the first voxel. */
 struct lr_listmode_walk {
-    int across[2]; /* the other axes, ascending */
+    int across[2]; /* the two axes across the line's axis, ascending */
     int size;      /* slices */
     double place, chord;
     double position[2], step[2];
-    double begin, end; /* places between which it counts: its ends and the cut of time of flight */
+    double begin, end; /* places between which the line has elements: its ends, or the cut of time of flight */
 };
 
 static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, const lr_grid *grid,

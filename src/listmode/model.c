@@ -37,31 +37,6 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct
 
 /* --- how large elements are --- */
 
-/* About the largest share that a voxel has of a line across a slice. */
-static double largest_share(const struct lr_listmode_model *model, int axis)
-{
-    enum { PARTS = 10, AROUND = 3 };
-    const double margin = 1.1;
-    const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
-    double most = 0;
-    if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) return 1.0;
-    for (int k = 0; k < PARTS * PARTS; k++) {
-        /* The largest share that a voxel gets of a line across the slice, which crosses it at[] from a centre. */
-        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
-        double sum = 0, largest = 0;
-        for (int u = -AROUND; u <= AROUND; u++) {
-            for (int v = -AROUND; v <= AROUND; v++) {
-                const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
-                const double share = 2 * r <= model->tube.width_mm ? lr_listmode_tube_value(&model->tube, r) : 0.0;
-                sum += share;
-                largest = fmax(largest, share);
-            }
-        }
-        most = fmax(most, sum > 0 ? largest / sum : 1.0);
-    }
-    return fmin(margin * most, 1.0);
-}
-
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events)
 {
     double least = INFINITY;
@@ -91,7 +66,26 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
         return peak;
     }
 
-    return largest_share(model, axis) *
+    /* The largest share that a voxel has of a line across a slice, found at some places of the line in a voxel. */
+    enum { PARTS = 10, AROUND = 3 };
+    const double margin = 1.1;
+    const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
+    const bool is_gaussian = model->kernel == LR_LISTMODE_TUBE && model->tube.table == NULL;
+    double most = is_gaussian ? 0.0 : 1.0;
+    for (int k = 0; is_gaussian && k < PARTS * PARTS; k++) {
+        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
+        double sum = 0, largest = 0;
+        for (int u = -AROUND; u <= AROUND; u++) {
+            for (int v = -AROUND; v <= AROUND; v++) {
+                const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
+                const double share = 2 * r <= model->tube.width_mm ? lr_listmode_tube_value(&model->tube, r) : 0.0;
+                sum += share;
+                largest = fmax(largest, share);
+            }
+        }
+        most = fmax(most, sum > 0 ? largest / sum : 1.0);
+    }
+    return fmin(margin * most, 1.0) *
            (has_tof ? fmin(chord * lr_listmode_largest_density(events), 1.0 / LR_LISTMODE_HELD) : chord);
 }
 
@@ -100,7 +94,7 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 /* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
-/* Largest width of a tube in voxels: its shares in a slice are held at once. */
+/* Largest width of a tube in voxels, because memory holds the shares of all voxels of a slice at once. */
 enum { MOST_VOXELS = 1000 };
 
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
@@ -165,7 +159,7 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
                     tube.width_mm, least);
 }
 
-/* Points along an axis. */
+/* Most sample points of a voxel along an axis. */
 enum { MOST_SAMPLES = 1000 };
 
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)

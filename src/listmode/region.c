@@ -9,20 +9,11 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* Cells along an axis, at most. */
+/* Most cells along an axis. */
 enum { MOST_CELLS = 128 };
 
 /* Smallest step, as a part of a cell: a line counts as near if it is within the reach plus this part. */
 static const double least_step = 0.05;
-
-/* The box of voxels that is searched, of grid g. */
-static void box_of(const struct lr_listmode_labelled *voxels, int g, int first[3], int last[3])
-{
-    for (int k = 0; k < 3; k++) {
-        first[k] = voxels->num_grids > 1 ? 0 : voxels->first[k];
-        last[k] = voxels->num_grids > 1 ? voxels->grids[g].size[k] : voxels->last[k];
-    }
-}
 
 static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
 {
@@ -51,8 +42,8 @@ struct spreading {
     int axis;
 };
 
-/* Updates lines of cells along an axis: each squared gap becomes the one to the nearest cell along it, too. Lines
- * are independent. */
+/* Updates the squared gaps of lines of cells along an axis, so that they include cells of the set that are nearer along
+ * this axis. Threads share the lines. */
 static void spread(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct spreading *spreading = user;
@@ -82,16 +73,21 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
                                   int threads, const lr_log *log)
 {
     *region = (struct lr_listmode_region){.size = {0}};
+    int first[2][3], last[2][3]; /* boxes of voxels that are searched */
+    for (int g = 0; g < voxels->num_grids; g++) {
+        for (int k = 0; k < 3; k++) {
+            first[g][k] = voxels->num_grids > 1 ? 0 : voxels->first[k];
+            last[g][k] = voxels->num_grids > 1 ? voxels->grids[g].size[k] : voxels->last[k];
+        }
+    }
 
     /* Cells are whole voxels of the first grid, and cover those of the second one, too. */
     for (int k = 0; k < 3; k++) {
         double low = DBL_MAX, high = -DBL_MAX;
         for (int g = 0; g < voxels->num_grids; g++) {
             const lr_grid *grid = &voxels->grids[g];
-            int first[3], last[3];
-            box_of(voxels, g, first, last);
-            low = fmin(low, grid->origin_mm[k] + (first[k] - 0.5) * grid->voxel_mm[k]);
-            high = fmax(high, grid->origin_mm[k] + (last[k] - 0.5) * grid->voxel_mm[k]);
+            low = fmin(low, grid->origin_mm[k] + (first[g][k] - 0.5) * grid->voxel_mm[k]);
+            high = fmax(high, grid->origin_mm[k] + (last[g][k] - 0.5) * grid->voxel_mm[k]);
         }
         const double edge = voxels->grids[0].voxel_mm[k];
         const int across = (int)ceil((high - low) / edge - 1e-6);
@@ -110,12 +106,11 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
     const unsigned char *labels = voxels->labels;
     for (int g = 0; g < voxels->num_grids; g++) {
         const lr_grid *grid = &voxels->grids[g];
-        int first[3], last[3], at[3];
-        box_of(voxels, g, first, last);
-        for (at[2] = first[2]; at[2] < last[2]; at[2]++) {
-            for (at[1] = first[1]; at[1] < last[1]; at[1]++) {
+        int at[3];
+        for (at[2] = first[g][2]; at[2] < last[g][2]; at[2]++) {
+            for (at[1] = first[g][1]; at[1] < last[g][1]; at[1]++) {
                 const unsigned char *row = labels + ((int64_t)at[2] * grid->size[1] + at[1]) * grid->size[0];
-                for (at[0] = first[0]; at[0] < last[0]; at[0]++)
+                for (at[0] = first[g][0]; at[0] < last[g][0]; at[0]++)
                     if (row[at[0]] == voxels->label) mark(region, grid, at);
             }
         }
@@ -138,7 +133,7 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
                                 double reach_mm)
 {
     double along[3], begin = 0, end = 1;
-    for (int k = 0; k < 3; k++) { /* most lines of a scanner */
+    for (int k = 0; k < 3; k++) { /* a quick test, by which most lines of a scanner are found far away */
         const double low = region->low_mm[k] - reach_mm, high = region->high_mm[k] + reach_mm;
         if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }

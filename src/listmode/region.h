@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A set of voxels, and a test if a line comes near it. Coarse cells of the grid hold the distance to the next cell
- * with a voxel of the set. The line is followed in steps that skip no cell (sphere tracing, Hart 1996). */
+ * A test if a line comes near a set of voxels. Coarse cells of the grid hold the distance to the nearest cell with a
+ * voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
 #ifndef LR_LISTMODE_REGION_H
 #define LR_LISTMODE_REGION_H
 
@@ -16,11 +16,11 @@ struct lr_listmode_region {
     float *gap_mm;                /* owned [cells, x fastest] to the next cell of the set */
 };
 
-/* Voxels with this label of one or two grids, one after the other. */
+/* A set of voxels: all voxels of one or two grids that have a label. */
 struct lr_listmode_labelled {
     lr_grid grids[2];
     int num_grids;
-    const unsigned char *labels; /* [voxels of all grids] */
+    const unsigned char *labels; /* [voxels of all grids, first grid first] */
     unsigned char label;
     int first[3], last[3]; /* searched box: first voxel, and one after the last; unused with two grids */
 };

@@ -12,12 +12,12 @@
 
 /* --- values of a selection --- */
 
-/* Zero finds nothing. */
+/* Places of a range's selected events in the vector of values. A zero struct has none. */
 struct lr_listmode_places {
     int64_t count;      /* selected events of the range */
     int64_t position;   /* position of the first selected event */
     double share;       /* count over all events of the range */
-    int64_t first;      /* its number, from the range's begin; without map the rest follow it */
+    int64_t first;      /* place of the first selected event in the range; without map all follow each other */
     const int32_t *map; /* [events of the range] places from `position` on, -1: not selected; or NULL */
     int32_t *owned;     /* memory of `map`, which the next range uses again */
     int64_t room;
@@ -43,7 +43,7 @@ struct lr_listmode_visitor {
 
 struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
-    const uint32_t *order; /* the visitor's place k is this one of the arrays; NULL = place k */
+    const uint32_t *order; /* index into the events' arrays for each place that is visited; NULL = the place itself */
     /* Visits the elements of the event at place k of the arrays, in a group of this axis. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;

@@ -8,8 +8,8 @@
 #include "listmode/backend.h"
 #include "listmode/line.h"
 
-/* Beyond half the width, shares fall to 0 within this part of it, linearly in the square of the distance. Rounding
- * therefore decides nothing for centres on the cylinder. */
+/* Beyond half the tube's width, shares fall to 0 over this part of half the width, linearly in the square of the
+ * distance. Rounding then hardly changes the shares of voxels whose centres are on the tube's surface. */
 #define LR_LISTMODE_RIM 1e-3
 
 /* The square of the largest distance at which there are shares. */
@@ -18,11 +18,11 @@ static inline double lr_listmode_rim(const lr_listmode_tube *tube)
     return 0.25 * tube->width_mm * tube->width_mm * (1.0 + LR_LISTMODE_RIM);
 }
 
-/* The tube's function at a distance. Beyond half the width it keeps its value there. */
+/* The tube's function at a distance. Beyond half the width it has the value at half the width. */
 double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
 
-/* Half of the rectangle around the ellipse in which a slice's middle cuts the tube, in voxels along
- * line's across axes (the paper, II.B.3). */
+/* A slice's middle plane cuts the tube in an ellipse. These are half the edges of the rectangle around the ellipse, in
+ * voxels along walk->across (the paper, II.B.3). */
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
@@ -32,8 +32,8 @@ double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 /* About the largest density of time of flight of any event, per mm; 0 if none has it. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* Approximate largest element of a slice across an axis. A tenth is added for oblique lines: they are nearer to the
- * voxels around, whose shares are then larger. Not for the exact kernel. */
+/* Approximate largest element of a slice across an axis, for tubes and thin lines. It is a tenth larger than for lines
+ * along the axis, because oblique lines give a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

@@ -137,8 +137,8 @@ typedef struct lr_listmode_params {
     const lr_event *events;
     int64_t count;                   /* number of events, positive; columns and lines have their own */
     const lr_event_columns *columns; /* in place of events; read and copied as they are */
-    /* in place of events, with the kernels tube and line, or blobs. lors and what draws LORs for a sensitivity are not
-     * read; info and factors must be NULL */
+    /* lines of response in place of events, for the kernels tube and line, or for blobs. With lines, lors,
+     * sensitivity_lines and seed are not used, and info and factors must be NULL */
     const lr_lines *lines;
     /* gives the events with time of flight and the resolution for each kind of crystals; without a resolution here
      * the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no time of

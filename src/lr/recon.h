@@ -99,9 +99,9 @@ typedef struct lr_recon_params {
                                   = dense data */
     const lr_vector *additive; /* b >= 0, [num_lors], or with data_lors also of these LORs alone; NULL = none, or: */
     lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
-    /* sum of the additive term over all LORs in coincidence; 0 = computed by visiting every LOR once. Required for an
-     * additive term of data_lors alone. Unused with dense data, except in list mode (lr/listmode.h): additive terms of
-     * the events do not add up to the expected total */
+    /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. It is
+     * required if the additive term has values for data_lors only. With dense data it is used only in list mode
+     * (lr/listmode.h), where the events' additive terms do not add up to this sum */
     double additive_sum;
     const lr_vector *initial; /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
                                  gives the counts that an additive term leaves */

@@ -51,9 +51,9 @@ struct lr_update {
     double lambda; /* step length, for RAMLA only */
 };
 
-/* A backend that updates an image in one go and does not wait within an iteration. It owns the image and the data,
- * and may store them in any layout. Arguments are on the host or at the backend's place, in single precision. Images
- * are [num_voxels]. */
+/* Functions of a backend that computes whole updates of an image and does not wait for the device within an iteration.
+ * The backend owns the image and the data, and may store them in any layout. Arguments are on the host or at the
+ * backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
     /* Drops all data that was loaded. LR_OK with *has_room false: the device cannot hold the data. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
@@ -69,27 +69,28 @@ struct lr_backend_updates {
 /* --- the table --- */
 
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
- * forward and back: part is NULL for all LORs. A backend with has_parts also takes a selection. It has been checked,
- * it is not empty, and it does not have all LORs. Values are in its order.
- * back with values NULL gives the sensitivity: it takes 1 for every value. Only backends with has_parts are called
- * like this, and only for a part. The part may be interleaved only if ones_by_angle is set.
+ * forward and back: part is NULL for all LORs. A backend with has_parts also takes a selection as the part. The
+ * selection has been checked, it is not empty, and it does not have all LORs. Values are in the selection's order.
+ * back with values NULL computes the sensitivity, as if every value were 1. Only backends with has_parts are called
+ * with NULL, and only for a part. The part may be interleaved only if ones_by_angle is set.
  * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs
  * are overwritten. Both functions report progress themselves: done / total is the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
-    bool is_never_kept;    /* LR_STORE_AUTO keeps no matrix */
+    bool is_never_kept;    /* LR_STORE_AUTO never stores the matrix of this backend */
     bool lists_by_all;     /* with has_parts: a part cannot list single LORs; the facade picks them from all LORs */
     int voxel_bytes;       /* most bytes per voxel that a projection uses, with its copy of the image */
-    bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
-    bool ones_by_angle;    /* back with values NULL also handles an interleaved part, where all kinds of rows have the
-                              angles of a part (lr_turn_shift), and skips its other LORs */
-    bool heeds_pairs;      /* `rows` skips elements of pairs that are not in rows->pairs; if false, the facade does */
+    bool projects_by_rows; /* every projection computes whole rows: a part takes as long as all LORs */
+    bool ones_by_angle;    /* back with values NULL also takes an interleaved part, if all kinds of rows have the angles
+                              of a part (lr_turn_shift), and skips LORs that are not in the part */
+    bool heeds_pairs; /* `rows` leaves out elements of pairs that are not in rows->pairs; if false, the facade drops
+                              these elements */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
     lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
-    /* Sets values of LORs interleaved with the part's to 0. values: in single precision, at the backend's place. NULL: a
-     * backend without a place, or whose LORs cannot be interleaved. */
+    /* Sets the values of LORs that are interleaved with the part, and not in it, to 0. values: in single precision, at
+     * the backend's place. NULL: the backend has no place, or its LORs cannot be interleaved. */
     lr_status (*blank)(void *self, const lr_selection *part, lr_vector *values);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
@@ -97,11 +98,10 @@ struct lr_backend_fns {
     double (*device_clock)(void *self);   /* time of all projections so far; may wait for the last; NULL = not known */
     /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts to build the programs of `forward`, `back` and a sensitivity, which are called next. They are then
-     * built at the same time. lists: true if parts will be lists of single LORs, and sensitivities those of all
-     * LORs. */
+    /* Starts to build the programs of `forward`, `back` and a sensitivity, which are called next, so that they are built
+     * at the same time. lists: true if parts will be lists of single LORs, and sensitivities those of all LORs. */
     lr_status (*prepare)(void *self, bool lists);
-    /* Builds the programs of `picture`. A driver that cannot build them is found before the first picture. */
+    /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
     void (*destroy)(void *self);

@@ -132,8 +132,8 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     return LR_OK;
 }
 
-/* Tries the backends made for speed, or the references. LR_NO_DEVICE: none was taken, but a renderer in software may
- * have been kept. */
+/* Tries the references, or all other backends. LR_NO_DEVICE: no backend was taken, but search->emulated may hold a
+ * renderer in software. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
     for (int k = 0; k < search->choices->count; k++) {
@@ -196,7 +196,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     }
     if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    /* The first name of the list that can be created is taken. If none can, the errors are those of the last. */
+    /* The first backend of the list that can be created is taken. If none can, the errors of the last one are logged. */
     lr_status status = LR_USAGE;
     char one[NAME_ROOM];
     for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
@@ -212,7 +212,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         op->log_filter.reason[0] = '\0';
         op->log_filter.holds_errors = rest != NULL;
         status = create_named(op, one, choices);
-        /* A caller that gives a list needs pictures. */
+        /* A caller that names several backends draws pictures, so a backend must be able to draw them. */
         if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
             status = op->backend.fns->prepare_picture(op->backend.self);
             if (status != LR_OK) drop(&op->backend);
@@ -231,7 +231,7 @@ bool lr_direct_on_hardware(int device, const lr_log *log)
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
         if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* EGL gives hardware these names; other entries are not devices. */
+        /* Only entries whose name begins like this are hardware that EGL has found. */
         const bool is_refused_hardware =
             !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
         refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;

@@ -56,8 +56,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* All views are checked before the first tables are built. Only measured profiles can make a kernel of
-         * zeros, and their values are not known until then. */
+        /* Every view is checked now, although a backend builds its tables later. Tables of measured profiles are built here
+         * already, because their kernels may turn out to be zero everywhere. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -160,7 +160,7 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
     op->direct = family;
     if (family == NULL) goto failed;
 
-    /* A view of the layout is stored as a pair of modules, and a voxel of its histo-image as a LOR. */
+    /* The layout has a pair of modules for each view, and a LOR for each voxel of a histo-image. */
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
@@ -209,24 +209,6 @@ lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attribute
                : lr_error(op->params.log, LR_USAGE, "backend %s does not know what its kernels take", op->info.backend);
 }
 
-/* Times projections of the image. Tables of one view are built for each and then freed. */
-static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view, lr_vector *out)
-{
-    const struct lr_direct_family *family = op->direct;
-    const lr_selection part = {.pairs = &view, .num_pairs = 1};
-    switch (work) {
-    case LR_DIRECT_WORK_FORWARD: return lr_operator_forward(op, &part, &family->timed, out);
-    case LR_DIRECT_WORK_BACK: return lr_operator_back(op, &part, &family->timed, out);
-    case LR_DIRECT_WORK_READING: return lr_vector_copy(&family->timed, out);
-    case LR_DIRECT_WORK_TABLES: break;
-    }
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &family->info.grid, .view = family->views[view], .kernel = family->kernel, .log = op->params.log});
-    const lr_status status = tables != NULL ? LR_OK : LR_FAILED;
-    lr_direct_tables_destroy(tables);
-    return status;
-}
-
 lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing)
 {
     *timing = (lr_direct_timing){0};
@@ -265,15 +247,32 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     } else {
         lr_vector out = {0};
         status = lr_make_numbers(op, "an image", op->info.num_voxels, &out);
-        for (int k = 0; status == LR_OK && k < task->num_views; k++)
-            status = time_view(op, task->work, task->views[k], &out);
+        for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+            const int32_t view = task->views[k];
+            const lr_selection part = {.pairs = &view, .num_pairs = 1};
+            if (task->work == LR_DIRECT_WORK_FORWARD) {
+                status = lr_operator_forward(op, &part, timed, &out);
+            } else if (task->work == LR_DIRECT_WORK_BACK) {
+                status = lr_operator_back(op, &part, timed, &out);
+            } else if (task->work == LR_DIRECT_WORK_READING) {
+                status = lr_vector_copy(timed, &out);
+            } else {
+                lr_direct_tables *tables =
+                    lr_direct_tables_create(&(lr_direct_tables_params){.grid = &info->grid,
+                                                                       .view = info->views[view],
+                                                                       .kernel = op->direct->kernel,
+                                                                       .log = op->params.log});
+                status = tables != NULL ? LR_OK : LR_FAILED;
+                lr_direct_tables_destroy(tables);
+            }
+        }
         lr_vector_destroy(&out);
     }
     timing->wall_s = lr_clock_seconds() - begin;
     return status;
 }
 
-/* Histo-images compared with the views of an operator. */
+/* --- histo-images --- */
 
 lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log)
 {
@@ -306,7 +305,7 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
     return LR_OK;
 }
 
-/* The facade of depositions. It checks events and passes them on to a backend. */
+/* --- depositions: events are checked and passed on to a backend --- */
 
 struct lr_deposit {
     lr_deposit_params params; /* `set` is complete */
@@ -358,58 +357,9 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 
 /* --- creating --- */
 
-/* An event is spread over its bin by points: their number on the shortest edge of a voxel, and the most for an
- * event. */
+/* An event is spread evenly over its bin, as points. POINTS_PER_EDGE: least number of points per shortest edge of a
+ * voxel. MOST_POINTS: most points of an event. */
 enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
-
-static lr_status deposit_init(lr_deposit *deposit, const lr_deposit_params *asked)
-{
-    const lr_deposit_params *params = &deposit->params;
-    const int count = lr_view_set_count(&params->set);
-    lr_view *views = lr_alloc(count, sizeof(*views), "views", params->log);
-    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(&params->set, k);
-    deposit->images = views ? lr_histo_images_create(asked->grid, views, count, params->log) : NULL;
-    free(views);
-    if (deposit->images == NULL) return LR_FAILED;
-
-    /* The width of TOF bins, of the first kind of events if kinds differ. A bin widens the Gaussian twice: the event
-     * was measured anywhere in the bin, and it is put anywhere in it. */
-    const lr_events_info *info = asked->info;
-    const bool has_kinds = info->kinds.count > 0;
-    const lr_tof_bins *first = info->kinds.tof;
-    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
-    const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
-    const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
-    if (bin_mm > 0 && ps > 0) {
-        const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
-        lr_info(params->log,
-                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
-                "reconstruct with a time resolution of %.4g ps instead of %.4g",
-                bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
-    }
-
-    const double *edge = deposit->images->grid.voxel_mm;
-    const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
-    const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
-    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    const char *name = !is_auto                                             ? params->backend
-                       : lr_direct_on_hardware(params->device, params->log) ? "compute"
-                                                                            : "cpu";
-    const struct lr_deposit_backend_params backend_params = {.scanner = params->scanner,
-                                                             .images = deposit->images,
-                                                             .set = params->set,
-                                                             .rule = params->rule,
-                                                             .bin_mm = bin_mm,
-                                                             .parts = points > 1 ? (int)points : 1,
-                                                             .device = params->device,
-                                                             .log = params->log};
-    if (strcmp(name, "cpu") == 0) return lr_deposit_cpu_create(&backend_params, &deposit->backend);
-    if (strcmp(name, "compute") == 0) {
-        const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
-        return gl != NULL ? gl->deposit(&backend_params, &deposit->backend) : LR_NO_DEVICE;
-    }
-    return lr_error(params->log, LR_USAGE, "depositions have no backend %s: they have cpu and compute", name);
-}
 
 static lr_status deposit_check(const lr_deposit_params *params)
 {
@@ -450,12 +400,60 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     deposit->params = *params;
     deposit->params.info = NULL;
     deposit->params.grid = NULL;
-    if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK ||
-        deposit_init(deposit, params) != LR_OK) {
-        lr_deposit_destroy(deposit);
-        return NULL;
+    if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK) goto failed;
+    const int count = lr_view_set_count(&deposit->params.set);
+    lr_view *views = lr_alloc(count, sizeof(*views), "views", params->log);
+    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(&deposit->params.set, k);
+    deposit->images = views ? lr_histo_images_create(params->grid, views, count, params->log) : NULL;
+    free(views);
+    if (deposit->images == NULL) goto failed;
+
+    /* The width of TOF bins, of the first kind of events if there are several kinds. Bins widen the Gaussian twice: an
+     * event was measured anywhere in its bin, and it is spread over the whole bin. */
+    const lr_events_info *info = params->info;
+    const bool has_kinds = info->kinds.count > 0;
+    const lr_tof_bins *first = info->kinds.tof;
+    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
+    const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
+    const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
+    if (bin_mm > 0 && ps > 0) {
+        const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
+        lr_info(params->log,
+                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
+                "reconstruct with a time resolution of %.4g ps instead of %.4g",
+                bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
     }
+
+    const double *edge = deposit->images->grid.voxel_mm;
+    const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
+    const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
+    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
+    const char *name = !is_auto                                             ? params->backend
+                       : lr_direct_on_hardware(params->device, params->log) ? "compute"
+                                                                            : "cpu";
+    const struct lr_deposit_backend_params backend_params = {.scanner = params->scanner,
+                                                             .images = deposit->images,
+                                                             .set = deposit->params.set,
+                                                             .rule = params->rule,
+                                                             .bin_mm = bin_mm,
+                                                             .parts = points > 1 ? (int)points : 1,
+                                                             .device = params->device,
+                                                             .log = params->log};
+    lr_status status = LR_USAGE;
+    if (strcmp(name, "cpu") == 0) {
+        status = lr_deposit_cpu_create(&backend_params, &deposit->backend);
+    } else if (strcmp(name, "compute") == 0) {
+        const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+        status = gl != NULL ? gl->deposit(&backend_params, &deposit->backend) : LR_NO_DEVICE;
+    } else {
+        lr_error(params->log, status, "depositions have no backend %s: they have cpu and compute", name);
+    }
+    if (status != LR_OK) goto failed;
     return deposit;
+
+failed:
+    lr_deposit_destroy(deposit);
+    return NULL;
 }
 
 const lr_deposit_counts *lr_deposit_get_counts(const lr_deposit *deposit)

@@ -18,8 +18,8 @@
 
 /* --- factors per LOR --- */
 
-/* Factors of the selections that were projected, stored at the place of the projections. Attenuation is an integral
- * along each LOR, and a reconstruction needs the same factors in every iteration. */
+/* Factors of the selections that were projected are stored at the place of the projections. A reconstruction needs the
+ * same factors in every iteration, and computing them takes long: attenuation is an integral along each LOR. */
 
 struct lr_stored_factors;
 
@@ -57,25 +57,25 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
 /* --- the log and the progress that an operator hands to its backend --- */
 
-/* Passes on the messages of all threads, one after the other. It can hold back refusals while other backends are
- * tried. */
+/* A log that passes on the messages of all threads, one after the other. While several backends are tried, it can hold
+ * back the reasons why a backend cannot be used. */
 
 struct lr_log_filter {
     lr_log log; /* give out &filter.log; must not move in memory */
     lr_log to;
     pthread_mutex_t mutex;
-    bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` instead */
+    bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` and not to the caller */
     bool holds_errors;   /* the first error goes to `reason`; all other errors and information are dropped */
     char reason[1024];
 };
 
-/* The progress that an operator hands to its backend. Code that counts rows itself silences the backend's count, so
- * that the user sees only one. */
+/* The progress that an operator hands to its backend. Functions of the operator that count rows silence the backend's
+ * reports, so that the user sees only one count. */
 struct lr_progress_filter {
     lr_progress progress; /* give out &filter.progress; must not move in memory */
     lr_progress to;       /* the caller's progress; report NULL = none */
-    bool is_silent;       /* reports of the backend repeat the last one, only to find out whether to stop */
-    const char *what;     /* the last text passed to lr_progress_filter_report; NULL = none yet */
+    bool is_silent;   /* a report of the backend repeats the operator's last report, to find out if the user stops */
+    const char *what; /* the last text passed to lr_progress_filter_report; NULL = none yet */
     double done, total;
     double from, share; /* share > 0: progress is scaled to this share of the whole, from `from` on */
 };
@@ -110,8 +110,8 @@ struct lr_operator {
     struct lr_direct_family *direct;     /* owned; NULL = another family */
     struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
-    lr_vector sensitivity; /* [num_voxels] sensitivity without the resolution, as lr_make_sensitivity makes it; empty
-                              until computed */
+    lr_vector sensitivity; /* [num_voxels] sensitivity of all LORs without the resolution in image space; empty until
+                              it is computed */
 };
 
 /* Allocates an operator that has only its filters. lr_operator_destroy frees it. log and progress: copied; NULL
@@ -153,8 +153,8 @@ static inline bool lr_has_factors(const struct lr_operator *op)
     return op->factors.get != NULL;
 }
 
-/* The factors of some LORs. values: [span->count]. errors: those of the source; LR_BAD_INPUT, with the LOR's name,
- * for a factor that is negative or not finite. */
+/* Gets the factors of some LORs. values: [span->count]. errors: LR_BAD_INPUT, with the LOR's name, for a factor that is
+ * negative or not finite; errors of the source. */
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
 /* Multiplies LOR values by their factors, if there are factors. Values are in the selection's order. Factors are
@@ -162,7 +162,7 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
  * on a device as much memory as the values. */
 lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
-/* Does the same for a single call, without storing factors. */
+/* Multiplies LOR values by their factors like lr_scaling_apply, but stores no factors. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 /* --- numbers of vectors on the host, in either precision --- */
@@ -190,19 +190,17 @@ static inline lr_precision lr_precision_of(const struct lr_operator *op)
  * errors: LR_FAILED, logged. */
 lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector);
 
-/* Zeros for op->sensitivity, in single precision, where the operator computes: a reconstruction at the backend's place
- * then has its sensitivities without the host.
+/* Zeros for op->sensitivity, in single precision, where the operator computes. A reconstruction at the backend's place
+ * then copies no sensitivity to or from the host.
  * errors: LR_FAILED, logged. */
 lr_status lr_make_sensitivity(const struct lr_operator *op, lr_vector *vector);
 
 /* Bytes that a projection needs in addition to the caller's arrays. */
 double lr_project_bytes(const struct lr_operator *op);
 
-/* errors: LR_FAILED, logged, if a large grid needs more memory than is free: the system would end the program
- * during the projection. */
+/* errors: LR_FAILED, logged, if a large grid needs more memory than is free, because the system would then end the
+ * program during the projection. */
 lr_status lr_project_check_room(const struct lr_operator *op);
-
-/* --- settings: a caller's parameters become those of a backend --- */
 
 /* --- the grid against the scanner --- */
 
@@ -211,8 +209,8 @@ lr_status lr_project_check_room(const struct lr_operator *op);
  *
  * A voxel lies beyond the detectors if a plane separates all its sample points from all modules (their rectangles on
  * the detection plane). Then no line between two modules passes a sample point, and A = 0. The planes tried are
- * perpendicular to the three axes, or to the axes and normals of a module. For a ring, the voxels counted are those
- * outside its polygon or its length. Some in the wedges between two neighbouring panels are not counted.
+ * perpendicular to the three axes, or to the axes and normals of a module. For a ring of panels, they find the voxels
+ * outside the ring's polygon or length, except some in the wedges between two neighbouring panels.
  *
  * samples: points per voxel along each axis. The work grows with ny nz times the number of distinct directions, not
  * with the number of voxels.
@@ -220,8 +218,8 @@ lr_status lr_project_check_room(const struct lr_operator *op);
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 
 /* Warns of a sample point that lies too near a module's detection plane for single precision on a device, and names
- * its position. The points are those of the grid, or points_mm with grid NULL. Either side of the module's rectangle
- * counts. Within 0.3 mm, elements of compute are up to 1e-3 off. Within micrometres most are lost. */
+ * its position. Points in front of and behind the module's rectangle count. Within 0.3 mm of the plane, elements of the
+ * backend compute are wrong by up to 1e-3. Within micrometres most elements are lost. */
 void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
                                   const lr_log *log);

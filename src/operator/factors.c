@@ -125,7 +125,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const lr_log *log = op->params.log;
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
 
-    /* Stored factors of the selection (NULL = all LORs), at the place and in the precision of the values. */
+    /* Looks for stored factors of the selection, at the place and in the precision of the values. */
     for (int k = 0; k < store->count; k++) {
         const lr_vector *factors = &store->list[k].factors;
         const bool is_host = factors->values != NULL, is_for_host = values->values != NULL;

@@ -31,8 +31,8 @@ struct lr_direct_family {
     lr_vector timed; /* image that lr_direct_time projects; zero until the first call */
 };
 
-/* Returns true if the device exists and is hardware. A renderer in software would be slower than the processor's own
- * loops. If false, the log says why a device that EGL lists as hardware cannot be used. */
+/* Returns true if the OpenGL device exists and is hardware, because a renderer in software is slower than loops on the
+ * processor. If the result is false, the log says why a device that EGL lists as hardware cannot be used. */
 bool lr_direct_on_hardware(int device, const lr_log *log);
 
 /* --- family listmode --- */
@@ -65,7 +65,7 @@ struct lr_listmode_family {
     float *event_factors;                    /* owned [count] factors of the events; NULL = 1 */
     int64_t wanted_lines;                    /* number of lines for the sensitivity */
     bool lines_are_usual;                    /* the caller gave no number of lines */
-    int sensitivity_part, sensitivity_parts; /* part of these lines that is computed; number of parts */
+    int sensitivity_part, sensitivity_parts; /* part of the sensitivity's lines to be computed; number of parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's operator from which the sensitivity is copied; NULL = none */
 };

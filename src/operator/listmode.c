@@ -19,16 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Backends of list mode whose image consists of blobs. Each of the two grids of blobs has a backend of tubes whose
- * function is a blob's footprint. Projections are the sum of both (docs/method/listmode.md, "Blobs"). */
+/* --- images of blobs. Each of the two grids of blobs has a backend of tubes, whose function is a blob's footprint. A
+ * projection is the sum of the projections of both grids (docs/method/listmode.md, "Blobs") --- */
 
 /* Entries of a footprint. */
 enum { ENTRIES = 2001 };
 
 struct blobs_backend {
-    struct lr_backend_fns fns; /* functions, with the properties of the inner backends */
+    struct lr_backend_fns fns; /* functions of this file, with the properties of the inner backends */
     struct lr_backend inner[2];
-    int64_t each; /* coefficients of a grid */
+    int64_t each; /* number of coefficients of a grid */
     const lr_log *log;
     const lr_progress *progress; /* the caller's progress; NULL = none */
     lr_progress halves;          /* receives reports of the inner backends */
@@ -145,7 +145,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     self->halves = (lr_progress){report_half, self};
     self->each = lr_grid_num_voxels(&family->model.grid);
 
-    /* Each grid's backend may use half of the memory, since both use it at the same time. */
+    /* The backends of both grids use memory at the same time, so either may use half of it. */
     struct lr_listmode_backend_params of_grid = *params;
     const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
     const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
@@ -153,8 +153,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A backend may run another backend's programs: those of the same grid in another operator, or those of the
-         * first grid, which has the same kernel. */
+        /* Compiled programs are shared: with the same grid of an operator that was opened before, or else with the
+         * first grid, whose kernel is the same. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -219,11 +219,11 @@ struct choice {
     const char *name;
     lr_listmode_create_fn *create;
     lr_place_kind place;             /* the place where it computes */
-    bool has_all_exact;              /* exact elements also if modules may block each other */
+    bool has_all_exact;              /* computes exact elements even if modules may block each other */
     lr_listmode_arrange_fn *arrange; /* NULL = the host arranges events */
 };
 
-/* "auto" takes the first that fits and finds its device. native comes before OpenGL in software. */
+/* Backends in the order in which "auto" tries them. It takes the first one that has the kernel and finds a device. */
 static const struct choice choices[] = {
     {"cuda", create_cuda, LR_PLACE_CUDA, false, arrange_by_cuda},
     {"compute", create_compute, LR_PLACE_GL, false, NULL},
@@ -232,7 +232,7 @@ static const struct choice choices[] = {
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
-/* --- what is given --- */
+/* --- the caller's params --- */
 
 enum { LINE_VECTORS = 4 };
 
@@ -241,7 +241,7 @@ struct given {
     lr_listmode_params params;
     lr_lines lines;
     lr_vector vectors[LINE_VECTORS]; /* start_mm, end_mm, tof_mm, tof_resolutions_ps */
-    bool is_copy[LINE_VECTORS];      /* owned */
+    bool is_copy[LINE_VECTORS];      /* true if the vector is a copy, which is owned */
     lr_events_info info;             /* time of flight of the lines */
 };
 
@@ -287,7 +287,8 @@ static lr_status take_lines(struct given *given)
                         "event_factors in place of factors");
     }
 
-    /* Ends of either precision are read where they are on the host. Centres and resolutions are floats. */
+    /* Vectors that are on the host in the right precision are used as they are. Ends may be floats or doubles, centres
+     * and resolutions are floats. Other vectors are copied. */
     const lr_vector *from[LINE_VECTORS] = {lines->start_mm, lines->end_mm, lines->tof_mm,
                                            has_own ? lines->tof_resolutions_ps : NULL};
     static const char *const names[LINE_VECTORS] = {"starts of lines", "ends of lines", "centres of time of flight",
@@ -313,10 +314,11 @@ static lr_status take_lines(struct given *given)
     return LR_OK;
 }
 
-/* Finish it in any case. */
-static lr_status take(struct given *given, const lr_listmode_params *params)
+/* Copies and checks the params. The caller frees copies of vectors (is_copy) in any case. */
+static lr_status take_params(struct given *given, const lr_listmode_params *asked)
 {
-    *given = (struct given){.params = *params};
+    *given = (struct given){.params = *asked};
+    const lr_listmode_params *params = &given->params;
     const int sources = (params->events != NULL) + (params->columns != NULL) + (params->lines != NULL);
     if (params->grid == NULL || sources == 0 || (params->lors == NULL && params->lines == NULL)) {
         return lr_error(params->log, LR_USAGE,
@@ -325,23 +327,13 @@ static lr_status take(struct given *given, const lr_listmode_params *params)
     if (sources > 1)
         return lr_error(params->log, LR_USAGE,
                         "list mode takes one of events, columns of events, and lines, not several");
-    if (params->lines != NULL) return take_lines(given);
+    if (params->lines != NULL) LR_TRY(take_lines(given));
     if (params->columns != NULL) {
         given->params.count = params->columns->count;
         if (params->columns->crystals == NULL)
             return lr_error(params->log, LR_USAGE, "columns of events need the crystals of each event");
     }
-    return LR_OK;
-}
 
-static void give_back(struct given *given)
-{
-    for (int k = 0; k < LINE_VECTORS; k++)
-        if (given->is_copy[k]) lr_vector_destroy(&given->vectors[k]);
-}
-
-static lr_status check(const lr_listmode_params *params)
-{
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 || params->sensitivity_lines < 0 ||
         params->block_threads < 0 || params->blocks_each < 0) {
         return lr_error(params->log, LR_USAGE,
@@ -397,14 +389,14 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Sorts by LOR, ascending. There are tens of millions of events, and a sort by comparisons takes many times as long. */
+/* Sorts events by LOR, ascending, by a radix sort. For tens of millions of events, a sort by comparisons takes many
+ * times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
     struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
     if (to == NULL) return LR_FAILED;
     for (int shift = 0; shift < 63 && params->lors->count >> shift > 0; shift += DIGIT_BITS) {
         struct numbered *const sorted = to;
-        /* A stable pass of a radix sort. */
         int64_t places[NUM_DIGITS] = {0}, sum = 0;
         for (int64_t k = 0; k < params->count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
         for (int digit = 0; digit < NUM_DIGITS; digit++) {
@@ -422,7 +414,7 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-/* Gets factors of events by the events' numbers. The form is that in which an operator asks for factors of LORs. */
+/* Gets factors of events. It is an lr_lor_source in which events take the place of LORs. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -438,7 +430,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     LR_TRY(lr_grid_check(params->grid, params->log));
     lr_listmode_params complete = *params;
     if (params->blobs == NULL) {
-        /* The exact kernel has by default the sample points of the family correspondence. */
+        /* The exact kernel takes the default sample points of operators that are not of list mode. */
         int usual[3] = {1, 1, 1};
         if (params->kernel == LR_LISTMODE_EXACT && params->lors != NULL)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
@@ -469,7 +461,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Looks up the factors of events. All events are on LORs in coincidence. */
+/* Looks up the factor of each event's LOR. An event whose LOR is not in coincidence is an error. */
 static lr_status look_up_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const int64_t count = params->count;
@@ -495,7 +487,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     if (status == LR_OK) status = sort_lors(params, &numbered);
     if (status != LR_OK) goto done;
 
-    /* Sources need ascending LORs without repeats. */
+    /* A source of factors takes ascending LORs, each once. */
     int64_t listed = 0;
     for (int64_t n = 0; n < count; n++)
         if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
@@ -539,7 +531,8 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     }
     if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    /* The paper's tubes see a Gaussian of peak 1. With blobs it is a density. */
+    /* Tubes of the paper weight by a Gaussian of peak 1. Blobs need a Gaussian of integral 1, which a factor of each
+     * event gives. */
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
         family->event_factors =
@@ -556,7 +549,8 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Replaces the caller's log: "auto" goes on without an error if there is no device. */
+/* Keeps the reason why a backend has no device, because "auto" then tries the next backend. Other messages go to the
+ * caller's log. */
 static void write_trial_log(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
@@ -566,7 +560,7 @@ static void write_trial_log(void *user, lr_log_level level, lr_status status, co
         trial->to->write(trial->to->user, level, status, sentence);
 }
 
-/* Creates the first choice that fits. */
+/* Creates the backend that the caller names, or for "auto" the first one that can run. */
 static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
                              const struct lr_listmode_backend_params *backend_params)
 {
@@ -607,7 +601,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
             if (status == LR_OK) status = lr_listmode_open(family, &own, &op->backend);
             if (status == LR_OK) {
                 family->events.from = (struct lr_listmode_input){0};
-            } else { /* another choice may open its own place and arrange the caller's events again */
+            } else { /* the next choice opens a place of its own and arranges the caller's events again */
                 lr_listmode_events_release(&family->events);
                 lr_place_close(family->place);
                 family->place = NULL;
@@ -634,11 +628,10 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     const double begin = lr_clock_seconds();
     struct given given;
     const lr_listmode_params *params = &given.params;
-    lr_operator *op = take(&given, asked) == LR_OK && check(params) == LR_OK
-                          ? lr_operator_alloc(params->log, params->progress)
-                          : NULL;
+    bool is_made = false;
+    lr_operator *op = take_params(&given, asked) == LR_OK ? lr_operator_alloc(params->log, params->progress) : NULL;
     struct lr_listmode_family *family = op != NULL ? lr_alloc(1, sizeof(*family), "an operator", params->log) : NULL;
-    if (family == NULL) goto failed;
+    if (family == NULL) goto done;
     op->listmode = family;
     family->lors = params->lors;
     family->grid = *params->grid;
@@ -650,7 +643,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     family->sensitivity_of = params->sensitivity_of;
     if (make_models(family, params) != LR_OK || lr_listmode_events_open(&family->events, params, NULL) != LR_OK ||
         take_factors(family, params) != LR_OK)
-        goto failed;
+        goto done;
     op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
 
     const struct lr_listmode_backend_params backend_params = {
@@ -665,7 +658,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    if (try_choices(op, params, &backend_params) != LR_OK) goto failed;
+    if (try_choices(op, params, &backend_params) != LR_OK) goto done;
     op->grid = family->model.grid;
     if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
@@ -697,13 +690,13 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
-    give_back(&given);
-    return op;
+    is_made = true;
 
-failed:
-    lr_operator_destroy(op);
-    give_back(&given);
-    return NULL;
+done:
+    for (int k = 0; k < LINE_VECTORS; k++)
+        if (given.is_copy[k]) lr_vector_destroy(&given.vectors[k]);
+    if (!is_made) lr_operator_destroy(op);
+    return is_made ? op : NULL;
 }
 
 const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)

@@ -15,10 +15,10 @@
  * million LORs. Smaller batches on processors can be stopped sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
-/* Lines and voxels of a thread's share. */
+/* Numbers of lines and of voxels that a thread takes at once. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
-/* Lines that become the events of a batch. */
+/* A batch whose lines are drawn by several threads, block by block. */
 struct lines {
     struct lr_line_sum *sum;
     const struct lr_line_batch *batch;
@@ -100,7 +100,7 @@ static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
 static void prepare(void *user)
 {
     struct lr_line_batch *batch = user;
-    /* The lines of a batch. This part takes every parts-th. */
+    /* If the sensitivity is computed in parts, this part takes every step-th line. */
     const struct lr_line_sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
@@ -117,7 +117,7 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* Projects a batch. The device draws and holds its lines if it has the memory, else the host does. */
+/* Projects a batch. The device draws and holds the batch's lines if it has the memory, else the host does. */
 static lr_status project(struct lr_line_batch *batch)
 {
     struct lr_line_sum *sum = batch->sum;
@@ -184,7 +184,7 @@ static lr_status add_batch(struct lr_line_batch *batch)
     struct lr_line_sum *sum = batch->sum;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
-    /* Opens the lines again with a log if that failed: the log names the error, or it succeeds this time. */
+    /* If the lines could not be opened before, they are opened again with a log, which then names the error. */
     LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
     const lr_lor_source *source = &sum->family->factors;
     const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
@@ -228,12 +228,12 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
-            if (!batch->is_drawn && !sum->by_device) { /* all batches draw into one array: no second thread */
+            if (!batch->is_drawn && !sum->by_device) { /* batches share an array, so no second thread draws */
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
-            /* While a device projects a batch, the processors prepare the next. Software devices do so too, so that
-             * tests cover this. */
+            /* While a device projects a batch, the processors prepare the next one. This also holds for devices in
+             * software, so that tests cover it. */
             struct lr_background preparing = {0};
             const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
             if (is_beside) lr_background_start(&preparing, prepare, next);

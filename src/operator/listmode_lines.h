@@ -31,8 +31,8 @@ struct lr_line_batch {
     lr_status status; /* status of making `lines` */
 };
 
-/* A sample of LORs. Consecutive lines are in different groups: neighbouring lines may be the same LOR, so they are
- * not projected together. The scatter of many groups gives the error. */
+/* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups, which
+ * are projected one after the other. The scatter of the groups' sums gives the error. */
 struct lr_line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
@@ -58,8 +58,8 @@ struct lr_line_sum {
 lr_status lr_line_sum_open(struct lr_line_sum *sum);
 void lr_line_sum_close(struct lr_line_sum *sum);
 
-/* Projects all lines back: sum->total becomes their sum, and sum->squares the squares of the groups' sums. errors:
- * LR_CANCELLED; those of backends. */
+/* Projects all lines back. sum->total becomes the sum of all groups, sum->squares the sum of the groups' squares.
+ * errors: LR_CANCELLED; errors of backends. */
 lr_status lr_line_sum_run(struct lr_line_sum *sum);
 
 /* The variance of a voxel's total, by the scatter of its groups. */

@@ -42,21 +42,22 @@ enum { LOOKS_PER_LINE = 96 };
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
-/* Least stride of a level. A shorter stride saves no time. */
+/* Least stride of a level, in LORs per line. A level with a shorter stride saves no time over one with all LORs. */
 static const double worth_drawing = 1.5;
 
 /* Most lines of further levels: a fraction of the lines that all voxels have, but never less than a number that
  * takes little time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
-/* Voxels of a level, in slices of one half of the image and in a box of the grid. A piece has either slices with
- * many such voxels, as at the ends, or slices with few, as in corners. Blobs have one piece. */
+/* Voxels of one level in one half of the image, and the box of the grid that holds them. Slices with many voxels of
+ * the level, as at the ends of the scanner, are in another piece than slices with few, as in the image's corners. A
+ * level of blobs has one piece. */
 struct piece {
     int level;
-    bool is_unmet;         /* no line of the guide crossed it */
+    bool is_unmet;         /* no line of the guide crossed a voxel of it */
     int first[3], last[3]; /* last: one after the last voxel */
     int64_t count;         /* voxels of the level */
-    double visits;         /* the box's share of the whole sensitivity, and of the cost of projecting a LOR */
+    double visits;         /* share of the whole sensitivity in the box, which is also its share of a LOR's cost */
 };
 
 /* PIECES: pieces of a level. MANY: a slice has many voxels of a level if they are at least 1 / MANY of its voxels. */
@@ -66,23 +67,23 @@ struct plan {
     struct lr_operator *op;
     int64_t num_lines;     /* number of lines that all voxels have */
     unsigned char *levels; /* owned [num_voxels] */
-    float *variance;       /* owned [num_voxels] squared error / (stride - 1); infinite if no line crossed it */
+    float *variance;       /* owned [num_voxels] squared error / (stride - 1); infinite if no line crossed the voxel */
     double limit;          /* limit of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* Pieces by ascending cost of a voxel. The last are those that no line crossed. */
+    /* Pieces by ascending cost per voxel. Pieces that no line of the guide crossed come last. */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
 
-/* The error of LORs with a stride s grows with s - 1: all LORs, of stride 1, have none. */
+/* Relative standard error of a voxel. Its square grows with stride - 1: a sample of all LORs has no error. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* Opens the operator of the guide. It runs on the processor, so that levels are the same for every backend. It uses
- * tubes instead of exact elements, because tubes are faster. */
+/* Opens an operator for the lines of the guide. It runs on the processor, so that levels do not depend on the backend. An
+ * exact kernel is replaced by tubes, because they are faster. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;
@@ -111,19 +112,8 @@ struct grading {
     int tiles[2]; /* number of tiles of a slice along x and y */
 };
 
-static double mean_around(const struct grading *grading, int x, int y, int z)
-{
-    const int *size = grading->plan->op->grid.size;
-    double total = 0.0;
-    int count = 0;
-    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
-        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
-            total += grading->sum->total[((int64_t)z * size[1] + j) * size[0] + i];
-    return total / count;
-}
-
-/* The relative variance of a voxel is the contribution of a line divided by the voxel's value. The contribution is
- * about the same in a whole tile. */
+/* Finds the relative variance of each voxel. It is the contribution of a line to the voxel over the voxel's value. All
+ * voxels of a tile are taken to have the same contribution. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -148,7 +138,12 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         for (int y = first[1]; y < last[1]; y++) {
             for (int x = first[0]; x < last[0]; x++) {
                 const int64_t v = ((int64_t)z * size[1] + y) * size[0] + x;
-                const double mean = mean_around(grading, x, y, z), own = sum->total[v];
+                double around = 0.0; /* sum of the sensitivities around the voxel */
+                int count = 0;
+                for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
+                    for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
+                        around += sum->total[((int64_t)z * size[1] + j) * size[0] + i];
+                const double mean = around / count, own = sum->total[v];
                 const double value = STEEP * own < mean ? own : mean;
                 grading->plan->variance[v] = value > 0.0 ? (float)(of_line / value) : INFINITY;
             }
@@ -174,8 +169,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* Lists the pieces. The cost of a piece is its box's share of the whole sensitivity. The box is first widened by the
- * reach of LORs. */
+/* Lists the pieces. A piece costs as much time as its box, widened by the reach of LORs, has of the whole
+ * sensitivity. */
 static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -297,8 +292,9 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-/* Finds the pairs of modules whose lines may pass near the region. A line is as close to the line between the balls'
- * centres as its crystals are to these centres. *lors: the caller destroys it; NULL with LR_OK: there are none. */
+/* Finds the pairs of modules whose lines may pass near the region. A line between two crystals is no farther from the
+ * line between the centres of their modules' balls than the balls' radius. *lors: the caller destroys it; NULL with
+ * LR_OK: there are none. */
 static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
@@ -338,7 +334,7 @@ static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
     return has_both && (near.num_pairs == 0 || *lors != NULL) ? LR_OK : LR_FAILED;
 }
 
-/* --- the whole --- */
+/* --- the sensitivity --- */
 
 struct result {
     float *values; /* [num_voxels] */
@@ -346,7 +342,7 @@ struct result {
     double lines;  /* number of lines of further levels */
 };
 
-/* sum: that of a box of the image, which begins at `first`. */
+/* Writes the voxels of a level into the result. sum: lines of a box of the image that begins at the voxel `first`. */
 static void put_level(const struct lr_line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
@@ -387,7 +383,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        /* All voxels of the piece's level in its box. */
+        /* The piece takes too long: the voxels of its level in its box become 0. */
         const int *size = plan->op->grid.size;
         result->left += piece->count;
         for (int z = piece->first[2]; z < piece->last[2]; z++) {
@@ -418,46 +414,14 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
-/* Keeps the errors of the mean and the worst voxel in the info, and logs them. */
-static void report_errors(const struct plan *plan, const struct result *result)
-{
-    struct lr_listmode_family *family = plan->op->listmode;
-    const int64_t num_voxels = plan->op->info.num_voxels, all = family->lors->count;
-    lr_listmode_info *info = &family->info;
-    char left[160] = "";
-    info->sensitivity_lines = plan->num_lines;
-    info->sensitivity_left = result->left;
-    info->sensitivity_worst = 0.0;
-    double known = 0.0, total = 0.0, squares = 0.0;
-    for (int64_t v = 0; plan->variance != NULL && v < num_voxels; v++) {
-        if (plan->levels[v] != LEFT_AT_0 && result->values[v] > 0.0f) {
-            const double value = (double)result->values[v];
-            const double error = error_at(plan, v, plan->strides[plan->levels[v]]);
-            info->sensitivity_worst = fmax(info->sensitivity_worst, error);
-            known += 1.0;
-            total += value;
-            squares += value * error * value * error;
-        }
-    }
-    info->sensitivity_error = total > 0.0 ? sqrt(squares * known) / total : 0.0;
-    if (result->left > 0) {
-        snprintf(left, sizeof(left), "; %lld voxels that few or no LORs see, and would not be known to %.2g %%, are 0",
-                 (long long)result->left, 100.0 * plan->limit);
-    }
-    if (plan->num_lines < all) {
-        lr_info(plan->op->params.log,
-                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
-                "voxel is known to %.2g %%, the worst one to %.2g %%%s",
-                (long long)plan->num_lines, (long long)all, 100.0 * info->sensitivity_error,
-                100.0 * info->sensitivity_worst, left);
-    }
-}
-
+/* Computes the sensitivity of all LORs. The info gets the standard errors of the mean and the worst voxel, and the log
+ * reports them. */
 static lr_status compute(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
     const int64_t all = family->lors->count;
     struct plan plan = {.op = op, .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
+    struct result result = {.values = values};
     lr_status status = open_plan(&plan);
     if (status == LR_OK) {
         struct lr_line_sum sum = {.op = op,
@@ -466,15 +430,43 @@ static lr_status compute(struct lr_operator *op, float *values)
                                   .seed = family->seed,
                                   .num_lines = plan.num_lines,
                                   .num_groups = 2};
-        struct result result = {.values = values};
         status = lr_line_sum_open(&sum);
         if (status == LR_OK) status = lr_line_sum_run(&sum);
         if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
         lr_line_sum_close(&sum);
-        for (int k = 0; status == LR_OK && k < plan.num_pieces; k++)
-            status = run_piece(&plan, &plan.pieces[k], &result);
-        if (status == LR_OK) report_errors(&plan, &result);
     }
+    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
+    if (status != LR_OK) goto done;
+
+    lr_listmode_info *info = &family->info;
+    info->sensitivity_lines = plan.num_lines;
+    info->sensitivity_left = result.left;
+    info->sensitivity_worst = 0.0;
+    double known = 0.0, total = 0.0, squares = 0.0;
+    for (int64_t v = 0; plan.variance != NULL && v < op->info.num_voxels; v++) {
+        if (plan.levels[v] != LEFT_AT_0 && values[v] > 0.0f) {
+            const double value = (double)values[v], error = error_at(&plan, v, plan.strides[plan.levels[v]]);
+            info->sensitivity_worst = fmax(info->sensitivity_worst, error);
+            known += 1.0;
+            total += value;
+            squares += value * error * value * error;
+        }
+    }
+    info->sensitivity_error = total > 0.0 ? sqrt(squares * known) / total : 0.0;
+    char left[160] = "";
+    if (result.left > 0) {
+        snprintf(left, sizeof(left), "; %lld voxels that few or no LORs see, and would not be known to %.2g %%, are 0",
+                 (long long)result.left, 100.0 * plan.limit);
+    }
+    if (plan.num_lines < all) {
+        lr_info(op->params.log,
+                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
+                "voxel is known to %.2g %%, the worst one to %.2g %%%s",
+                (long long)plan.num_lines, (long long)all, 100.0 * info->sensitivity_error,
+                100.0 * info->sensitivity_worst, left);
+    }
+
+done:
     free(plan.levels);
     free(plan.variance);
     return status;
@@ -495,7 +487,7 @@ static lr_status make_sensitivity(struct lr_operator *op)
         info->sensitivity_worst = of_from->sensitivity_worst;
         info->sensitivity_left = of_from->sensitivity_left;
     } else if (status != LR_CANCELLED && op->listmode->lors != NULL) {
-        /* The other operator's device may be lost, but not this one's. */
+        /* The operator computes its sensitivity itself, also if the device of the other operator has been lost. */
         lr_vector host = {0};
         status = lr_vector_create(
             &(lr_vector_params){.count = made.count, .name = "the sensitivity", .log = op->params.log}, &host);

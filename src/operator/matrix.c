@@ -15,11 +15,11 @@
 
 enum {
     MAX_RANGES = 256,
-    ELEMENTS_PER_SEGMENT = 8, /* elements of a row in a range that are aimed at; each such segment costs a split */
-    SPREAD = 4,               /* longest range over the average range */
+    ELEMENTS_PER_SEGMENT = 8, /* mean number of elements that a row shall have in a range */
+    SPREAD = 4,               /* LORs of the longest range over the LORs of an average range */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* rows of a thread's share */
+    SHARE_ROWS = 16, /* rows that a thread takes at once */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -34,7 +34,9 @@ static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
     int64_t begin = matrix->range_begin[matrix->num_ranges];
     while (begin < end) {
-        begin = end - begin > longest ? begin + longest : end;
+        const int64_t length = end - begin > longest ? longest : end - begin;
+        matrix->longest_range = length > matrix->longest_range ? length : matrix->longest_range;
+        begin += length;
         matrix->range_begin[++matrix->num_ranges] = begin;
     }
 }
@@ -242,14 +244,13 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows of a block that are appended to the staged rows. */
+/* Rows of a block, which threads copy behind the staged rows. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
     const struct lr_packed_element *elements; /* elements of the first of these rows */
     atomic_bool has_zeros;
 };
 
-/* Copies rows to places that have been assigned. */
 static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     struct staging_rows *rows = user;
@@ -293,7 +294,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
         lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
-        if (is_one) { /* one row at a time, because room ran out or zeros must be dropped */
+        if (is_one) { /* rows are appended one by one, because room ran out or zeros must be dropped */
             const struct lr_row_block part = {
                 .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
@@ -338,9 +339,9 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
     return LR_OK;
 }
 
-/* Both projections with a stored matrix. */
+/* --- projections --- */
 
-/* Bytes of the partial sums of a panel in a back-projection. */
+/* Most bytes of the partial sums in a back-projection, which takes the chunks panel by panel. */
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
@@ -355,29 +356,26 @@ static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64
                                       .end = matrix->range_begin[range + 1]};
 }
 
-static bool has_selected(const struct lr_matrix *matrix, int64_t range, const struct lr_stored_lors *part)
-{
-    struct lr_selection_walk walk = walk_range(matrix, range, part);
-    return lr_selection_next(&walk);
-}
-
 struct forward {
     const struct lr_matrix *matrix;
     const struct lr_stored_lors *part; /* NULL = all LORs */
     lr_vector image, data;
-    double *windows; /* [workers][longest] sums of the current range */
-    int64_t longest;
+    double *windows; /* [workers][longest_range] sums of the current range */
 };
 
 static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, int worker)
 {
     const struct forward *forward = user;
     const struct lr_matrix *matrix = forward->matrix;
-    double *window = forward->windows + worker * forward->longest;
+    double *window = forward->windows + worker * matrix->longest_range;
     for (int64_t g = begin_range; g < end_range; g++) {
         const int64_t first = matrix->range_begin[g];
         const int64_t length = matrix->range_begin[g + 1] - first;
-        if (forward->part != NULL && !has_selected(matrix, g, forward->part)) continue;
+        struct lr_selection_walk walk = {0};
+        if (forward->part != NULL) {
+            walk = walk_range(matrix, g, forward->part);
+            if (!lr_selection_next(&walk)) continue;
+        }
         memset(window, 0, (size_t)length * sizeof(*window));
         for (int64_t c = 0; c < matrix->num_chunks; c++) {
             const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
@@ -395,36 +393,24 @@ static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, i
             for (int64_t k = 0; k < length; k++) lr_number_put(&forward->data, first + k, window[k]);
             continue;
         }
-        struct lr_selection_walk walk = walk_range(matrix, g, forward->part);
-        while (lr_selection_next(&walk)) {
+        do {
             const lr_lor_span *span = &walk.span;
             for (int64_t k = 0; k < span->count; k++) {
                 const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
                 lr_number_put(&forward->data, walk.position + k, window[lor - first]);
             }
-        }
+        } while (lr_selection_next(&walk));
     }
-}
-
-static int64_t longest_range(const struct lr_matrix *matrix)
-{
-    int64_t longest = 0;
-    for (int g = 0; g < matrix->num_ranges; g++) {
-        const int64_t length = matrix->range_begin[g + 1] - matrix->range_begin[g];
-        longest = length > longest ? length : longest;
-    }
-    return longest;
 }
 
 lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *image,
                             lr_vector *data)
 {
-    struct forward forward = {
-        .matrix = matrix, .part = part, .image = *image, .data = *data, .longest = longest_range(matrix)};
+    struct forward forward = {.matrix = matrix, .part = part, .image = *image, .data = *data};
     const int threads = matrix->threads > 0 ? matrix->threads : 1;
     const int workers = threads < matrix->num_ranges ? threads : matrix->num_ranges;
-    forward.windows =
-        lr_alloc(workers * forward.longest, sizeof(*forward.windows), "sums of a forward projection", matrix->log);
+    forward.windows = lr_alloc(workers * matrix->longest_range, sizeof(*forward.windows),
+                               "sums of a forward projection", matrix->log);
     if (forward.windows == NULL) return LR_FAILED;
     lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, &forward);
     free(forward.windows);
@@ -438,8 +424,7 @@ struct back {
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
     int64_t first_row, num_rows;     /* rows of the panel */
-    double *windows;                 /* [workers][longest] data of the current range, for parts only */
-    int64_t longest;
+    double *windows;                 /* [workers][longest_range] data of the current range, for parts only */
 };
 
 static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data, double *sums)
@@ -468,26 +453,26 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct back *back = user;
     const struct lr_matrix *matrix = back->matrix;
-    double *window = back->part != NULL ? back->windows + worker * back->longest : NULL;
+    double *window = back->part != NULL ? back->windows + worker * matrix->longest_range : NULL;
     for (int64_t g = begin; g < end; g++) {
         double *panel = back->partial + g * back->num_rows;
         const int64_t first = matrix->range_begin[g];
         if (window != NULL) {
-            if (!has_selected(matrix, g, back->part)) {
+            struct lr_selection_walk walk = walk_range(matrix, g, back->part);
+            if (!lr_selection_next(&walk)) {
                 memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
                 continue;
             }
             /* Data of the range. LORs that are not selected are 0. */
-            struct lr_selection_walk walk = walk_range(matrix, g, back->part);
             memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
-            while (lr_selection_next(&walk)) {
+            do {
                 const lr_lor_span *span = &walk.span;
                 for (int64_t k = 0; k < span->count; k++) {
                     const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
                     const bool is_one = back->data.values == NULL;
                     window[lor - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
                 }
-            }
+            } while (lr_selection_next(&walk));
         }
 
         for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
@@ -531,15 +516,11 @@ static void choose_panel(struct back *back, int64_t most)
 lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,
                          lr_vector *image)
 {
-    struct back back = {.matrix = matrix,
-                        .part = part,
-                        .data = data != NULL ? *data : (lr_vector){0},
-                        .image = *image,
-                        .longest = longest_range(matrix)};
+    struct back back = {.matrix = matrix, .part = part, .data = data != NULL ? *data : (lr_vector){0}, .image = *image};
     const int threads = matrix->threads > 0 ? matrix->threads : 1;
     if (part != NULL) {
-        back.windows =
-            lr_alloc(threads * back.longest, sizeof(*back.windows), "the data of a back-projection", matrix->log);
+        back.windows = lr_alloc(threads * matrix->longest_range, sizeof(*back.windows), "the data of a back-projection",
+                                matrix->log);
         if (back.windows == NULL) return LR_FAILED;
     }
     const int64_t most = PARTIAL_BYTES / (matrix->num_ranges * (int64_t)sizeof(double));

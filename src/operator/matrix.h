@@ -30,7 +30,8 @@ struct lr_matrix {
     int64_t num_elements;
     int64_t memory_bytes; /* memory of chunks and of rows not yet in a chunk */
     int num_ranges;
-    int64_t *range_begin; /* [num_ranges + 1] */
+    int64_t *range_begin;  /* [num_ranges + 1] */
+    int64_t longest_range; /* LORs of the longest range */
     int64_t num_chunks, chunk_capacity;
     struct lr_matrix_chunk *chunks;
     struct lr_matrix_staging { /* rows not yet in a chunk */

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Values of a block. A block is checked as a whole, so that its loop has no branch. */
+/* Values of a block. The loop over a block has no branch, so that the compiler can vectorise it. */
 enum { BLOCK = 4096 };
 
 static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
@@ -118,7 +118,7 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
                     lr_lor_name(lors, lr_selection_lor(lors, p->part, wrong), text));
 }
 
-/* --- parts by all --- */
+/* --- backends without parts --- */
 
 static bool is_by_all(const struct projection *p)
 {
@@ -167,8 +167,9 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
     return status;
 }
 
-/* --- vectors such as the backend takes --- */
+/* --- vectors that a backend takes --- */
 
+/* Flags of stage(): the vector will be changed; the vector must be on the host. */
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
 /* Sets *staged to the vector itself, or to a new one. A new one is made if the vector will be changed or the backend
@@ -198,7 +199,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks them */
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks the part's values */
     const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
@@ -303,10 +304,10 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
     return backend->fns->device_clock != NULL;
 }
 
-/* Sensitivities A^T n, computed in windows of LORs. No array then holds all of them. */
+/* --- sensitivities A^T n, computed in windows of LORs, so that no array holds the factors of all LORs --- */
 
-/* Number of factors of a window. A module pair is not divided. Windows are larger if projecting one takes as long as
- * projecting all LORs. */
+/* Most factors of a window. A window has at least one module pair, though. Backends for which projecting a window takes
+ * as long as projecting all LORs have larger windows. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
@@ -458,7 +459,7 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     if (op->listmode != NULL && !op->info.of_lines) {
-        /* Lines that name another operator's sensitivity may name that of lines, which is made as others are. */
+        /* The operator may take its sensitivity from an operator of lines, whose sensitivity is computed here first. */
         lr_operator *from = op->listmode->sensitivity_of;
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);

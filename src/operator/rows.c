@@ -267,10 +267,10 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
 
-/* The matrix by rows of LORs. Voxel rows of a block of LORs are collected, then transposed by a counting sort. If a
- * block needs more memory than there is, it drops its last LORs, and the next block begins with them. */
+/* --- the matrix by rows of LORs. Voxel rows of a block of LORs are collected, then transposed by a counting sort. If a
+ * block needs more memory than there is, it drops its last LORs, and the next block begins with them --- */
 
-/* Bytes of an element while it is collected and transposed, and of a LOR. */
+/* ELEMENT_BYTES: bytes of an element while it is collected and transposed. LOR_BYTES: bytes of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
 /* Rows of the sample that gives the size of the first block. */
@@ -279,7 +279,7 @@ enum { SAMPLE_ROWS = 24 };
 /* Planned share of the memory for a block. */
 #define PLANNED_SHARE 0.7
 
-/* Steps of this share of the rows, taken modulo one, spread evenly. */
+/* The golden ratio. Its multiples modulo one spread rows evenly over the grid. */
 #define GOLDEN_SHARE 0.6180339887498949
 
 /* A block of LORs: places begin .. end - 1 of the selection. */
@@ -501,15 +501,15 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     return LR_OK;
 }
 
-/* Memory of the work, and the number of elements, both by a sample of rows. The clock only limits the sample: no
- * time is forecast. */
+/* --- forecasts: memory and the number of elements, estimated from a sample of rows. The clock only limits the sample: no
+ * time is forecast --- */
 
 /* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* Consecutive rows are computed together. Each place of the sample has as many as take about PLACE_SECONDS. */
+/* At each place of the sample, consecutive rows are computed together: as many as take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
@@ -564,12 +564,12 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     struct sample sample = {.op = op, .work = &whole, .num_rows = num_rows};
     if (num_rows == 0) return LR_OK;
 
-    /* The first place is not counted: shaders are compiled and memory is allocated in it. */
+    /* The first row is not counted, because shaders are compiled and memory is allocated with it. */
     int64_t num = 1, most = 1, taken = 0;
     const int64_t longest = num_rows / LEAST_STRETCHES + 1 < MOST_ROWS ? num_rows / LEAST_STRETCHES + 1 : MOST_ROWS;
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
-    /* A sample of few rows takes no longer than the rows themselves. */
+    /* The sample ends once it has as many rows as are wanted, so that it takes no longer than the rows themselves. */
     double mean = 0.0, mean_above = 0.0; /* elements of a row, added up over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&

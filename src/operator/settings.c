@@ -15,13 +15,13 @@
 /* Distance from a plane at which a sample point counts as outside. */
 #define TOLERANCE_MM 1e-9
 
-/* Largest difference of two directions that count as the same. */
+/* Largest difference of two unit vectors that are taken for one direction. */
 #define SAME_DIRECTION 1e-6
 
 /* Distance from a detection plane below which single precision is not enough. */
 #define NEAR_MM 0.3
 
-struct half_space { /* direction . x <= limit holds for all modules */
+struct half_space { /* all modules lie where the product of direction and x is at most the limit */
     double direction[3];
     double limit_mm;
 };
@@ -170,39 +170,33 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
     return is_near;
 }
 
-static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
-                           const lr_log *log)
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
 {
-    const lr_module *module = &scanner->modules[index];
-    int64_t range[3][2], at[3];
-    double centre[3], point[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 3; k++) {
-        const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
-                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-        /* Sample points along the axis that may be near the module. */
-        const double step = grid->voxel_mm[k] / samples[k];
-        const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
-        const double last = (double)grid->size[k] * samples[k] - 1;
-        range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
-        range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
-    }
-    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
-        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
-            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
-                for (int k = 0; k < 3; k++)
-                    point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
-                if (warn_if_near(scanner, index, point, log)) return true;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        int64_t range[3][2], at[3];
+        double centre[3], point[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                                0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+            /* Sample points along the axis that may be near the module. */
+            const double step = grid->voxel_mm[k] / samples[k];
+            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
+            const double last = (double)grid->size[k] * samples[k] - 1;
+            range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
+            range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
+        }
+        for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+            for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+                for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                    for (int k = 0; k < 3; k++)
+                        point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                    if (warn_if_near(scanner, m, point, log)) return;
+                }
             }
         }
     }
-    return false;
-}
-
-void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
-{
-    bool found = false;
-    for (int m = 0; m < scanner->num_modules && !found; m++) found = warn_of_module(grid, samples, scanner, m, log);
 }
 
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
@@ -220,10 +214,11 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 
 #define MAX_SAMPLES 1000000
 
-/* Subtracted from a ratio before it is rounded up, so that 10 mm / 2 mm gives 5. */
+/* Amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding errors. */
 #define ROUNDING 1e-9
 
-/* Bone has 0.017/mm at 511 keV and titanium 0.04/mm; water given in 1/cm would be 0.096. */
+/* Attenuation in 1/mm above which the unit is doubted. At 511 keV bone has 0.017/mm and titanium 0.04/mm. Water has
+ * 0.0096/mm, or 0.096 if it is given in 1/cm. */
 #define IMPLAUSIBLE_MU 0.05
 
 static int round_up(double ratio)
@@ -239,37 +234,6 @@ static void module_corner(const lr_scanner *scanner, int index, int corner, doub
     lr_scanner_detection_centre(scanner, index, corner_mm);
     vec_add_scaled(corner_mm, corner & 1 ? half_u : -half_u, module->u, corner_mm);
     vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
-}
-
-static double half_diagonal_mm(const lr_module *module)
-{
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-}
-
-/* Longest distance between corners of two modules on the detection plane. */
-static double longest_line_mm(const lr_scanner *scanner)
-{
-    double longest = 0.0;
-    for (int i = 0; i < scanner->num_modules; i++) {
-        double centre[3], other[3], difference[3];
-        lr_scanner_detection_centre(scanner, i, centre);
-        for (int j = i + 1; j < scanner->num_modules; j++) {
-            double between = 0.0;
-            lr_scanner_detection_centre(scanner, j, other);
-            vec_sub(centre, other, difference);
-            const double at_most = vec_length(difference) + half_diagonal_mm(&scanner->modules[i]) +
-                                   half_diagonal_mm(&scanner->modules[j]);
-            for (int a = 0; at_most > longest && a < 16; a++) {
-                double one[3], far[3];
-                module_corner(scanner, i, a & 3, one);
-                module_corner(scanner, j, a >> 2, far);
-                vec_sub(one, far, difference);
-                between = fmax(between, vec_length(difference));
-            }
-            longest = fmax(longest, between);
-        }
-    }
-    return longest;
 }
 
 static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
@@ -302,35 +266,50 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
     settings->mu = mu;
     const double edge = fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
-    const double steps = longest_line_mm(settings->scanner) / edge;
+    const lr_scanner *scanner = settings->scanner;
+    double longest_mm = 0.0; /* longest distance between corners of two modules on the detection plane */
+    for (int i = 0; i < scanner->num_modules; i++) {
+        double centre[3], other[3], difference[3];
+        lr_scanner_detection_centre(scanner, i, centre);
+        for (int j = i + 1; j < scanner->num_modules; j++) {
+            lr_scanner_detection_centre(scanner, j, other);
+            vec_sub(centre, other, difference);
+            double at_most = vec_length(difference); /* plus half of either module's diagonal */
+            for (int k = 0; k < 2; k++) {
+                const lr_module *module = &scanner->modules[k == 0 ? i : j];
+                at_most +=
+                    0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+            }
+            const bool may_be_longer = at_most > longest_mm;
+            for (int a = 0; may_be_longer && a < 16; a++) {
+                double one[3], far[3];
+                module_corner(scanner, i, a & 3, one);
+                module_corner(scanner, j, a >> 2, far);
+                vec_sub(one, far, difference);
+                longest_mm = fmax(longest_mm, vec_length(difference));
+            }
+        }
+    }
+    const double steps = longest_mm / edge;
     settings->mu_steps = params->mu_steps > 0 ? params->mu_steps : round_up(fmin(steps, MAX_MU_STEPS));
     return LR_OK;
 }
 
 /* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
-/* Both are fractions of the scanner's radius. most_spacing: largest spacing of sample points that keeps a voxel's
- * mean right, unless half a pitch is more. most_single: largest voxel that needs only one point if it is off the
- * axis. */
+/* Fractions of the scanner's radius. most_spacing: largest spacing of sample points, unless half a pitch of crystals is
+ * larger. most_single: edge of the largest voxel for which one point is enough if no voxel is on the axis. */
 static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 
 /* Largest spacing of sample points over the crystals' pitch, across the axis and along it. */
 static const double most_pitches[3] = {0.85, 0.85, 1.0};
 
-/* Distance of the nearest voxel's centre from 0 along an axis, in voxels. */
-static double voxels_from_middle(const lr_grid *grid, int axis)
-{
-    const double first = grid->origin_mm[axis] / grid->voxel_mm[axis];
-    const double nearest = fmin(fmax(round(-first), 0.0), grid->size[axis] - 1.0);
-    return fabs(first + nearest);
-}
+/* --- sample points along z: gaps between crystal rings stand opposite to gaps, so the sensitivity on the axis changes
+ * from plane to plane --- */
 
-/* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
- * and more --- */
-
-/* most_slice_error: largest error of a slice's points on the axis. most_single_error: the same for a single point,
- * if voxels are too small for more. Voxels next to the axis have at most half of this error (Vista), or a tenth if
- * there are many rings (mMR). */
+/* most_slice_error: largest relative error on the axis that the points of a slice may have. most_single_error: largest
+ * error that a single point may have. Next to the axis errors are at most half as large (Vista), or a tenth with many
+ * rings (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
 /* MOST_SLICES: slices next to the middle that are compared. MEAN_POINTS: points that give the mean of a slice.
@@ -451,8 +430,13 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
 
     /* A single point is enough if voxels are so small that the sensitivity hardly changes within one. No voxel may
      * be on the axis: gaps are opposite to gaps there. */
-    bool single = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
-    for (int j = 0; j < 3; j++) single = single && grid->voxel_mm[j] <= most_single * radius_mm;
+    bool single = true;
+    for (int j = 0; j < 3; j++) {
+        /* Distance of the voxel centre that is nearest to the axis, in voxels. */
+        const double first = grid->origin_mm[j] / grid->voxel_mm[j];
+        const double nearest = fmin(fmax(round(-first), 0.0), grid->size[j] - 1.0);
+        single = single && grid->voxel_mm[j] <= most_single * radius_mm && (j == 2 || fabs(first + nearest) > 0.45);
+    }
 
     for (int k = 0; k < 3; k++) {
         const double spacing_mm =
@@ -460,7 +444,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* more points sample every phase of the rings */
+    if (samples[2] < MEAN_POINTS / 4) /* with more points the mean over a slice is right anyway */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 

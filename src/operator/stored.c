@@ -15,15 +15,15 @@ enum { SAMPLE_ROWS = 48 };
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
-/* Steps of this share of the rows, taken modulo one, spread evenly and keep clear of the grid's
- * own periods. */
+/* The golden ratio. Its multiples modulo one spread rows evenly over the grid, and do not repeat with a period of the
+ * grid. */
 #define GOLDEN_SHARE 0.6180339887498949
 
 struct stored {
     struct lr_backend inner;
     const struct lr_backend_params *params;
     struct lr_matrix matrix;
-    struct lr_backend_fns fns; /* our functions, with the inner backend's name */
+    struct lr_backend_fns fns; /* functions of this file, with the inner backend's name */
 };
 
 static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)

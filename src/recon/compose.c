@@ -104,7 +104,8 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
-/* A window of all pairs is projected without a selection, like iterations, so that a device needs no other programs. */
+/* Projects an image for a window. A window of all pairs is projected without a selection, as iterations do, so that a
+ * device compiles no further programs. */
 static lr_status project(const struct compose *compose, const struct window *window, const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
@@ -166,34 +167,6 @@ static lr_status share_guesses(struct compose *compose)
 
 /* --- the image --- */
 
-/* Finds the fit of the image, whose negative voxels are set to 0 first. */
-static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks, lr_composition *done)
-{
-    for (int k = 0; k < compose->num_own; k++) {
-        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
-        for (int64_t begin = 0; begin < num_pairs;) {
-            const struct window window = cut_window(compose, &compose->own[k], begin);
-            double *square = &done->clipped_residual;
-            lr_poisson_fit found;
-            lr_vector values = lr_vector_of_floats(compose->values, window.count);
-            const lr_vector measured = lr_vector_of_floats(compose->measured, window.count);
-            const lr_vector additive = lr_vector_of_floats(compose->additive, window.count);
-            LR_TRY(read_window(compose, &window));
-            LR_TRY(project(compose, &window, compose->image, compose->values));
-            for (int64_t n = 0; n < window.count; n++) {
-                const double left = (double)compose->measured[n] - compose->additive[n] - compose->values[n];
-                *square += left * left;
-            }
-            LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
-            lr_poisson_fit_add(&done->fit, &found);
-
-            begin += window.part.num_pairs;
-        }
-    }
-    LR_TRY(lr_comm_sum_numbers(compose->comm, &done->clipped_residual, 1));
-    return lr_ranks_add_update(ranks, &done->fit, NULL, NULL);
-}
-
 static lr_status compose_guesses(struct compose *compose, int iterations)
 {
     const struct lr_ranks ranks = {.comm = compose->comm, .size = compose->size};
@@ -231,7 +204,28 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     }
 
     compose->has_image = true;
-    LR_TRY(find_fit(compose, &ranks, &done));
+    /* The fit of the composed image, whose negative voxels are 0 now, to the data of all ranks. */
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        for (int64_t first = 0; first < num_pairs;) {
+            const struct window window = cut_window(compose, &compose->own[k], first);
+            lr_poisson_fit found;
+            lr_vector values = lr_vector_of_floats(compose->values, window.count);
+            const lr_vector measured = lr_vector_of_floats(compose->measured, window.count);
+            const lr_vector additive = lr_vector_of_floats(compose->additive, window.count);
+            LR_TRY(read_window(compose, &window));
+            LR_TRY(project(compose, &window, compose->image, compose->values));
+            for (int64_t n = 0; n < window.count; n++) {
+                const double left = (double)compose->measured[n] - compose->additive[n] - compose->values[n];
+                done.clipped_residual += left * left;
+            }
+            LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
+            lr_poisson_fit_add(&done.fit, &found);
+            first += window.part.num_pairs;
+        }
+    }
+    LR_TRY(lr_comm_sum_numbers(compose->comm, &done.clipped_residual, 1));
+    LR_TRY(lr_ranks_add_update(&ranks, &done.fit, NULL, NULL));
     done.compose_seconds = lr_clock_seconds() - begin;
     done.seconds = lr_clock_seconds() - compose->begin_s;
     done.sent_bytes = lr_comm_get_info(compose->comm).sent_bytes - sent;
@@ -258,47 +252,22 @@ static lr_status keep_guesses(struct compose *compose, int done)
     return compose->params->keep(compose->params->user, &guesses);
 }
 
-static float *own_guess(const struct compose *compose, int k)
-{
-    return compose->guesses + (compose->first_own + k) * compose->num_voxels;
-}
-
-/* Reports an iteration of a rank's only guess. The last iteration is stored later, after the composition. */
+/* Passes an iteration of a rank's only guess on to the caller, and stores the guesses if that is due. After the last
+ * iteration of a block they are stored after the composition. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
     const lr_recon_params *own = &compose->own[0];
     LR_TRY(own->iteration != NULL ? own->iteration(own->user, done) : LR_OK);
     if (done->number == compose->block_end || !is_due(compose, done->number)) return LR_OK;
-    lr_vector guess = lr_vector_of_floats(own_guess(compose, 0), compose->num_voxels);
+    lr_vector guess =
+        lr_vector_of_floats(compose->guesses + compose->first_own * compose->num_voxels, compose->num_voxels);
     LR_TRY(lr_vector_copy(done->image, &guess));
     LR_TRY(share_guesses(compose));
     return keep_guesses(compose, done->number);
 }
 
-/* --- the whole --- */
-
-/* Iterates one of this process's guesses alone, up to the end of the block. */
-static lr_status guess(struct compose *compose, int k)
-{
-    lr_recon_params local = compose->own[k];
-    float *own = own_guess(compose, k);
-    lr_vector image = lr_vector_of_floats(own, compose->num_voxels);
-    local.comm = NULL;
-    local.additive_sum = 0.0;
-    local.iterations = compose->block_end - compose->done;
-    local.iterations_before = compose->done;
-    const lr_vector start = lr_vector_of_floats(compose->start, compose->num_voxels);
-    if (compose->done > compose->first) {
-        memcpy(compose->start, own, (size_t)compose->num_voxels * sizeof(*own));
-        local.initial = &start;
-    }
-    if (compose->num_own == 1 && compose->params->keep != NULL && compose->params->keep_every > 0) {
-        local.iteration = on_iteration;
-        local.user = compose;
-    }
-    return lr_recon(&local, &image);
-}
+/* --- the loop --- */
 
 static lr_status allocate(struct compose *compose)
 {
@@ -363,9 +332,29 @@ static lr_status run(struct compose *compose)
     while (compose->done < end) {
         const int next = compose->block_begin + each;
         compose->block_end = next < end ? next : end;
-        for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
+        /* Each of this process's guesses is iterated by itself, up to the end of the block. */
+        for (int k = 0; k < compose->num_own; k++) {
+            lr_recon_params local = compose->own[k];
+            float *own = compose->guesses + (compose->first_own + k) * compose->num_voxels;
+            lr_vector image = lr_vector_of_floats(own, compose->num_voxels);
+            const lr_vector start = lr_vector_of_floats(compose->start, compose->num_voxels);
+            local.comm = NULL;
+            local.additive_sum = 0.0;
+            local.iterations = compose->block_end - compose->done;
+            local.iterations_before = compose->done;
+            if (compose->done > compose->first) {
+                memcpy(compose->start, own, (size_t)compose->num_voxels * sizeof(*own));
+                local.initial = &start;
+            }
+            if (compose->num_own == 1 && compose->params->keep != NULL && compose->params->keep_every > 0) {
+                local.iteration = on_iteration;
+                local.user = compose;
+            }
+            LR_TRY(lr_recon(&local, &image));
+        }
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses continue from the composed image. Zeros are skipped, because updates would not change them. */
+        /* Guesses continue from the composed image. Where it is 0 they keep their own voxels, because updates leave zeros
+         * as they are. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)

@@ -30,7 +30,7 @@ static const double rounding = 1e-8;
 
 /* Images. */
 enum {
-    IMAGE = 0,   /* x, the same on all ranks */
+    IMAGE = 0,   /* x, equal on all ranks */
     BEFORE,      /* the previous x, whose likelihood is known to be no higher */
     OF_EM,       /* the image of ML-EM after BEFORE */
     LOCAL,       /* z */
@@ -85,7 +85,8 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* If data is sparse, only the sum of the estimates of LORs without counts is known. */
+/* Finds the fit of IMAGE to all ranks' data. Sparse data and events are not projected along LORs without counts, so the
+ * sensitivity gives the sum of all estimates. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
@@ -103,8 +104,8 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Takes ML-EM's image if the mean of the ranks' images explains the data worse than the image before. ML-EM's image
- * never does. */
+/* Finds the fit of the mean of the ranks' images. If the mean explains the data worse than the image before did, ML-EM's
+ * image takes its place, which never explains the data worse. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
@@ -234,32 +235,6 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
         &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
 }
 
-/* Finds the sensitivity of all ranks' LORs and the start image. */
-static lr_status start(struct distributed *d)
-{
-    lr_vector *sensitivity = &d->images[SENSITIVITY], *seen = &d->images[SEEN], *image = &d->images[IMAGE];
-    const lr_vector *initial = d->from == NULL ? d->params->initial : NULL;
-    lr_vector_sums sums;
-    double level;
-    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, sensitivity));
-    LR_TRY(lr_comm_sum(d->ranks.comm, sensitivity));
-    LR_TRY(lr_vector_add_up(sensitivity, NULL, &sums));
-    LR_TRY(lr_find_level(&d->compared, sums.sum, &level));
-    LR_TRY(lr_vector_copy(sensitivity, seen));
-    LR_TRY(lr_start_seen(seen, image, 1.0));
-    LR_TRY(lr_vector_fill(image, initial == NULL ? level : 1.0));
-    LR_TRY(lr_vector_multiply(image, seen));
-    LR_TRY(initial != NULL ? lr_start_from(initial, &d->images[IMAGE], d->params->log) : LR_OK);
-    LR_TRY(lr_vector_add_up(&d->images[IMAGE], NULL, &sums));
-    if (!(sums.largest > 0.0)) {
-        return lr_error(d->params->log, LR_BAD_INPUT,
-                        "no voxel that a LOR in coincidence sees is above 0: check the grid, the "
-                        "scanner's coincidence rules, and the image to start from");
-    }
-    d->has_image = true;
-    return LR_OK;
-}
-
 static lr_status run(struct distributed *d)
 {
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
@@ -272,10 +247,30 @@ static lr_status run(struct distributed *d)
     d->own_counts = d->subsets.own_counts;
 
     LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
-    LR_TRY(start(d));
+    /* The sensitivity of all ranks' LORs, and the start image. */
+    lr_vector *sensitivity = &d->images[SENSITIVITY], *seen = &d->images[SEEN], *image = &d->images[IMAGE];
     const lr_distributed_state *from = d->from;
+    const lr_vector *initial = from == NULL ? d->params->initial : NULL;
+    lr_vector_sums sums;
+    double level;
+    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, sensitivity));
+    LR_TRY(lr_comm_sum(d->ranks.comm, sensitivity));
+    LR_TRY(lr_vector_add_up(sensitivity, NULL, &sums));
+    LR_TRY(lr_find_level(&d->compared, sums.sum, &level));
+    LR_TRY(lr_vector_copy(sensitivity, seen));
+    LR_TRY(lr_start_seen(seen, image, 1.0));
+    LR_TRY(lr_vector_fill(image, initial == NULL ? level : 1.0));
+    LR_TRY(lr_vector_multiply(image, seen));
+    LR_TRY(initial != NULL ? lr_start_from(initial, image, d->params->log) : LR_OK);
+    LR_TRY(lr_vector_add_up(image, NULL, &sums));
+    if (!(sums.largest > 0.0)) {
+        return lr_error(d->params->log, LR_BAD_INPUT,
+                        "no voxel that a LOR in coincidence sees is above 0: check the grid, the "
+                        "scanner's coincidence rules, and the image to start from");
+    }
+    d->has_image = true;
     if (from != NULL) {
-        LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));
+        LR_TRY(lr_vector_copy(from->image, image));
         LR_TRY(lr_vector_copy(from->image, &d->images[BEFORE]));
         LR_TRY(lr_vector_copy(from->of_em, &d->images[OF_EM]));
         d->best = from->log_likelihood;

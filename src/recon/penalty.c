@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* Two shares of the level (lr_find_level): the default of epsilon, and the floor of the preconditioner. A voxel at
- * the floor can double in about one step. The steps of a voxel below it are limited by its curvature. */
+/* Shares of the level of the uniform start image (lr_find_level): the default of epsilon, and the floor of the
+ * preconditioner. The preconditioner takes a voxel below the floor for one at the floor, so that the voxel can grow. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */
@@ -38,7 +38,7 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
                              (long long)at, value);
 }
 
-/* Weights are the edge along x divided by the distance. */
+/* Describes the prior's differences. The weight of two neighbours is the voxels' edge along x over their distance. */
 static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
 {
     lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
@@ -72,14 +72,6 @@ static lr_status find(const lr_rdp *prior, lr_relative_differences *differences,
     return status;
 }
 
-static lr_status add_shares(const lr_vector *shares, double *sum)
-{
-    lr_vector_sums sums;
-    LR_TRY(lr_vector_add_up(shares, NULL, &sums));
-    *sum = sums.sum;
-    return LR_OK;
-}
-
 lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value)
 {
     lr_relative_differences differences = describe(prior, grid);
@@ -92,7 +84,9 @@ lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector
     differences.what = LR_DIFFERENCES_VALUE;
     differences.x = image;
     lr_status status = find(prior, &differences, &shares);
-    status = status == LR_OK ? add_shares(&shares, value) : status;
+    lr_vector_sums sums;
+    status = status == LR_OK ? lr_vector_add_up(&shares, NULL, &sums) : status;
+    if (status == LR_OK) *value = sums.sum;
     lr_vector_destroy(&shares);
     return status;
 }
@@ -143,8 +137,8 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
     LR_TRY(make(penalty, scale->place, scale->count, &sum));
     lr_status status = lr_vector_copy(sensitivity, &sum);
     if (prior != NULL) {
-        /* The prior's weights, kappa_j sum_k w_jk kappa_k, are needed where LORs see alone: they are multiplied and
-         * divided by the sensitivity. */
+        /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity sets
+         * them to 0 in voxels that no LOR sees. */
         lr_relative_differences differences = penalty->differences;
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
         differences.what = LR_DIFFERENCES_WEIGHTS;
@@ -166,15 +160,15 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value)
 {
     lr_relative_differences differences = penalty->differences;
-    double sum;
+    lr_vector_sums sums;
     *value = 0.0;
     if (penalty->prior == NULL) return LR_OK;
     differences.what = LR_DIFFERENCES_VALUE;
     differences.x = image;
     differences.y = scratch;
     LR_TRY(lr_vector_relative_differences(&differences));
-    LR_TRY(add_shares(scratch, &sum));
-    *value = penalty->prior->beta * sum;
+    LR_TRY(lr_vector_add_up(scratch, NULL, &sums));
+    *value = penalty->prior->beta * sums.sum;
     return LR_OK;
 }
 

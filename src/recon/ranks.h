@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A rank's part in updates by several ranks. A rank updates a slab of the image, which is a range of voxels. If the
- * rule depends on neighbouring voxels, it updates the whole image. docs/method/cluster.md. */
+ * The voxels that each of several ranks updates: a slab of the image, which is a range of voxels. If the update rule
+ * depends on neighbouring voxels, each rank updates the whole image. docs/method/cluster.md. */
 #ifndef LR_RECON_RANKS_H
 #define LR_RECON_RANKS_H
 

@@ -138,12 +138,11 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
 
 enum { DEFAULT_ITERATIONS = 3 };
 
-/* The results of an update. On a device they are known only after the update: the host queues all of it and waits
- * later. */
+/* The sums of an update. A device computes them in its queue, and the host reads them later. */
 struct outcome {
     struct lr_later_fit fit; /* fit of this rank's data, then of all data */
-    /* Sums of this rank's slab with its sensitivity, later summed over all ranks. `before` is taken before the
-     * update, if estimates need it, and `after` after it. */
+    /* Sums of this rank's slab of the image and its product with the sensitivity, later summed over all ranks: before
+     * the update, if estimates need them, and after the update. */
     struct lr_later_sums before, after;
 };
 
@@ -163,20 +162,20 @@ struct recon {
     struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed after the start */
-    /* The largest sensitivity of each voxel, if voxels have different steps, and that of a subset. On the host, the
-     * same on all ranks; freed after the start. */
+    /* The largest sensitivity of each voxel in a subset, and the sensitivity of the current subset. Both are used if
+     * voxels have different steps. They are on the host and freed after the start. */
     lr_vector largest, host_sensitivity;
     lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
     lr_vector image;      /* the current image; it changes only when an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last queued update. If a device queues an update before the previous one's result is
-     * known, this is a third vector. Otherwise it is empty, except for a moment. */
+    /* The image before the last queued update. It is a third vector if a device queues an update before the result of
+     * the previous update is known. Otherwise it is empty between updates. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
     int current;                    /* index in `outcomes` of the update that is queued next */
-    int under_way;                  /* the subset of the update that is not settled; -1 = none */
+    int under_way;                  /* subset of the queued update whose result is not known yet; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* backend that does whole updates and has the image; NULL = none */
     double most;                    /* the largest sum of the image that the rule allows */
@@ -189,17 +188,12 @@ struct recon {
 
 /* --- start --- */
 
-static bool has_additive(const lr_recon_params *params)
-{
-    return params->additive != NULL || params->additive_source.get != NULL;
-}
-
 static bool has_own_steps(const struct recon *recon)
 {
     return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
 }
 
-/* Returns the bytes of all vectors at the place of the reconstruction. */
+/* Returns the bytes of all images, and of the LOR values if they are asked for. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -210,8 +204,9 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
-/* Vectors are at the operator's place if its memory has room for them. Values of single LORs pass through the host
- * in any case. Values for whole updates are copied to the backend only once, subset by subset, from where they are. */
+/* Chooses the places of images and of LOR values: the operator's place if its memory has room, else the host. Values of
+ * a list of LORs stay on the host. Values for whole updates stay where the caller has them, because they are copied to
+ * the backend only once. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(
@@ -221,7 +216,7 @@ static lr_status choose_places(struct recon *recon)
     recon->value_place = recon->host;
     lr_place *place = lr_operator_place(recon->params->op);
     if (place == NULL) return LR_OK;
-    /* Bytes that vectors may take there. */
+    /* Vectors may fill half of the memory, or less if the operator's limit is lower. */
     const int64_t reported = lr_place_get_info(place).memory_bytes;
     const double half = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     const double wanted = (double)recon->info->max_memory_bytes;
@@ -245,27 +240,6 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
-/* Allocates the vectors of the loop, which are needed if no backend does whole updates. */
-static lr_status allocate_steps(struct recon *recon)
-{
-    const lr_log *log = recon->params->log;
-    const int count = recon->subsets.count;
-    recon->sensitivity = lr_alloc(count, sizeof(lr_vector), "the sensitivities of the subsets", log);
-    if (recon->sensitivity == NULL) return LR_FAILED;
-    for (int k = 0; k < count; k++) {
-        LR_TRY(make_vector(recon, "the sensitivities of the subsets", recon->ranks.end - recon->ranks.begin,
-                           &recon->sensitivity[k]));
-    }
-    LR_TRY(has_own_steps(recon)
-               ? make_vector(recon, "the steps of the voxels", recon->ranks.end - recon->ranks.begin, &recon->own_scale)
-               : LR_OK);
-    LR_TRY(recon->runs_ahead ? make_vector(recon, "the image before", recon->info->num_voxels, &recon->former) : LR_OK);
-    return lr_vector_create(
-        &(lr_vector_params){
-            .place = recon->value_place, .count = recon->subsets.most_values, .name = "the estimated data", .log = log},
-        &recon->values);
-}
-
 /* Adds up the sensitivities of all ranks. Each rank has a part of the LORs. */
 static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitivity)
 {
@@ -273,7 +247,7 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitiv
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
     if (recon->info->of_events && !recon->info->of_lines && recon->ranks.size > 1) {
-        /* One sensitivity serves all events. It is summed over the ranks once. */
+        /* The subsets of list mode have one sensitivity, up to a factor. It is summed over the ranks once. */
         lr_vector *all = &recon->all_sensitivity;
         if (all->count == 0) {
             LR_TRY(make_vector(recon, "the sensitivity", sensitivity->count, all));
@@ -288,38 +262,12 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitiv
     return lr_comm_sum(recon->ranks.comm, sensitivity);
 }
 
-/* Replaces the sum of all sensitivities, which is in `image`, by the start image. Voxels that no LOR sees start at 0
- * and stay there. */
-static lr_status start_image(struct recon *recon)
-{
-    const lr_vector *initial = recon->params->initial;
-    lr_vector *image = &recon->image;
-    lr_vector_sums sensitive, sums;
-    LR_TRY(lr_vector_add_up(image, NULL, &sensitive));
-    LR_TRY(lr_start_seen(image, &recon->correction, initial != NULL ? 1.0 : recon->level));
-    LR_TRY(initial != NULL ? lr_start_from(initial, image, recon->params->log) : LR_OK);
-    LR_TRY(lr_vector_add_up(image, NULL, &sums));
-    recon->most = sums.sum;
-    if (!(sensitive.largest > 0.0)) {
-        return lr_error(recon->params->log, LR_BAD_INPUT,
-                        "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
-                        "the scanner's coincidence rules");
-    }
-    if (!(sums.largest > 0.0)) {
-        return lr_error(recon->params->log, LR_BAD_INPUT,
-                        "the initial image is 0 wherever the scanner sees, and the updates leave "
-                        "zeros as they are: give an image with positive values");
-    }
-    const struct lr_backend *whole = recon->whole;
-    return whole != NULL ? whole->fns->updates->set_image(whole->self, &recon->image) : LR_OK;
-}
-
-/* Sensitivities stay at the place of the images, where `image` becomes their sum. */
+/* Makes the sensitivities of all subsets, then the start image. Sensitivities stay at the place of the images. */
 static lr_status start_with(struct recon *recon)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     const int count = recon->subsets.count;
-    lr_vector *sensitivity = &recon->correction; /* that of subset k, in the whole image */
+    lr_vector *sensitivity = &recon->correction; /* sensitivity of subset k, in the whole image */
     for (int k = 0; k < count; k++) {
         char what[64] = "sensitivity";
         if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
@@ -364,7 +312,29 @@ static lr_status start_with(struct recon *recon)
         const struct lr_penalty_base base = {&recon->image, recon->subsets.count, recon->level};
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
-    return start_image(recon);
+
+    /* `image` is the sum of all sensitivities here. The start image replaces it. Voxels that no LOR sees start at 0 and
+     * stay 0. */
+    const lr_vector *initial = recon->params->initial;
+    lr_vector *image = &recon->image;
+    lr_vector_sums sensitive, sums;
+    LR_TRY(lr_vector_add_up(image, NULL, &sensitive));
+    LR_TRY(lr_start_seen(image, &recon->correction, initial != NULL ? 1.0 : recon->level));
+    LR_TRY(initial != NULL ? lr_start_from(initial, image, recon->params->log) : LR_OK);
+    LR_TRY(lr_vector_add_up(image, NULL, &sums));
+    recon->most = sums.sum;
+    if (!(sensitive.largest > 0.0)) {
+        return lr_error(recon->params->log, LR_BAD_INPUT,
+                        "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
+                        "the scanner's coincidence rules");
+    }
+    if (!(sums.largest > 0.0)) {
+        return lr_error(recon->params->log, LR_BAD_INPUT,
+                        "the initial image is 0 wherever the scanner sees, and the updates leave "
+                        "zeros as they are: give an image with positive values");
+    }
+    const struct lr_backend *whole = recon->whole;
+    return whole != NULL ? whole->fns->updates->set_image(whole->self, &recon->image) : LR_OK;
 }
 
 static lr_status start(struct recon *recon)
@@ -396,8 +366,8 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
 /* Rounded sums can exceed the rule's bound by a little. */
 static const double rounding_factor = 1.01;
 
-/* Checks the sum of an image, because an image can explode while it is still finite. A device loses small numbers
- * that are added to very large ones in a projection, and estimates are then wrong. */
+/* Checks the sum of an image. An image can explode while its voxels are still finite, and its projections on a device
+ * are then wrong, because single precision loses small numbers that are added to very large ones. */
 static lr_status check_sum(struct recon *recon, double sum)
 {
     if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
@@ -428,9 +398,9 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-/* Returns true if estimates are summed by the sensitivity: the estimates of all LORs add up to the sensitivity times
- * the image. For sparse data and events, only estimates of LORs with counts are known. Estimates of interleaved LORs
- * are stored among others. */
+/* Returns true if the sum of all estimates is computed as the product of the sensitivity and the image. That is needed
+ * if some LORs are not projected, as in sparse data and list mode, or if projected LORs include those of interleaved
+ * subsets. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
     return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
@@ -458,15 +428,9 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
-static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
-{
-    const struct lr_update_rule *rule = recon->rule;
-    if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
-}
-
-/* Returns true if the subset must be skipped. A subset that explains nothing would set voxels to zero permanently:
- * EM all that it sees, RAMLA with a relaxation of 1 those that it sees best. It is not skipped if no subset has
- * anything to explain. */
+/* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 permanently: EM
+ * all voxels that the subset sees, RAMLA with a relaxation of 1 the voxels that it sees best. If no subset has counts,
+ * none is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -485,12 +449,6 @@ struct found {
     lr_poisson_fit fit;
     double sensitive, device_seconds;
 };
-
-/* Adds the seconds of the last projection, for backends whose clock does not count all projections. */
-static void add_device_seconds(const struct recon *recon, struct found *sum)
-{
-    if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
-}
 
 static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
 {
@@ -521,7 +479,8 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     LR_TRY(lr_project_forward(&projection, &recon->image, &values));
     recon->project_s += lr_clock_seconds() - begin;
 
-    add_device_seconds(recon, sum);
+    /* Without a clock of all projections, the seconds of each projection are added up. */
+    if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
     const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
@@ -552,13 +511,13 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
         LR_TRY(recon->rule->update(&step));
         LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
         if (ranks->has_slabs) LR_TRY(lr_comm_gather(ranks->comm, ranks->offsets, &recon->correction));
-        add_device_seconds(recon, sum);
+        if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
     }
     return lr_later_send(outcome->after.place, recon->current);
 }
 
-/* Waits for the sums of the last update. The former image is restored if the update was skipped or has numbers that
- * are not finite. */
+/* Waits for the sums of the last queued update and checks them. If the subset must be skipped, or on an error, the
+ * former image is restored. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
@@ -578,7 +537,8 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
         if (after->not_finite > 0) {
             status = report_growth(recon, after->not_finite);
         } else {
-            expect_growth(recon, k, &step);
+            if (recon->rule->most != NULL)
+                recon->most = recon->rule->most(&step, recon->most, recon->subsets.list[k].counts);
             status = check_sum(recon, after->sum);
         }
     }
@@ -598,7 +558,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         const struct lr_update_step step = describe_step(recon, k);
         const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
         if (is_passed_over(recon, &measured)) return LR_OK;
-        expect_growth(recon, k, &step);
+        if (rule->most != NULL) recon->most = rule->most(&step, recon->most, measured.measured_counts);
         return recon->whole->fns->updates->run(recon->whole->self, &next);
     }
 
@@ -610,7 +570,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
-    /* The image is now the one after the update of subset k, even if that is undone later. */
+    /* The updated image becomes the current one. The function settle may undo this. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;
@@ -621,27 +581,10 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
 
 /* --- iterations --- */
 
-/* If a larger share of the counts is left out, the image changes. */
+/* Largest share of left-out counts that hardly changes the image. */
 static const double harmless_share = 1e-3;
 
-static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
-{
-    if (found->left_out_lors == 0 || recon->has_warned) return;
-    recon->has_warned = true;
-    const double share = found->left_out_counts / (found->left_out_counts + found->measured_counts);
-    if (share <= harmless_share) {
-        lr_info(recon->params->log, "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them",
-                (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
-        return;
-    }
-    lr_warn(
-        recon->params->log,
-        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as much: no active "
-        "voxel of the grid reaches them. Take a larger grid, or see that grid and scanner are those of the data",
-        (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
-}
-
-/* k: number of finished subsets of this iteration. number: the iteration, from 1. */
+/* Reports progress. k: number of finished subsets of this iteration. number: the iteration, from 1. */
 static lr_status report(const struct recon *recon, int number, int k)
 {
     char what[96];
@@ -651,7 +594,8 @@ static lr_status report(const struct recon *recon, int number, int k)
     return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
-/* Holds the device during all steps, because acquiring it for each step takes longer than some steps. */
+/* Visits all subsets. It holds the device meanwhile, because acquiring it for each update can take longer than the
+ * update. */
 static lr_status visit_all(struct recon *recon, int number, struct found *found)
 {
     lr_operator *op = recon->params->op;
@@ -698,7 +642,22 @@ static lr_status iterate(struct recon *recon, int number)
                             "grid and data belong together",
                             found.fit.left_out_counts);
         }
-        warn_left_out(recon, &found.fit);
+        if (found.fit.left_out_lors > 0 && !recon->has_warned) {
+            const long long lors = (long long)found.fit.left_out_lors;
+            const double counts = found.fit.left_out_counts, share = counts / (counts + found.fit.measured_counts);
+            recon->has_warned = true;
+            if (share <= harmless_share) {
+                lr_info(recon->params->log,
+                        "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them", lors, counts,
+                        100.0 * share);
+            } else {
+                lr_warn(recon->params->log,
+                        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as "
+                        "much: no active voxel of the grid reaches them. Take a larger grid, or see that grid and "
+                        "scanner are those of the data",
+                        lors, counts, 100.0 * share);
+            }
+        }
         const double additive = recon->subsets.additive_counts;
         done.has_fit = true;
         done.log_likelihood = found.fit.log_likelihood - additive;
@@ -718,7 +677,7 @@ static lr_status iterate(struct recon *recon, int number)
     const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
     done.traffic.to_device = traffic.to_device - crossed.to_device;
     done.traffic.to_host = traffic.to_host - crossed.to_host;
-    /* The host only queues work, which takes little time. The device's clock gives the time of the work. */
+    /* The host only queues the projections of a device, whose clock then gives the time. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     const lr_recon_params *params = recon->params;
@@ -737,8 +696,10 @@ static lr_status run(struct recon *recon)
     }
     /* A backend that does whole updates accepts data of whole views, but not of single LORs. */
     const lr_recon_params *params = recon->params;
-    const struct lr_update_plan plan = {
-        .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
+    const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
+                                        .algorithm = params->algorithm,
+                                        .has_additive =
+                                            params->additive != NULL || params->additive_source.get != NULL};
     const bool is_whole = params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
     LR_TRY(is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
                ? lr_updates_open(params->op, &plan, &recon->whole)
@@ -762,7 +723,19 @@ static lr_status run(struct recon *recon)
     if (recon->scale == NULL) return LR_FAILED;
     LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
-    LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
+    if (recon->whole == NULL) { /* vectors of the loop over subsets */
+        const lr_log *log = params->log;
+        const int64_t slab = recon->ranks.end - recon->ranks.begin;
+        const lr_vector_params values = {
+            .place = recon->value_place, .count = recon->subsets.most_values, .name = "the estimated data", .log = log};
+        recon->sensitivity = lr_alloc(recon->subsets.count, sizeof(lr_vector), "the sensitivities of the subsets", log);
+        if (recon->sensitivity == NULL) return LR_FAILED;
+        for (int k = 0; k < recon->subsets.count; k++)
+            LR_TRY(make_vector(recon, "the sensitivities of the subsets", slab, &recon->sensitivity[k]));
+        if (has_own_steps(recon)) LR_TRY(make_vector(recon, "the steps of the voxels", slab, &recon->own_scale));
+        if (recon->runs_ahead) LR_TRY(make_vector(recon, "the image before", num_voxels, &recon->former));
+        LR_TRY(lr_vector_create(&values, &recon->values));
+    }
     LR_TRY(recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK);
 
     LR_TRY(start(recon));

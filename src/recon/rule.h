@@ -7,7 +7,7 @@
 
 #include <lr/recon.h>
 
-/* --- the penalty: what is subtracted from the log-likelihood, and the preconditioner of its ascent. Source: Ahn and
+/* --- the penalty, which is subtracted from the log-likelihood, and the preconditioner of the gradient. Source: Ahn and
  * Fessler, Globally Convergent Image Reconstruction for Emission Tomography Using Relaxed Ordered
  * Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). docs/method/priors.md --- */
 
@@ -30,13 +30,13 @@ void lr_penalty_finish(struct lr_penalty *penalty);
 
 /* Makes the preconditioner. */
 struct lr_penalty_base {
-    const lr_vector *sensitivity; /* that of all subsets, at the penalty's place */
+    const lr_vector *sensitivity; /* sensitivity of all subsets, at the penalty's place */
     int num_subsets;
     double level; /* value of the uniform start image (lr_find_level) */
 };
 lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base);
 
-/* Computes beta R of the image. scratch: at the same place, overwritten. */
+/* Computes beta R of the image. scratch: [num_voxels] at the image's place, overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
 
 /* Subtracts share beta dR / dx of the image from the gradient. */

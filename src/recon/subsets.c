@@ -127,7 +127,7 @@ enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
 
-/* --- which pairs --- */
+/* --- pairs of modules --- */
 
 static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int part)
 {
@@ -160,49 +160,27 @@ static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
     return LR_OK;
 }
 
-static int common_divisor(int a, int b)
-{
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
 void lr_osem_visits(int count, int32_t *order)
 {
     const double golden = 0.38196601125010515;
     int step = 1;
     for (int k = 1; k < count; k++) {
+        int divisor = count; /* the greatest common divisor of count and k */
+        for (int rest = k; rest != 0;) {
+            const int next = divisor % rest;
+            divisor = rest;
+            rest = next;
+        }
         const bool is_nearer = fabs(k - golden * count) < fabs(step - golden * count);
-        step = is_nearer && common_divisor(count, k) == 1 ? k : step;
+        step = is_nearer && divisor == 1 ? k : step;
     }
     for (int n = 0; n < count; n++) order[n] = (int32_t)((int64_t)n * step % count);
 }
 
-/* --- dense data: every LOR of the pairs --- */
-
-static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
-{
-    const lr_lors *lors = subsets->lors;
-    const lr_selection *pairs = &subset->pairs;
-    subset->projected = *pairs;
-    subset->runs = lr_alloc(pairs->num_pairs, sizeof(*subset->runs), what, subsets->params->log);
-    if (subset->runs == NULL) return LR_FAILED;
-    struct lr_lor_run *run = NULL; /* run of consecutive pairs */
-    for (int64_t k = 0; k < pairs->num_pairs; k++) {
-        const int32_t pair = pairs->pairs[k];
-        const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
-        if (run == NULL || run->first + run->count != first) {
-            run = &subset->runs[subset->num_runs++];
-            *run = (struct lr_lor_run){first, subset->num_values, 0};
-        }
-        run->count += count;
-        subset->num_values += count;
-    }
-    return LR_OK;
-}
-
 /* --- sparse data: LORs with counts --- */
 
-/* Counts the entries with counts for each subset, or copies them once the subsets' lists are allocated (takes).
- * values: on the host, those of the additive term NULL if there are none. */
+/* Counts the LORs with counts of each subset, or, if `takes`, copies their numbers and values into the subsets' lists.
+ * values: measured counts and the additive term, or NULL, on the host. */
 static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, const float *const values[2],
                          bool takes)
 {
@@ -223,43 +201,38 @@ static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_
     }
 }
 
-static lr_status list_counts(struct lr_subsets *subsets, const int32_t *group_of, const float *const values[2])
+/* Lists the LORs with counts of each subset, with their values. */
+static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
     const lr_log *log = params->log;
-    visit_counts(subsets, group_of, values, false);
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_subset *subset = &subsets->list[k];
-        subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
-        subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
-        if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
-        if (params->additive != NULL || params->additive_source.get != NULL) {
-            subset->additive = lr_alloc(subset->num_values, sizeof(float), what, log);
-            if (subset->additive == NULL) return LR_FAILED;
-        }
-        subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
-        subset->num_values = 0; /* counted again while entries are copied */
-    }
-    visit_counts(subsets, group_of, values, true);
-    return LR_OK;
-}
-
-static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
-{
+    const bool has_additive = params->additive != NULL || params->additive_source.get != NULL;
     lr_vector host[2] = {{0}, {0}};
     lr_status status = LR_OK;
     for (int which = 0; which < 2 && status == LR_OK; which++) {
-        const lr_vector_params params = {.name = names[which], .log = subsets->params->log};
-        const lr_vector *from = given(subsets->params, which);
-        status = from != NULL ? lr_vector_bring(from, &params, &host[which]) : LR_OK;
+        const lr_vector_params there = {.name = names[which], .log = log};
+        const lr_vector *from = given(params, which);
+        status = from != NULL ? lr_vector_bring(from, &there, &host[which]) : LR_OK;
     }
     const float *const values[2] = {host[MEASURED].values, host[ADDITIVE].values};
-    status = status == LR_OK ? list_counts(subsets, group_of, values) : status;
+    if (status == LR_OK) visit_counts(subsets, group_of, values, false);
+    for (int k = 0; k < subsets->count && status == LR_OK; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        const int64_t count = subset->num_values;
+        subset->lor_list = lr_alloc(count, sizeof(int64_t), what, log);
+        subset->measured = lr_alloc(count, sizeof(float), what, log);
+        subset->additive = has_additive ? lr_alloc(count, sizeof(float), what, log) : NULL;
+        if (subset->lor_list == NULL || subset->measured == NULL || (subset->additive == NULL && has_additive))
+            status = LR_FAILED;
+        subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = count};
+        subset->num_values = 0; /* counted again while values are copied */
+    }
+    if (status == LR_OK) visit_counts(subsets, group_of, values, true);
     for (int which = 0; which < 2; which++) lr_vector_destroy(&host[which]);
     return status;
 }
 
-/* --- additive term of LORs that are not all compared --- */
+/* --- the additive term of sparse data and interleaved subsets --- */
 
 static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span, const float *values)
 {
@@ -292,7 +265,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
         return LR_OK;
     }
 
-    /* The sum over all LORs reads the whole source. */
+    /* No sum was given, so the source's values of all LORs are added up. */
     float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
@@ -306,7 +279,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     return status;
 }
 
-/* --- all of it --- */
+/* --- subsets --- */
 
 static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
@@ -339,11 +312,27 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
-        if (!subsets->is_sparse) LR_TRY(cut_dense(subsets, subset));
+        if (!subsets->is_sparse) {
+            /* Dense data are the LORs of the subset's pairs. Consecutive pairs are one run. */
+            const lr_selection *pairs = &subset->pairs;
+            struct lr_lor_run *run = NULL;
+            subset->projected = *pairs;
+            subset->runs = lr_alloc(pairs->num_pairs, sizeof(*subset->runs), what, params->log);
+            if (subset->runs == NULL) return LR_FAILED;
+            for (int64_t n = 0; n < pairs->num_pairs; n++) {
+                const int64_t *ends = &subsets->lors->offsets[pairs->pairs[n]];
+                if (run == NULL || run->first + run->count != ends[0]) {
+                    run = &subset->runs[subset->num_runs++];
+                    *run = (struct lr_lor_run){ends[0], subset->num_values, 0};
+                }
+                run->count += ends[1] - ends[0];
+                subset->num_values += ends[1] - ends[0];
+            }
+        }
         subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
 
-    /* The only subset has all LORs: operators and fits know these without lists. */
+    /* A single subset has all LORs, for which no lists are needed. */
     if (subsets->count == 1) {
         struct lr_subset *subset = &subsets->list[0];
         subset->pairs = (lr_selection){0};
@@ -375,7 +364,7 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* Shares are of all ranks, as is an additive sum given by the caller. */
+    /* Sums over all ranks: the values of each subset, and the additive term unless the caller has given its sum. */
     double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
@@ -406,7 +395,7 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 /* --- data that estimates are compared with --- */
 
-/* VALUES_AT_ONCE: values of a thread's share. MANY_VALUES: number of values above which threads are used. */
+/* VALUES_AT_ONCE: values that a thread takes at once. MANY_VALUES: number of values above which threads are used. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 /* Returns true if the values of a subset of dense data are a part of the vector of all values. */
@@ -464,7 +453,7 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
     if (any) atomic_store(&uniform->is_broken, true);
 }
 
-/* Copies values from the host to a device, which can fill in values that are all the same itself. */
+/* Copies values from the host to a device. If all of them are equal, the device fills its vector itself. */
 static lr_status send(const struct lr_compared *compared, const lr_vector *host, lr_vector *to)
 {
     const float *values = host->values;
@@ -491,33 +480,15 @@ static lr_status gather_on_host(const struct lr_compared *compared, const struct
         if (given(subsets->params, which) != NULL) {
             memcpy(values, from + span.first, (size_t)span.count * sizeof(*values));
         } else {
-            /* Negative values of the source would turn into missing LORs. */
+            /* A negative value would be taken for a LOR that is left out. */
             LR_TRY(source->get(source->user, &span, values));
             LR_TRY(check_values(subsets, &span, values));
         }
     }
     if (which == ADDITIVE) return LR_OK;
-    /* Interleaved LORs of other subsets explain nothing and add nothing. */
+    /* Counts of LORs that are interleaved with the subset's, but not in it, are set to 0. */
     lr_vector measured = lr_vector_of_floats(to, subset->num_values);
     return lr_project_blank(subsets->params->op, &subset->pairs, &measured);
-}
-
-/* Gathers values that are at the place. */
-static lr_status gather_at_place(const struct lr_compared *compared, const struct lr_subset *subset, int which,
-                                 lr_vector *to)
-{
-    const struct lr_subsets *subsets = compared->subsets;
-    lr_status status = lr_place_hold(compared->place);
-    if (status != LR_OK) return status;
-    for (int64_t n = 0; status == LR_OK && n < subset->num_runs; n++) {
-        const struct lr_lor_run *run = &subset->runs[n];
-        const lr_vector from = lr_vector_part(&compared->from[which], run->first, run->count);
-        lr_vector values = lr_vector_part(to, run->begin, run->count);
-        status = lr_vector_copy(&from, &values);
-    }
-    if (status == LR_OK && which == MEASURED) status = lr_project_blank(subsets->params->op, &subset->pairs, to);
-    lr_place_release(compared->place);
-    return status;
 }
 
 /* Makes a vector for the values of any subset, unless it exists. */
@@ -536,30 +507,29 @@ static lr_status gather(struct lr_compared *compared, const struct lr_subset *su
     lr_vector part;
     if (compared->place == NULL) return gather_on_host(compared, subset, which, to->values);
     if (find_part(compared, subset, which, &part)) return send(compared, &part, to);
-    if (is_at_device(&compared->from[which])) return gather_at_place(compared, subset, which, to);
-    LR_TRY(open_values(compared, which, NULL, &compared->staged));
-    const lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values);
-    LR_TRY(gather_on_host(compared, subset, which, host.values));
-    return send(compared, &host, to);
+    if (!is_at_device(&compared->from[which])) {
+        LR_TRY(open_values(compared, which, NULL, &compared->staged));
+        const lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values);
+        LR_TRY(gather_on_host(compared, subset, which, host.values));
+        return send(compared, &host, to);
+    }
+
+    /* The values are at the place already. The device is held while runs are copied. */
+    LR_TRY(lr_place_hold(compared->place));
+    lr_status status = LR_OK;
+    for (int64_t n = 0; status == LR_OK && n < subset->num_runs; n++) {
+        const struct lr_lor_run *run = &subset->runs[n];
+        const lr_vector from = lr_vector_part(&compared->from[which], run->first, run->count);
+        lr_vector values = lr_vector_part(to, run->begin, run->count);
+        status = lr_vector_copy(&from, &values);
+    }
+    if (status == LR_OK && which == MEASURED)
+        status = lr_project_blank(compared->subsets->params->op, &subset->pairs, to);
+    lr_place_release(compared->place);
+    return status;
 }
 
 /* --- values that are held --- */
-
-static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *held)
-{
-    lr_vector part;
-    if (find_part(compared, subset, which, &part) && is_at_device(&part) == (compared->place != NULL)) {
-        *held = part;
-        return LR_OK;
-    }
-    if (!compared->is_kept) return LR_OK;
-    LR_TRY(lr_vector_create(&(lr_vector_params){.place = compared->place,
-                                                .count = subset->num_values,
-                                                .name = names[which],
-                                                .log = compared->subsets->params->log},
-                            held));
-    return gather(compared, subset, which, held);
-}
 
 static lr_status get(struct lr_compared *compared, int k, int which, lr_vector *vector)
 {
@@ -569,23 +539,6 @@ static lr_status get(struct lr_compared *compared, int k, int which, lr_vector *
     LR_TRY(open_values(compared, which, compared->place, &compared->scratch[which]));
     *vector = lr_vector_part(&compared->scratch[which], 0, subset->num_values);
     return gather(compared, subset, which, vector);
-}
-
-/* Adds up the counts of each subset of this rank, then of all ranks. */
-static lr_status add_counts(struct lr_compared *compared)
-{
-    struct lr_subsets *subsets = compared->subsets;
-    for (int k = 0; k < subsets->count; k++) {
-        lr_vector measured;
-        lr_vector_sums sums;
-        LR_TRY(get(compared, k, MEASURED, &measured));
-        LR_TRY(lr_vector_add_up(&measured, NULL, &sums));
-        subsets->own_counts += sums.sum;
-        subsets->list[k].counts = sums.sum;
-        LR_TRY(lr_comm_sum_numbers(subsets->params->comm, &subsets->list[k].counts, 1));
-    }
-    subsets->counts = subsets->own_counts;
-    return lr_comm_sum_numbers(subsets->params->comm, &subsets->counts, 1);
 }
 
 lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept)
@@ -606,13 +559,35 @@ lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subs
         }
         bool is_needed = !compared->is_kept;
         for (int k = 0; k < subsets->count; k++) {
-            LR_TRY(hold(compared, &subsets->list[k], which, &compared->held[which][k]));
-            is_needed |= is_part(subsets, &subsets->list[k], which);
+            /* A part of the vector of all values is used where it is. Other values are gathered, now or on each use. */
+            const struct lr_subset *subset = &subsets->list[k];
+            lr_vector part, *held = &compared->held[which][k];
+            if (find_part(compared, subset, which, &part) && is_at_device(&part) == (place != NULL)) {
+                *held = part;
+            } else if (compared->is_kept) {
+                const lr_vector_params values = {
+                    .place = place, .count = subset->num_values, .name = names[which], .log = params->log};
+                LR_TRY(lr_vector_create(&values, held));
+                LR_TRY(gather(compared, subset, which, held));
+            }
+            is_needed |= is_part(subsets, subset, which);
         }
         if (!is_needed) lr_vector_destroy(&compared->from[which]); /* frees a copy whose values have been gathered */
     }
     if (compared->is_kept) lr_vector_destroy(&compared->staged);
-    return add_counts(compared);
+
+    /* The counts of each subset are summed over all ranks. */
+    for (int k = 0; k < subsets->count; k++) {
+        lr_vector measured;
+        lr_vector_sums sums;
+        LR_TRY(get(compared, k, MEASURED, &measured));
+        LR_TRY(lr_vector_add_up(&measured, NULL, &sums));
+        subsets->own_counts += sums.sum;
+        subsets->list[k].counts = sums.sum;
+        LR_TRY(lr_comm_sum_numbers(params->comm, &subsets->list[k].counts, 1));
+    }
+    subsets->counts = subsets->own_counts;
+    return lr_comm_sum_numbers(params->comm, &subsets->counts, 1);
 }
 
 void lr_compared_finish(struct lr_compared *compared)

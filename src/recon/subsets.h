@@ -20,8 +20,8 @@ lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
  * numbers. */
 lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
-/* Replaces a sensitivity by an image with one value in voxels that LORs see, and 0 in others. scratch: as large, at
- * the same place; overwritten. */
+/* Replaces a sensitivity by an image with one value in voxels that LORs see, and 0 in others. scratch: [num_voxels] at
+ * the sensitivity's place, overwritten. */
 lr_status lr_start_seen(lr_vector *sensitivity, lr_vector *scratch, double value);
 
 /* Multiplies an image, which is 1 in voxels that may be above 0, by the initial image, at the place of the image. */
@@ -39,7 +39,7 @@ struct lr_subset {
     lr_selection pairs;      /* module pairs, with the interleave of their LORs; all zero for the only subset */
     lr_selection projected;  /* LORs to project; sparse data: only LORs with counts; dense data: all LORs of `pairs` */
     int64_t num_values;      /* number of values, including interleaved LORs of other subsets */
-    double counts;           /* sum of y, of all ranks; lr_compared_init sets it */
+    double counts;           /* sum of y of all ranks, set by lr_compared_init */
     double share;            /* this subset's share of the values of all subsets and ranks */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b of these LORs; NULL = none */
@@ -56,9 +56,9 @@ struct lr_subsets {
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
-    double counts;          /* sum of y, of all ranks; lr_compared_init sets both */
-    double own_counts;      /* measured counts of this rank */
-    double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
+    double counts;          /* sum of y of all ranks, set by lr_compared_init */
+    double own_counts;      /* sum of y of this rank, set by lr_compared_init */
+    double additive_counts; /* sum of b over all LORs, for sparse data, interleaved subsets and events */
     int64_t most_values;    /* largest num_values */
 };
 
@@ -71,12 +71,11 @@ void lr_subsets_finish(struct lr_subsets *subsets);
 
 /* --- the data that estimates are compared with --- */
 
-/* The measured counts and the additive term of each subset, in the order of its values. */
-
+/* The measured counts and the additive term of each subset, in the order of the subset's values. */
 struct lr_compared {
     struct lr_subsets *subsets;
     lr_place *place; /* the place of the values; NULL = the host */
-    bool is_kept;    /* the values of all subsets are kept at a device; else those of the current one */
+    bool is_kept;    /* a device keeps the values of all subsets; if false, only those of the current subset */
     /* Dense measured counts and additive term: the caller's vectors or copies, in single precision, on the host or at
      * the place; zero if there are none */
     lr_vector from[2];
@@ -86,14 +85,15 @@ struct lr_compared {
     bool has_additive;
 };
 
-/* Values stay in the caller's vector if it is in single precision, on the host or at the place as they are to be, and a
- * subset's values follow each other there. Otherwise they are gathered, at a device for all subsets at once if is_kept.
- * Sets the counts of the subsets. Call the finish function in any case.
+/* Finds the values of each subset, and sets the counts of the subsets. A subset's values are used where they are if they
+ * follow each other in the caller's vector, in single precision and on the wanted side, host or device. Other values are
+ * copied: if is_kept, all subsets' values now, else one subset's values on each lr_compared_get. Call the finish
+ * function in any case.
  * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. */
 lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept);
 void lr_compared_finish(struct lr_compared *compared);
 
-/* Returns how many numbers lr_compared_init keeps at a device. */
+/* Returns how many numbers lr_compared_init copies to a device. */
 double lr_compared_count(const struct lr_subsets *subsets, const lr_place *place);
 
 /* Values of subset k, valid until the next call. additive is zero if there is none. */
@@ -103,9 +103,9 @@ struct lr_compared_values {
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
 
 /* Finds the value of the uniform start image. The image gives the counts minus the additive term, but at least a
- * hundredth of the counts. Without an additive term, EM finds the size of an image in one update. With one it does
- * not: if an image explains few of the counts, an update multiplies it by at most the ratio of counts to additive
- * term. Steps of limited length do not find it either if a voxel's sensitivity is small.
+ * hundredth of the counts. The value matters: with an additive term, EM multiplies an image that explains few of the
+ * counts by at most the ratio of counts to additive term in an update. RAMLA and BSREM limit their steps, too. Without
+ * an additive term, EM finds the size of the image in one update from any value.
  * seen_counts: counts that an image of ones gives, the same on all ranks. level: 1 if there are no counts. Warns if
  * the additive term is larger than the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);

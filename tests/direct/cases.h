@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels and views that tests of the family `direct` go through. */
+ * Kernels and views with which tests of the family `direct` run. */
 #ifndef LR_TEST_DIRECT_CASES_H
 #define LR_TEST_DIRECT_CASES_H
 
@@ -48,13 +48,13 @@ static inline lr_resolution case_resolution(int k)
     return resolution;
 }
 
-/* Neither square nor of a multiple of four slices. */
+/* A grid whose slices are not square, and whose number of slices is not a multiple of four. */
 static inline lr_grid case_grid(void)
 {
     return lr_grid_centred((const int[3]){24, 22, 11}, (const double[3]){4, 4, 4});
 }
 
-/* With a voxel at the centre, so that columns lie on the borders between kernels. */
+/* A grid with a voxel at the centre, so that columns lie on the borders between kernels. */
 static inline lr_grid case_odd_grid(void)
 {
     return lr_grid_centred((const int[3]){23, 25, 11}, (const double[3]){4, 4, 4});

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which backend of the family `direct` is taken on machines with a graphics processor, with CUDA and
- * without. Backends of devices are that of the processor, under the name of the one asked for. */
+ * Tests which backend of the family `direct` is taken on machines with a graphics processor, with and without CUDA.
+ * The backends of devices are replaced by the processor's backend under their names. */
 #include "cases.h"
 
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where events come to lie in histo-images, for the backend that argv[1] names. */
+ * Places of events in histo-images, for the backend that argv[1] names. */
 #include "fixtures.h"
 
 #include "base/vec.h"
@@ -40,7 +40,7 @@ static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_d
     return make_on(backend, fixture, grid, rule, delayeds);
 }
 
-/* Some event and the point that it stands for. */
+/* Makes a random event, and the point at which it is deposited. */
 static lr_event random_event(const struct fixture *fixture, uint64_t *seed, double point_mm[3])
 {
     const lr_scanner *scanner = fixture->scanner;
@@ -65,7 +65,7 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
     return event;
 }
 
-/* All weight of the histo-images, the view that has it, and its mean place. */
+/* Sum of all histo-images, the view that has it, and the mean place. */
 struct found {
     double weight, mean_mm[3];
     int views, view;
@@ -417,7 +417,7 @@ static void reverse(lr_event *events)
     }
 }
 
-/* On a device the order of events does not matter to a single bit; nor where they are cut. */
+/* A device gives the same bits for any order of the events and for any division into batches. */
 static void every_run_gives_the_same_bits(void **state)
 {
     (void)state;

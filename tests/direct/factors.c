@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Factors of a scanner against closed forms, and against what becomes of simulated photon pairs. */
+ * Factors of a scanner against closed forms, and against counts of simulated photon pairs. */
 #include "test.h"
 
 #include "base/vec.h"
@@ -88,8 +88,8 @@ static void axial_triangle(void **state)
     lr_scanner_destroy(scanner);
 }
 
-/* Without gaps, and with a scanner that is long enough, all of a view is measured: over the views of a tilt,
- * the factor is the interval's solid angle over the mean. */
+/* A scanner that is long and has no gaps measures all lines of a view. In each view of a tilt, the factor is the
+ * solid angle of the tilt over the mean solid angle. */
 static void long_scanners_measure_all(void **state)
 {
     (void)state;

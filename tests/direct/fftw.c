@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Invariant symmetric kernels are convolutions: FFTW's, padded so that nothing wraps around (paper 1
- * of lr/direct.h, section 5.2 and figure 5). */
+ * Kernels that are invariant and symmetric are convolutions. They are compared with convolutions by FFTW, padded so
+ * that nothing wraps around (paper 1 of lr/direct.h, section 5.2 and figure 5). */
 #include "direct/cases.h"
 #include "fixtures.h"
 

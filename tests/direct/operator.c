@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The family direct through the common operator (lr/operator.h), for the backend that argv[1] names:
- * what is its own, and images against the formulas in double. What it shares with other families:
- * tests/operator/laws.h. */
+ * The family direct as an operator (lr/operator.h), for the backend that argv[1] names: calls that only this family
+ * has, and images against formulas in double. Laws of all families are in tests/operator/laws.h. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -204,7 +203,7 @@ static lr_lor_data make_data(const struct session *s, bool is_sparse)
     return data;
 }
 
-/* How data are given, and what is asked for. */
+/* Forms of the data, and of the run. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 
 static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm algorithm, int subsets)

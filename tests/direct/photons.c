@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Simulated photon pairs against the exact matrix, and their time of flight. */
+ * Simulated photon pairs and their time of flight, compared with the exact matrix. */
 #include "fixtures.h"
 
 #include "base/vec.h"

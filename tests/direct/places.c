@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The family direct with its vectors at the place of backend compute, on buffers or textures (argv[1]):
- * one of two may be on the host, buffers may be the caller's, and a reconstruction leaves all but sums
- * there. tests/operator/laws.h has what vectors owe at any place. */
+ * The family direct with its vectors at the place of the backend compute, in buffers or textures (argv[1]). One of a
+ * projection's two vectors may be on the host, buffers may belong to the caller, and a reconstruction copies only
+ * sums to the host. Laws of vectors at any place are in tests/operator/laws.h. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -14,7 +14,7 @@
 
 enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_DATA = NUM_VIEWS * NUM_VOXELS };
 
-/* The same passes; sums of back-projections are those of the host, in double. */
+/* Largest relative difference: the passes are the same, and the host adds up back-projections in double. */
 static const double rounding = 1e-6;
 
 static lr_direct_storage storage;
@@ -116,7 +116,7 @@ static void get(const lr_vector *vector, float *values)
 
 static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
 
-/* One of the two vectors on the host. */
+/* One of the two vectors of a projection is on the host. */
 static void places_may_differ(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static lr_status look(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Of three iterations, in each of which a subset has four vectors added up, none longer than its
+/* Bytes of the sums of three iterations. In each iteration every subset adds up four vectors, none longer than its
  * values, by groups of threads. */
 static int64_t sums_bytes(int subsets)
 {
@@ -202,9 +202,9 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
     return lr_place_get_info(lr_operator_place(op)).traffic.to_device - before.to_device;
 }
 
-/* By every rule, with a fit and without, with factors: nothing goes to the device once the first
- * iteration is done, and the image is that of backend cpu. Counts at the operator's place give the same bits as those of
- * the host, and do not cross; without factors, nothing goes to the device. */
+/* Every rule, with and without a fit, with factors. After the first iteration nothing is copied to the device, and
+ * the image equals that of the backend cpu. Counts at the operator's place give the same bits as counts on the host,
+ * and are not copied. Without factors nothing is copied to the device. */
 static void an_iteration_stays_there(void **state)
 {
     (void)state;

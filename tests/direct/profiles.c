@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Measured profiles: their file, and the kernels they make. */
+ * Files of measured profiles, and the kernels that are made of them. */
 #include "direct/cases.h"
 
 #include <unistd.h>

@@ -33,7 +33,7 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 static struct test_log said; /* operators keep it */
 
-/* Some views from one on, with their factors where the scene is corrected. */
+/* Makes an operator of some views, beginning with `first`, with their factors if the scene has corrections. */
 static lr_operator *make_some(struct scene *scene, const char *name, int first, int num_views)
 {
     const lr_lor_source factors = {get_factors, scene->factors[first]};
@@ -150,7 +150,7 @@ static void the_truth_stays(void **state)
     }
 }
 
-/* From ones the image comes nearer to the truth, iteration by iteration. */
+/* Notes the numbers of the last two iterations. It checks the image that each iteration reports. */
 static lr_status remember(void *user, const lr_iteration *done)
 {
     double(*found)[2] = user;
@@ -215,7 +215,7 @@ static void ml_em_never_lowers_the_likelihood(void **state)
     destroy_scene(scene);
 }
 
-/* Without an additive term every iteration ends with as many expected as measured counts. */
+/* Without an additive term, the expected counts equal the measured counts after every iteration. */
 static void ml_em_keeps_the_counts(void **state)
 {
     (void)state;
@@ -236,8 +236,8 @@ static void ml_em_keeps_the_counts(void **state)
 
 /* --- RAMLA --- */
 
-/* One block of one view, against its formula with the reference's projections, by whole updates and
- * step by step. */
+/* RAMLA with one block of one view, by whole updates and step by step, against its formula with projections of the
+ * reference. */
 static void ramla_is_its_formula(void **state)
 {
     (void)state;
@@ -330,9 +330,9 @@ static lr_operator *make_many(const lr_grid *grid)
                             .log = &said.log});
 }
 
-/* Without a relaxation of the caller's, with a view a subset and about a count in ten bins: passes
- * explain the counts better and better, and lose none. Steps of the greatest length that keeps voxels
- * positive (relaxation 1) explain them worse from the second pass on, and it stays so. */
+/* The default relaxation, with a subset per view and about one count in ten bins. Passes explain the counts better
+ * and better, and lose none. With the largest steps that keep voxels positive (relaxation 1), passes explain the
+ * counts worse from the second pass on. */
 static void the_default_suits_many_subsets(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORmap, mSR and mSRval by their definitions (paper 1 of lr/direct.h, section 4.1). */
+ * LORmap, mSR and mSRval against their definitions (paper 1 of lr/direct.h, section 4.1). */
 #include "direct/cases.h"
 
 #include "base/vec.h"
@@ -92,7 +92,7 @@ static void offsets_fill_the_ellipsoid(void **state)
     }
 }
 
-/* By brute force: the number of offsets within, each of which has to be the next one of the list. */
+/* Counts the offsets within the ellipsoid by brute force. Each must be the next one of the list. */
 static int64_t count_within(const lr_direct_tables *tables)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
@@ -148,8 +148,8 @@ static void offsets_fill_any_ellipsoid(void **state)
     }
 }
 
-/* Of the clinical case 265 offsets at 30 degrees (249 to 279 elsewhere, counted apart from this
- * code); paper 2 has a cloud of at most 29 x 5 x 3. */
+/* The kernel of the clinical case has 265 offsets at 30 degrees, and 249 to 279 at other angles, by a separate
+ * count. Paper 2 has a cloud of at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
 {
     (void)state;

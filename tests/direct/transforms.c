@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Convolutions by the libraries that `loraster bench direct` measures: right for every volume of a
- * batch, and with an invariant symmetric kernel what cpu projects. */
+ * Convolutions by the libraries that `loraster bench direct` measures. They are right for every volume of a batch.
+ * With an invariant symmetric kernel they equal projections by the backend cpu. */
 #include "direct/cases.h"
 #include "fixtures.h"
 

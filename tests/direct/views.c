@@ -75,8 +75,8 @@ static void directions_find_their_view(void **state)
     assert_int_equal(lr_view_set_find(&set, (const double[3]){0, 0, -1}), -1);
 }
 
-/* On a border, where crystals in a ring put many lines, the interval above has them, whichever way
- * they point and whatever rounding makes of the angle. */
+/* A line on a border belongs to the interval above the border, whichever direction it has and however its angle is
+ * rounded. Crystals in a ring have many such lines. */
 static void lines_on_a_border_belong_above(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images of blobs in list mode, for the backend that argv[1] names: what blobs add up to, line integrals
- * in closed form, and the laws of projections. */
+ * Images of blobs in list mode, for the backend that argv[1] names: sums of blobs, line integrals in closed form, and
+ * the laws of projections. */
 #include "listmode/settings.h"
 #include "operators.h"
 
@@ -194,7 +194,7 @@ static double distance(const lr_event *event, const double point[3])
     return sqrt(fmax(square - along * along / length, 0));
 }
 
-/* Of the first events. */
+/* Checks the line integrals of the first events. */
 static void check_integrals(const lr_blobs *of, int num_events)
 {
     const lr_grid grid = num_events == MANY ? wide_grid() : voxel_grid();
@@ -336,8 +336,9 @@ static void test_back_is_the_transpose(void **state)
     check_laws(&info);
 }
 
-/* The same LORs in bins of a tenth of a standard deviation: exactly where events know of them, and else as a sum
- * over places: the Gaussian is cut where it is 0.0044 / sigma high, so that one more or less is 0.05 % of a blob. */
+/* Events of the same LORs fill all bins of time of flight, each a tenth of a standard deviation wide. If events know
+ * of the bins, the sum is exact, else it approximates the integral. The Gaussian is cut where its height is 0.0044 /
+ * sigma, so a bin more or less changes the sum by 0.05 % of a blob. */
 static void test_bins_add_up_to_the_integral(void **state)
 {
     (void)state;
@@ -429,7 +430,8 @@ static double *sensitivity_by(const lr_listmode_params *params)
     return found;
 }
 
-/* As the frames of a study have that of the first one, which is of the same blobs. */
+/* Operators can take the sensitivity of an operator with the same blobs, as the frames of a study take that of the
+ * first frame. */
 static void test_sensitivity_is_taken(void **state)
 {
     (void)state;

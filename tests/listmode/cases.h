@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A scanner of six panels, so that lines run along every axis, and backends of the family `listmode` on
- * it. */
+ * A scanner of six panels, which has lines along every axis, and backends of the family `listmode` for it. */
 #ifndef LR_TEST_LISTMODE_CASES_H
 #define LR_TEST_LISTMODE_CASES_H
 
@@ -96,7 +95,7 @@ static inline lr_event *case_events(int64_t count, uint64_t *seed)
     return events;
 }
 
-/* Whether a backend lacks its device here; says so. */
+/* Returns true, and prints the reason, if this machine has no device for the backend. */
 static inline bool case_lacks_device(const char *name)
 {
     struct test_log log;
@@ -130,8 +129,8 @@ static inline void case_close_place(void)
     lr_place_close(case_shared_place);
 }
 
-/* One place for all backends of a test: opening one takes longer than most of them are at work. NULL:
- * that of a backend on the host. */
+/* Returns a place that all backends of a test share, because opening a place takes longer than most tests. NULL: the
+ * backend computes on the host. */
 static inline lr_place *case_place(const char *name)
 {
     const bool is_gl = strcmp(name, "compute") == 0;
@@ -165,7 +164,7 @@ static inline lr_status case_arrange(struct case_backend *open, const lr_listmod
     return status == LR_OK && open->events.held == NULL ? lr_listmode_events_arrange(&open->events, params) : status;
 }
 
-/* All that the backend stands on, but for itself. */
+/* Makes the model and the events of a backend, but not the backend. */
 static inline void case_models(struct case_backend *open, const lr_listmode_params *params, struct test_log *log)
 {
     lr_listmode_params logged = *params;

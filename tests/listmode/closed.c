@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Elements of list mode against closed forms, for the backend that argv[1] names. What is expected is
- * derived here, from end points and voxel centres, and shares nothing with src/listmode. */
+ * Elements of list mode against closed forms, for the backend that argv[1] names. Expected values are derived here
+ * from end points and voxel centres, without code of src/listmode. */
 #include "listmode/cases.h"
 
 #include "base/vec.h"
@@ -34,7 +34,7 @@ static bool is_double(void)
     return strcmp(backend, "cpu") == 0;
 }
 
-/* One event on a grid. */
+/* An event on a grid. */
 struct trial {
     lr_grid grid;
     enum case_model model;
@@ -53,7 +53,7 @@ static void open_trial(const struct trial *trial, struct case_backend *open)
     case_open(open, &params, backend);
 }
 
-/* Its value on an image; NULL: of ones. */
+/* Value of the event for an image; NULL: an image of ones. */
 static double value_on(const struct trial *trial, const double *image)
 {
     struct case_backend open;
@@ -263,9 +263,9 @@ static double *expected_elements(const struct trial *trial)
     return elements;
 }
 
-/* Of the largest element. At the rim of a tube shares fall a thousand times as fast as distances grow, and
- * squares of distances on a device have a bit less: CUDA's, for no difference is taken in them, and
- * OpenGL's, whose products and sums NVIDIA's compiler fuses as it likes. */
+/* Largest error, relative to the largest element. At the rim of a tube, shares fall a thousand times as fast as
+ * distances grow. Squares of distances are a little less accurate on devices: CUDA computes them without
+ * differences, and NVIDIA's OpenGL compiler fuses products and sums. */
 static double element_error(const struct trial *trial)
 {
     return trial->bin_mm > 0                ? (is_double() ? 3e-6 : 6e-6)
@@ -355,7 +355,8 @@ static double normal(double z)
     return 0.5 * (1 + erf(z / sqrt(2.0)));
 }
 
-/* Of a box of ones a share is seen: what of the Gaussian within three standard deviations lies in it. */
+/* The value of a box of ones is the integral of the part of the Gaussian, cut at three standard deviations, that
+ * lies in the box. */
 static void test_area(void **state)
 {
     (void)state;
@@ -596,7 +597,7 @@ static void test_centres(void **state)
     }
 }
 
-/* As many millimetres along two axes: the ends in either order give the same. */
+/* The line is equally long along two axes. Both orders of its ends give the same elements. */
 static void test_diagonals(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What backends of list mode on devices have beside the laws of all: vectors where they compute, events
- * that do not fit, slices of any size, and values of any. argv[1] names the backend. */
+ * Properties that only device backends of list mode have: vectors at the device, events that do not fit into its
+ * memory, slices of any size, and values of any size. argv[1] names the backend. */
 #include "listmode/cases.h"
 
 #include "model/lors/selection.h"
@@ -140,7 +140,7 @@ static void test_sizes_of_values(void **state)
     free(y);
 }
 
-/* All events on one line, of the largest values: the sum is that many times the element. */
+/* All events are on one line and have the largest value. The sum equals the element times the number of events. */
 static void test_sums_do_not_overflow(void **state)
 {
     (void)state;
@@ -228,7 +228,8 @@ static void test_lines_with_and_without_times(void **state)
     lr_tof_bins tof = {.num_bins = 5, .resolution_ps = 400};
     const lr_events_info info = {.has_tof = true,
                                  .kinds = {.count = 1, .num_crystals = crystals, .kind_of = kind_of, .tof = &tof}};
-    /* What few values are larger and smaller by: sums are integers, and floats. */
+    /* Factors by which few values are larger and smaller than the rest: with the first, sums are integers, with the
+     * second floats. */
     static const double factors[2] = {0x1p6, 0x1p12};
     double *y = case_doubles(COUNT);
     for (int k = 0; k < 8; k++) {
@@ -323,8 +324,8 @@ static void expect_variants(lr_listmode_params params)
     free_both(&expected);
 }
 
-/* On a device, and in the tests' stand-in for one, whose slices are in several tiles where it has little
- * shared memory. */
+/* Variants on a device, and on the tests' stand-in for a device, which has so little shared memory that slices are
+ * in several tiles. */
 static void test_variants(void **state)
 {
     (void)state;
@@ -366,10 +367,11 @@ static void expect_arrays(const struct lr_listmode_events *found, const struct l
     assert_memory_equal(found->number, expected->number, bytes);
 }
 
-/* Where arranged events are: on the device, back on the host, or nowhere, for want of room. */
+/* Place of arranged events: they stay on the device, go back to the host, or are not on the device because its
+ * memory has no room. */
 enum arranged { STAY, GO_BACK, HAVE_NO_ROOM };
 
-/* With events whose centres are the same, which stay in the caller's order, and a range without any. */
+/* Checks the arrangement. Some events have equal centres and stay in the caller's order, and one range is empty. */
 static void check_arranged(const lr_events_info *info, enum arranged where)
 {
     static const int64_t ranges[4] = {0, 700, 700, COUNT};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity that `recon` has a CUDA device work out while it reads events: that of an operator which
- * computes its own. CUDA is that of tests, on the processor. */
+ * While `recon` reads events, it has a CUDA device compute the sensitivity. The result equals that of an operator
+ * that computes its sensitivity itself. CUDA is replaced by the tests' stand-in, which computes on the processor. */
 #include "operators.h"
 
 #include "cli/recon/early_sensitivity.h"
@@ -39,7 +39,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* As recon has them before it knows the events; a sample of LORs, whose error is told. */
+/* Params as recon has them before it has read the events. The sensitivity is of a sample of LORs, and its error is
+ * reported. */
 static lr_listmode_params params_of(const char *backend)
 {
     return (lr_listmode_params){.lors = lors,
@@ -60,7 +61,7 @@ static double *sensitivity_of(lr_operator *op)
     return values;
 }
 
-/* Of an operator of two events, which takes it from another one unless that is NULL. */
+/* Sensitivity of an operator of two events, which takes it from another operator unless `from` is NULL. */
 static double *found_by(lr_operator *from, lr_listmode_info *info)
 {
     const lr_event events[2] = {event_of(lors, 0, false), event_of(lors, lors->count / 2, true)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events of list mode: how they are arranged, and what is refused. */
+ * Events of list mode: their arrangement, and errors for events that are refused. */
 #include "listmode/cases.h"
 
 enum { COUNT = 5000 };
@@ -155,7 +155,7 @@ static void check_same(const struct lr_listmode_events *a, const struct lr_listm
     assert_memory_equal(a->number, b->number, bytes);
 }
 
-/* So many that threads share them; some have one place, and keep their order. */
+/* The events are so many that several threads arrange them. Some events have equal centres and keep their order. */
 static void test_threads(void **state)
 {
     struct made *made = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact kernel of list mode, for the backend that argv[1] names: against the family correspondence
- * LOR by LOR, closed forms, and what bins of time of flight add up to. */
+ * The exact kernel of list mode, for the backend that argv[1] names, against the family correspondence LOR by LOR,
+ * against closed forms, and against sums over bins of time of flight. */
 #include "operators.h"
 
 #define PI 3.14159265358979323846
@@ -308,8 +308,8 @@ static void test_back_is_the_transpose(void **state)
 {
     (void)state;
     const lr_grid around = ring_grid();
-    /* Where lines to the panel that leans are oblique, voxels that are small against crystals and the place
-     * along the line: many slices hold elements of one place. */
+    /* Voxels that are small compared with crystals, on oblique lines to the leaning panel. Elements at one place
+     * along the line are in many slices. */
     lr_grid fine = lr_grid_centred((const int[3]){22, 24, 12}, (const double[3]){1, 1.1, 1.2});
     fine.origin_mm[0] -= 38;
     fine.origin_mm[1] += 45;
@@ -628,8 +628,8 @@ static void test_bins_add_up_to_the_element(void **state)
     free(plain);
 }
 
-/* Of a Gaussian around `tof_mm` from a to b, cut at three standard deviations, the mean over the extent of
- * a voxel, which is as long as a box with the variance of the voxel's points along the line. */
+/* Mean of a Gaussian over the extent of a voxel. The Gaussian is centred at `tof_mm` from a to b and cut at three
+ * standard deviations. The extent is a box whose variance is that of the voxel's points along the line. */
 static double mean_density(const lr_grid *grid, const double ends[2][3], const double tof_sigma[2], int64_t voxel)
 {
     double centre[3], length = 0, place = 0, extent = 0;

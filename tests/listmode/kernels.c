@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The list mode kernels of all instruction sets that this processor runs give the same bits. */
+ * The list mode kernels of all instruction sets that this processor has give the same bits. */
 #include "listmode/cases.h"
 
 #include "native/listmode/kernels.h"

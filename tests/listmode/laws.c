@@ -64,14 +64,15 @@ static double allowed(void)
     return strcmp(backend, "cpu") == 0 ? 1e-12 : 1e-6;
 }
 
-/* Whether each number is added up in an order of its own: CUDA's blocks come as they will, and have other
- * slabs of slices where they have other events. */
+/* Returns true if sums have a fixed order. CUDA's blocks add in any order, and the slabs of slices depend on the
+ * events. */
 static bool is_ordered(void)
 {
     return strcmp(backend, "cuda") != 0;
 }
 
-/* Of sums in another order. CUDA adds whole numbers, of which a block's largest sum has 2^31. */
+/* Largest relative difference of sums in another order. CUDA adds integers, scaled so that the largest sum of a
+ * block is 2^31. */
 static double rounding(void)
 {
     return is_ordered() ? allowed() : 3e-6;
@@ -240,7 +241,7 @@ static void test_order(void **state)
 
 /* --- values of all sizes --- */
 
-/* One event that sees next to nothing has a ratio next to infinity: what the others give is kept. */
+/* An event that hardly sees the image has a nearly infinite ratio. The contributions of other events are not lost. */
 static void check_outlier(const lr_listmode_params *params)
 {
     enum { ALONE, OTHERS, ALL, NUM };
@@ -338,14 +339,14 @@ static void test_factors(void **state)
 
 /* --- parts: ranges, and single events --- */
 
-/* How far a value depends on which events are projected with it: CUDA's warps add a slice's shares
- * in an order that suits all of their lines. */
+/* Largest relative change of a value by the events that are projected with it. CUDA's warps add a slice's shares in
+ * an order that depends on all of their lines. */
 static double neighbours(void)
 {
     return strcmp(backend, "cuda") == 0 ? 1e-6 : 0;
 }
 
-/* Whether the part's values are those of all, event by event, and gives its back-projection. */
+/* Checks that a part's values equal those of all events, event by event, and checks the part's back-projection. */
 static void check_part(const struct case_backend *open, const lr_selection *part, const int64_t *numbers)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);

@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * Operators of lines given by their ends, and of events in columns, for the backend that argv[1] names: closed forms,
- * the adjoint law, events of a scanner, ranges, sensitivity, and what is refused. The cases of parallelproj's public
- * tests are among the closed forms: each axis in both senses, lines between voxels, misses, time of flight. */
+ * the adjoint law, events of a scanner, ranges, the sensitivity, and errors. The closed forms include the cases of
+ * parallelproj's public tests: each axis in both directions, lines between voxels, lines beside the image, time of
+ * flight. */
 #include "operators.h"
 
 #include <lr/events.h>

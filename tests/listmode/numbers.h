@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Arrays of doubles, which the tests of list mode own. */
+ * Arrays of doubles that the tests of list mode allocate. */
 #ifndef LR_TEST_LISTMODE_NUMBERS_H
 #define LR_TEST_LISTMODE_NUMBERS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of the family `listmode` on a small ring, for the backend that argv[1] names: their
- * sensitivity against every LOR one by one, factors, and reconstruction against that of counts. */
+ * Operators of the family `listmode` on a small ring, for the backend that argv[1] names. The sensitivity is compared
+ * with a sum over every LOR, and reconstructions of events with reconstructions of counts. Factors are tested, too. */
 #include "operators.h"
 #include "unit/scanners.h"
 
@@ -57,7 +57,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Of a device; LR_TEST_MEMORY_BYTES, or 0: no limit. */
+/* Memory limit of a device: LR_TEST_MEMORY_BYTES, or 0 for none. */
 static int64_t most_bytes(void)
 {
     const char *const bytes = getenv("LR_TEST_MEMORY_BYTES");
@@ -88,7 +88,7 @@ static double *sensitivity_of(lr_operator *op, const lr_selection *part)
 
 /* --- factors and sensitivity --- */
 
-/* Between 0.5 and 1.5. */
+/* A factor from 0.5 to 1.5. */
 static float factor_of(int64_t lor)
 {
     return 0.5f + (float)(lor * 7919 % 1000) * 1e-3f;
@@ -149,7 +149,7 @@ static void test_it_is_that_of_every_lor(void **state)
     check_sensitivity(true);
 }
 
-/* Of a sample of the LORs, or of one of several parts of it. */
+/* Sensitivity of a sample of the LORs, or of one of several parts of the sample. */
 static double *sample_by(const char *name, int part, int parts)
 {
     lr_listmode_params params = params_of(all_lines, 100);
@@ -198,7 +198,7 @@ static lr_scanner *leaning(void)
 #ifdef LR_TEST_FAKE_LISTMODE
 extern int fake_lines_drawn; /* by the device that tests have */
 
-/* One that has memory for it. */
+/* Checks that a device draws lines if it has the memory for them. */
 static void expect_drawn(int before)
 {
     assert_int_equal(fake_lines_drawn > before, most_bytes() == 0);

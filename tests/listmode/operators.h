@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of list mode through the library's own interface. */
+ * Operators of list mode, created by the public interface. */
 #ifndef LR_TEST_LISTMODE_OPERATORS_H
 #define LR_TEST_LISTMODE_OPERATORS_H
 
@@ -40,7 +40,7 @@ static inline lr_operator *open_operator(const lr_listmode_params *params)
     return op;
 }
 
-/* Of all events, or of a part. */
+/* Projects all events, or a part of them. */
 static inline void forward(lr_operator *op, const lr_selection *part, const double *image, double *values)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
@@ -96,7 +96,7 @@ static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned
     return event;
 }
 
-/* Whether a backend lacks its device here; says so. */
+/* Returns true, and prints the reason, if this machine has no device for the backend. */
 static inline bool lacks_device(const char *name)
 {
     test_log_init(&test_log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lines near a set of voxels and far from it, against the distance from points along them. */
+ * Lines near a set of voxels and far from it, against the distance from points along the lines. */
 #include "listmode/region.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@ static double uniform(uint64_t *seed, double low, double high)
     return low + (high - low) * test_random(seed);
 }
 
-/* From a point to the nearest box of a voxel of the set. */
+/* Distance from a point to the nearest voxel of the set. */
 static double distance_to(const lr_grid *grid, const unsigned char *labels, const double point[3])
 {
     double least = 1e30;

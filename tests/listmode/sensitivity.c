@@ -17,7 +17,7 @@ static lr_grid grid;
 static lr_event *all_lines;
 static double *exact; /* [num_voxels] */
 
-/* Between 0.1 and 1.9. */
+/* Gets factors from 0.1 to 1.9. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     (void)user;

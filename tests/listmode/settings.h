@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Groups of another size, fewer jobs, and lines that each projection finds anew: a program that includes this file has
- * the functions of src/render/listmode/settings.c from here. */
+ * Other settings of list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
+ * anew. A program that includes this file gets the functions of src/render/listmode/settings.c from here. */
 #ifndef LR_TESTS_LISTMODE_SETTINGS_H
 #define LR_TESTS_LISTMODE_SETTINGS_H
 

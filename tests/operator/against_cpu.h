@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a backend makes of a scanner, beside what backend cpu makes of it in double: the values of an image, those of
- * single LORs, and the sensitivity. Link lr_fixtures. */
+ * Compares a backend with the backend cpu, which computes in double: values of an image, values of single LORs, and
+ * the sensitivity. Link lr_fixtures. */
 #ifndef LR_TEST_AGAINST_CPU_H
 #define LR_TEST_AGAINST_CPU_H
 
@@ -17,7 +17,7 @@ static inline float *floats(int64_t count)
     return numbers;
 }
 
-/* What an operator makes of the fixture. */
+/* Results of an operator for the fixture. */
 struct results {
     float *values, *sensitivity, *some; /* NULL: refused */
     int64_t num_values, num_voxels, num_some;
@@ -104,7 +104,8 @@ static inline double distance(const float *a, const float *b, int64_t count)
     return size > 0.0 ? sqrt(apart) / size : sqrt(apart);
 }
 
-/* How far those of the parameters' backend are from those of cpu: values, single LORs, sensitivity. */
+/* Compares the results of the parameters' backend with those of cpu. apart: relative differences of the values, the
+ * values of single LORs, and the sensitivity. */
 static inline void compare_with_cpu(const struct fixture *fixture, const lr_operator_params *params, double apart[3])
 {
     lr_operator_params reference = *params;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A backend with a matrix made of a hash, for tests of what stands around backends. */
+ * A backend whose matrix elements are a hash of voxel and LOR, for tests of the code around backends. */
 #ifndef LR_TEST_FAKE_BACKEND_H
 #define LR_TEST_FAKE_BACKEND_H
 

@@ -255,7 +255,7 @@ static void check_sensitivity(const struct law *law)
 
 /* --- memory of the caller's --- */
 
-/* What a wrapped vector stands on. */
+/* Memory of a vector that wraps numbers of the caller. */
 struct memory {
     void *numbers;            /* the host's */
     struct gl_buffer *buffer; /* of the caller's context */
@@ -335,7 +335,7 @@ static void check_refused(const struct law *law, double wrong)
     lr_vector_destroy(&whole[1]);
 }
 
-/* The same numbers as doubles on the host, wherever it computes. */
+/* Projections of vectors at any place give the same numbers as projections of doubles on the host. */
 static void check_host(const struct law *law)
 {
     static const struct law_place host = {.name = "the host"};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What operators of every family owe, whatever backend computes, wherever vectors live and in whichever
- * precision. Link laws.c. */
+ * Laws that operators of every family obey, for every backend, for vectors at any place and in either precision. Link
+ * laws.c. */
 #ifndef LR_TEST_OPERATOR_LAWS_H
 #define LR_TEST_OPERATOR_LAWS_H
 
 #include "test.h"
 
-/* Where vectors live. */
+/* A place of vectors. */
 struct law_place {
     const char *name;
     lr_place *place;        /* NULL = the host */

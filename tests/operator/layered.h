@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners of blocks with two layers of crystals, and the scanners that are left when only some of
- * their modules are there. */
+ * Scanners of blocks with two layers of crystals, and the scanners that remain if some of their modules are removed. */
 #ifndef LR_TEST_LAYERED_H
 #define LR_TEST_LAYERED_H
 
@@ -82,7 +81,8 @@ static inline lr_scanner *layered_rings(void)
     return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
 }
 
-/* One layer of a block whose front layer would be at radius_mm, tilted about its own u. */
+/* Place of a block of layers: its front layer is at radius_mm, and the block is rotated by tilt_deg about its u
+ * axis. */
 struct layered_stand {
     double radius_mm, angle_deg, tilt_deg;
     int crystals;
@@ -137,7 +137,7 @@ static inline lr_scanner *layered_insert(void)
     return layered_list(stands, 6);
 }
 
-/* What is left of a scanner. */
+/* A scanner from which modules have been removed. */
 struct layered_rest {
     lr_scanner *scanner;
     int *crystal_of; /* [scanner->num_crystals] numbers in the whole one */

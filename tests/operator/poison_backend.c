@@ -12,7 +12,7 @@ struct poison {
     struct lr_backend inner;
 };
 
-/* What is asked of the backend inside; part NULL = all LORs. */
+/* A call of the wrapped backend. part NULL = all LORs. */
 struct call {
     const struct poison *poison;
     const lr_selection *part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which backend and mode are taken, and whether a matrix is kept. */
+ * Tests which backend and mode an operator takes, and whether it stores a matrix. */
 #include "fixtures.h"
 
 #include "base/log.h"
@@ -9,7 +9,7 @@
 #include "operator/facade.h"
 #include <lr/forecast.h>
 
-/* What a racer is, and what it was asked. */
+/* A made-up backend, and a count of its calls. */
 struct racer {
     const char *device;
     lr_status answer; /* of its constructor */
@@ -140,7 +140,7 @@ static void expect_of(struct world *world, const struct lr_choices *among, const
     lr_operator_destroy(op);
 }
 
-/* Which of the first `count` choices is taken. */
+/* Checks which of the first `count` choices is taken. */
 static void expect(struct world *world, int count, const char *backend)
 {
     expect_of(world, &(struct lr_choices){choices, count}, backend);
@@ -229,7 +229,8 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
     world_finish(&w);
 }
 
-/* Of a list the first that can is taken; what the others lack is kept, not said. */
+/* The first backend of a list that can be created is taken. Reasons why earlier ones cannot are kept, but not
+ * logged. */
 static void test_lists(void **state)
 {
     (void)state;
@@ -261,7 +262,8 @@ static void test_lists(void **state)
     racers[0].answer = LR_FAILED;
     expect(&w, 3, "second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
-    /* Where none can, the last one says why; to be stopped is no reason to try another. */
+    /* If no backend of a list can be created, the error is that of the last one. A cancelled creation ends the
+     * search. */
     racers[1].answer = LR_NO_DEVICE;
     assert_null(lr_operator_create_among(&w.params, choices, 3));
     assert_int_equal(w.log.status, LR_NO_DEVICE);
@@ -426,7 +428,7 @@ static void test_a_forecast_counts_the_matrix(void **state)
     world_finish(&w);
 }
 
-/* It has projected anew before the host has read a matrix. */
+/* A graphics processor stores no matrix, because it projects faster than the host reads one. */
 static void test_a_graphics_processor_keeps_none(void **state)
 {
     (void)state;

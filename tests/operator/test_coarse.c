@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystals that are large beside the voxels, or near to them: a LOR then has up to a million terms, and a thread of a
- * shader more turns than a software renderer allows. Values, single LORs, sensitivity and rows against backend
- * cpu, in double. Argument: the backend. */
+ * Crystals that are large compared with voxels, or close to them. A LOR then has up to a million terms, and a thread
+ * of a shader more iterations than a software renderer allows. Values, single LORs, the sensitivity and rows are
+ * compared with the backend cpu, which computes in double. Argument: the backend. */
 #include "against_cpu.h"
 
 struct arrangement {
@@ -26,7 +26,7 @@ static const struct arrangement arrangements[] = {
 };
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
-/* Of a vector's length. */
+/* Largest difference of two vectors, relative to the length of a vector. */
 static const double agreement[] = {[LR_MODE_SAMPLED] = 1e-5, [LR_MODE_EXACT] = 4e-6};
 
 static const char *tested;
@@ -90,7 +90,7 @@ static void check(const struct arrangement *of, lr_mode mode)
     fixture_finish(&fixture);
 }
 
-/* Whether the backend has elements of this mode, and projects so with these modules. */
+/* Returns true if the backend has elements of this mode and can project with these modules. */
 static bool takes(const struct arrangement *of, lr_mode mode)
 {
     if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators whose context is reset under way: every call ends with LR_NO_DEVICE and the sentence,
- * at whichever of its questions the driver says so. Of what a reset does only the driver's answer
- * is imitated, in GLEW's variable. tests/cli/test_context_loss.py does it to the program. */
+ * Operators whose OpenGL context is reset during a call. Every call ends with LR_NO_DEVICE and its message, at
+ * whichever query the driver reports the reset. Only the driver's answer is imitated, by replacing GLEW's function
+ * pointer. tests/cli/test_context_loss.py tests the same with the program. */
 #include "fixtures.h"
 
 #include <GL/glew.h>

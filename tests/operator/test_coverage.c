@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Grids inside, across and beyond the detectors. */
+ * Grids inside the detectors, across their border and beyond them. */
 #include "fixtures.h"
 
 #include "operator/facade.h"
@@ -76,7 +76,7 @@ static void check_ring(int num_panels)
     lr_scanner_destroy(scanner);
 }
 
-/* With 8 panels the axes along one are the normals of others; with 7 they are not. */
+/* With 8 panels, the axes along a panel are normals of other panels. With 7 panels they are not. */
 static void test_rings_count_voxels_outside_their_polygon(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void test_miss_on_every_side_is_an_error(void **state)
     }
 }
 
-/* In front of both planes, but beside the modules: no line between them comes here. */
+/* The grid lies between the planes of two modules but beside the modules, where no line between them passes. */
 static void test_beside_the_modules_is_an_error(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the facade accepts, refuses, replaces, chooses and converts, over made-up backends. */
+ * Tests of the facade with made-up backends: parameters that it accepts, refuses, replaces by defaults and converts,
+ * and backends that it chooses. */
 #include "fixtures.h"
 
 #include "fake_backend.h"

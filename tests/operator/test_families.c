@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The laws of operators (laws.h) for every family that the backend named by argv[1] computes, with
- * vectors on the host, at an OpenGL place and at a CUDA place, in either precision; calls that are heard and
- * stopped; and children of fork(). What is not there
- * says "skipped". With LR_TEST_FAKE_CUDA the CUDA device is the machine's memory. */
+ * The laws of operators (laws.h) for every family that the backend named by argv[1] computes. Vectors are on the
+ * host, at an OpenGL place and at a CUDA place, in either precision. Also tested: progress and cancelling of calls,
+ * and child processes after fork(). A place that the machine lacks is reported as "skipped". With LR_TEST_FAKE_CUDA
+ * the CUDA device is the machine's memory. */
 #include "fixtures.h"
 #include "operator/laws.h"
 
@@ -182,7 +182,7 @@ static bool needs_device(const lr_operator_info *info)
     return strcmp(backend, "cpu") != 0 && strcmp(backend, "native") != 0 && !info->stored;
 }
 
-/* In the child: true if the operator does what it should, and no device is opened that the parent has open. */
+/* Runs in the child process. Returns true if projections are right and no device of the parent is opened. */
 static bool is_right_in_child(lr_operator *op, const lr_vector *image, const double *expected)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
@@ -266,7 +266,7 @@ static bool has(const char *const *backends)
     return false;
 }
 
-/* With fewer voxels, for which laws are the same. */
+/* Makes a fixture with fewer voxels, to which the laws apply as well. */
 static void init_small(struct fixture *fixture, enum fixture_kind kind)
 {
     static const int size[3] = {4, 5, 3};

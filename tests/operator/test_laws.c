@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What every backend owes, on every small scanner, sampled and exact, stored and not.
- * Argument: the backend. */
+ * The laws of operators for one backend, on every small scanner, in sampled and exact mode, with and without a stored
+ * matrix. Argument: the backend. */
 #include "fixtures.h"
 
 #include "operator/facade.h"
@@ -69,7 +69,8 @@ static void bench_finish(struct bench *bench)
 
 typedef void law(struct bench *bench, uint64_t *state);
 
-/* Whether the backend takes the fixture's scanner; if not, it must say who does. */
+/* Returns true if the backend supports the fixture's scanner. If it does not, the error must name a backend that
+ * does. */
 static bool is_taken(const struct bench *bench)
 {
     struct test_log log;

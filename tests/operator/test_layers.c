@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals that count as if alone, without penetration: the elements of each are those of a scanner that has that
- * layer alone, by rows and by projections, in every mode. Argument: the backend. */
+ * Layers of crystals without penetration, each of which counts as if it were alone. The elements of a layer equal
+ * those of a scanner that has only this layer, by rows and by projections, in every mode. Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
 
@@ -172,7 +172,7 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
     assert_int_equal(compared, 4);
 }
 
-/* What a mode takes; false where the backend has none of it. */
+/* Sets the params of a mode. Returns false if the backend lacks the mode. */
 static bool params_of(lr_mode mode, lr_operator_params *params)
 {
     *params =
@@ -283,7 +283,8 @@ static void pictures(void **state)
     }
 }
 
-/* The same modules, were they no layers: the test is one of hiding. */
+/* Modules hide each other as usual if they are not layers. This shows that the layers in the tests above are in each
+ * other's way. */
 static void not_layers_hide(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals in list mode and in what is deposited for DIRECT: events of a layer are worth
- * what they are in a scanner that has that layer alone. Argument: the backend. */
+ * Layers of crystals in list mode and in depositions for DIRECT. Events of a layer have the same weight as in a
+ * scanner that has only this layer. Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
 
@@ -18,7 +18,7 @@ static lr_grid small_grid(void)
     return grid;
 }
 
-/* The same events by both scanners' crystals. */
+/* Events, with crystal numbers of the whole scanner and of the part of the scanner. */
 struct events {
     lr_event whole[NUM_EVENTS], part[NUM_EVENTS];
     int64_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals with penetration: each has its share by path length, and together they stop
- * what a block that is not cut stops. Photons: tests/analytic/test_penetration_photons.c. Argument:
- * the backend. */
+ * Layers of crystals with penetration. Each layer stops a share of the photons by path length, and all layers
+ * together stop as many as an uncut block. Simulated photons are in tests/analytic/test_penetration_photons.c.
+ * Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
 
@@ -82,8 +82,8 @@ static lr_scanner *scanner_of(const lr_module *modules, int num)
         &log);
 }
 
-/* One line: a primary of one crystal of 1 mm at 100 mm, seen from the origin, and three layers that
- * the line crosses under an angle. */
+/* A line from the origin to a crystal of 1 mm at a distance of 100 mm. It crosses three layers in front of the
+ * crystal obliquely. */
 static void shares_of_one_line(void **state)
 {
     (void)state;
@@ -273,8 +273,8 @@ static void projections_agree(void **state)
     lr_scanner_destroy(scanners[1]);
 }
 
-/* Without a word on its crystals a scanner has LYSO's; a layer alone in exact mode is asked for, and
- * exceeds what both stop. */
+/* A scanner that names no crystal material has LYSO. A layer alone in exact mode must be asked for, and it counts
+ * more than both layers stop. */
 static void defaults_are_told(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The stored matrix alone, on random rows. */
+ * The stored matrix by itself, with random rows. */
 #include "test.h"
 
 #include "operator/matrix.h"
@@ -50,7 +50,7 @@ static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
     }
 }
 
-/* In blocks of as many rows. */
+/* Appends all rows, in blocks of `rows` rows each. */
 static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, int64_t rows)
 {
     const int64_t total = plain->begin[plain->num_rows];

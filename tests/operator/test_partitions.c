@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parts add up: on every preset's arrangement of modules, what a backend gives for the parts of a
- * partition (by module pairs, by single LORs, by the subsets of OSEM) is what it gives for the whole,
- * forward, back and as sensitivity, whatever the size of its windows and batches; and the whole is
- * that of `cpu`. Images that stay on the device are projected part by part as well. Reconstructions
- * by OSEM with 1, 4 and 7 subsets have cpu's image, and leave out no counts.
+ * Parts add up, on every preset's arrangement of modules. LORs are partitioned by module pairs, by single LORs and by
+ * the subsets of OSEM. A backend's results for the parts (forward, back and sensitivity) add up to its result for all
+ * LORs, for any size of windows and batches, and the result for all LORs equals that of the backend cpu. Images that
+ * stay on the device are projected part by part as well. Reconstructions by OSEM with 1, 4 and 7 subsets give cpu's
+ * image and leave out no counts.
  *
- * Argument: the backend. Modules keep their outlines and have at most LORASTER_TEST_CRYSTALS crystals
- * along each edge (0: all that they have; by default so few that the scanner has 150,000 LORs). With
- * LORASTER_FULL all presets meet every grid and the device's own batches too, else a few meet one grid
- * each. LORASTER_TEST_PRESETS: these presets, by commas, or "all". */
+ * Argument: the backend. Modules keep their outlines and have at most LORASTER_TEST_CRYSTALS crystals along each edge
+ * (0: no limit; by default so few that the scanner has 150,000 LORs). With LORASTER_FULL all presets are tested with
+ * every grid and with the device's own batches, else a few presets with one grid each. LORASTER_TEST_PRESETS: names
+ * of presets, separated by commas, or "all". */
 #include "batches.h"
 #include "fixtures.h"
 #include "operator/updates.h"
@@ -26,16 +26,17 @@ enum {
     MOST_LORS = 150000
 };
 
-/* Of sums that are reached in two ways, over the largest. Forward by atomics adds in any order. */
+/* Largest difference of two sums of the same numbers in another order, relative to the largest sum. Atomics of a
+ * forward projection add in any order. */
 static const double same_sum = 3e-6;
 
-/* Of the whole from cpu's, relative L2: exact elements are good to 1e-5. Of sampled lines many run
- * along an edge between two crystals, where a grid has the scanner's symmetries, and fall to either
- * side: a LOR may have its neighbour's. Back-projections of ones know nothing of that. */
+/* Largest relative L2 difference from cpu, for all LORs. Exact elements are accurate to 1e-5. In sampled mode, many
+ * lines run along an edge between two crystals if the grid has the scanner's symmetries, and rounding decides which
+ * of two LORs gets such a line. Back-projections of ones do not depend on this choice. */
 static const double from_cpu[] = {[LR_MODE_SAMPLED] = 5e-3, [LR_MODE_EXACT] = 2e-5};
 
-/* Where some of few lines run along a module's rim, they meet it in double precision and miss it in
- * float, or the reverse. `native`, another program in float, then has to agree. */
+/* Largest relative difference from `native`, which also computes in float. It is tested if cpu differs, because a
+ * line along the rim of a module can hit the module in double precision and miss it in float, or the reverse. */
 static const double from_native = 2e-5;
 
 struct made {
@@ -121,7 +122,8 @@ static void make_scanner(struct made *made)
     }
 }
 
-/* How far from the axis the nearest module stands; two flat ones alone: half their distance. */
+/* Distance of the nearest module from the axis. If there are only two flat modules, it is half the distance between
+ * them. */
 static double radius_mm(const lr_scanner *scanner)
 {
     double nearest = INFINITY;
@@ -215,7 +217,7 @@ static void add(float *sum, const float *image, int64_t count)
     for (int64_t v = 0; v < count; v++) sum[v] += image[v];
 }
 
-/* What the parts have given up to now. */
+/* Sums over the parts that have been projected so far. */
 struct sums {
     float *back, *sensed; /* [num_voxels] */
     float *values, *wanted, *image;
@@ -244,7 +246,8 @@ static void forward_at_place(const struct made *made, const lr_selection *part, 
     lr_vector_destroy(&y);
 }
 
-/* As the host's own, from values at the operator's place to an image there. */
+/* Back-projects values at the operator's place to an image at this place. The result must equal that of host
+ * vectors. */
 static void back_at_place(const struct made *made, const lr_selection *part, const float *values, float *image)
 {
     const lr_vector from = lr_vector_of_floats(values, lr_selection_count(made->lors, part));

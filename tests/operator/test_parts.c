@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What projections of some LORs and factors per LOR owe to projections of all, on small scanners,
- * stored and not. Argument: the backend; "fake" and "fake64" know no parts. */
+ * Projections of some LORs, and factors per LOR, compared with projections of all LORs, on small scanners, with and
+ * without a stored matrix. Argument: the backend; "fake" and "fake64" have no parts. */
 #include "fixtures.h"
 
 #include "fake_backend.h"
@@ -60,7 +60,7 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
     return LR_OK;
 }
 
-/* One scanner with the operator A and the operator diag(n) A. */
+/* A scanner with two operators, A and diag(n) A. */
 struct bench {
     const struct kind *kind;
     struct fixture fixture;
@@ -369,7 +369,8 @@ static int64_t asked_by(struct bench *bench, const lr_selection *part, float *va
     return bench->source.asked - before;
 }
 
-/* The same selection, wherever its list lies, is asked for once; another one anew. */
+/* Factors of a selection are read from the source only once, even if the selection is passed as another list.
+ * Factors of another selection are read anew. */
 static void check_kept(struct bench *bench)
 {
     const int64_t lors = bench->num_lors;

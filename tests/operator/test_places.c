@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * OSEM with its vectors at the operator's place gives what backend cpu does, with no LOR value passing
- * through the host; and images reach a texture of another context as they are. tests/operator/laws.h has
- * what projections of vectors owe at any place. */
+ * OSEM with its vectors at the operator's place gives the same image as the backend cpu, and no LOR value passes
+ * through the host. Images are copied to a texture of another context without a change. Laws of projections of
+ * vectors at any place are in tests/operator/laws.h. */
 #include "fixtures.h"
 
 #include "gl/resource.h"

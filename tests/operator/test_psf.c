@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Resolution in image space, of operators of every family: against a three-dimensional sum in double.
- * Argument: the backend. */
+ * Resolution in image space, for operators of every family, against a three-dimensional sum in double. Argument: the
+ * backend. */
 #include "fixtures.h"
 
 #include <lr/direct.h>
@@ -112,8 +112,8 @@ static void bench_close(struct bench *bench)
 
 /* --- the Gaussian --- */
 
-/* Its integral over a voxel that is so many millimetres away, by many points; 1 of the own one where
- * there is none. */
+/* Integral of the Gaussian over a voxel at a distance of away_mm, by many points. Without a blur (fwhm 0) it is 1
+ * for distance 0, else 0. */
 static double share(double away_mm, double edge_mm, double fwhm)
 {
     enum { POINTS = 200 };

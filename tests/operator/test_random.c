@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Random scanners and grids, against backend cpu: few and many modules around, one to three rings, crystals of any
- * number and size with gaps or without, tilted modules, others behind them, and voxels from far smaller than a
- * crystal to far larger, up to the modules' faces. Argument: the backend. LORASTER_TEST_CASES: how many cases,
- * LORASTER_TEST_SEED: which. */
+ * Random scanners and grids, compared with the backend cpu. Scanners have few or many modules in one to three rings,
+ * crystals of any number and size with or without gaps, tilted modules, and modules behind modules. Voxels are from
+ * far smaller to far larger than a crystal, up to the modules' faces. Argument: the backend. LORASTER_TEST_CASES:
+ * number of cases. LORASTER_TEST_SEED: seed of the cases. */
 #include "against_cpu.h"
 
 enum { USUAL_CASES = 24, MOST_MODULES = 64 };
 
-/* What backend cpu does in a fraction of a second. */
+/* Sizes for which the backend cpu takes a fraction of a second. */
 static const int64_t most_lors = 60000, most_voxels = 3000, most_elements = 20000000;
 
-/* Of a vector's length: elements are within 1e-5 of the exact ones (docs/method/correspondence.md). Of sampled
- * lines a few end so near to a border that they may count for either crystal. */
+/* Largest difference relative to a vector's length. Exact elements are accurate to 1e-5
+ * (docs/method/correspondence.md). In sampled mode, a few lines end so near to a border that rounding decides
+ * between two crystals. */
 static const double agreement[] = {[LR_MODE_SAMPLED] = 3e-3, [LR_MODE_EXACT] = 1e-5};
 
 static const char *tested;
@@ -122,7 +123,7 @@ static lr_grid make_grid(struct random_case *random)
     return grid;
 }
 
-/* Whether any voxel's centre is where LORs are: there is no operator for other grids. */
+/* Returns true if any voxel centre is crossed by LORs. For other grids there is no operator. */
 static bool is_seen(const struct fixture *fixture)
 {
     struct test_log log;
@@ -149,7 +150,7 @@ static bool make_fixture(struct random_case *random, struct fixture *fixture)
            fixture->lors->count * voxels <= most_elements && is_seen(fixture);
 }
 
-/* Whether the backend has elements of this mode, and projects so with these modules. */
+/* Returns true if the backend has elements of this mode and can project with these modules. */
 static bool takes(const struct random_case *random, lr_mode mode)
 {
     if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Exact rows of compute that the device merges against those that the host merges, as a software renderer has
- * them: the same LORs, values to a float's rounding; and the same bits from the device every time, whatever
- * batches there are. */
+ * Exact rows of the backend compute, which a device merges itself and which the host merges for a software renderer.
+ * Both give the same LORs, and values that differ by a float's rounding. The device gives the same bits in every run,
+ * for any size of batches. */
 #include "batches.h"
 #include "fixtures.h"
 
@@ -14,7 +14,7 @@
 /* A rounding to float on either side. */
 static const double rounding = 0x1p-23;
 
-/* What a sink received, one row after the other. */
+/* Rows that a sink has received, one after the other. */
 struct received {
     int64_t num_rows, num_elements, room;
     int64_t *end; /* [num_rows] of each row */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of some voxels and some LORs, and rows by LOR, are what the whole rows say. Argument: the
- * backend. */
+ * Rows of some voxels and some LORs, and rows by LOR, have the same elements as whole rows. Argument: the backend. */
 #include "batches.h"
 #include "fixtures.h"
 
@@ -93,7 +92,7 @@ static void bench_finish(struct bench *bench)
     free(bench->found);
 }
 
-/* Whether the selection has the LOR, by its lists. */
+/* Returns true if the LOR is in the selection. */
 static bool has(const lr_lors *lors, const lr_selection *part, int64_t lor)
 {
     if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
@@ -106,7 +105,7 @@ static bool has(const lr_lors *lors, const lr_selection *part, int64_t lor)
     return false;
 }
 
-/* Where row and column were wanted the elements are those of the whole, elsewhere there are none.
+/* Checks that elements of wanted rows and LORs equal those of whole rows, and that there are no other elements.
  * tolerance: relative; 0 = the same bits. */
 static void assert_found(const struct bench *bench, const lr_selection *part, const bool *wanted, double tolerance)
 {
@@ -214,7 +213,7 @@ static void test_factors(void **state)
     for_all(*state, &(lr_operator_params){.store = LR_STORE_NO, .factors = &factors});
 }
 
-/* So little memory that blocks of LORs are many, and cut. */
+/* The memory limit is so low that there are many blocks of LORs, some of which drop their last LORs. */
 static void test_little_memory(void **state)
 {
     for_all(*state, &(lr_operator_params){.store = LR_STORE_NO, .max_memory_bytes = 40000});

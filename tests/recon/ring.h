@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A small ring with Poisson counts, factors and an additive term, and its matrix in double: what tests
- * of update rules share. Each includes it once. */
+ * A small ring with Poisson counts, factors and an additive term, and its matrix in double, for tests of update
+ * rules. Each test includes it once. */
 #ifndef LR_TESTS_RECON_RING_H
 #define LR_TESTS_RECON_RING_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Attenuation as a factor per LOR against marching each line of its elements: within the bound of
- * docs/method/common.md, "Bound on the factor", LOR by LOR, for a smooth map and for a box with
- * sharp edges. */
+ * Attenuation as a factor per LOR, compared with attenuation along the line of each element. Each LOR is within the
+ * bound of docs/method/common.md, "Bound on the factor", for a smooth map and for a box with sharp edges. */
 #include "fixtures.h"
 
 enum { MU_STEPS = 60 };
@@ -107,7 +106,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
     return data;
 }
 
-/* What the comparison of a mode and a map comes to. */
+/* Results of a comparison for a mode and a map. */
 struct findings {
     double worst, of_bound; /* largest |ln ratio|, and of its bound */
     double difference2, size2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * BSREM with the relative difference prior on a small ring, against the papers' formulas in double over
- * the matrix's elements and over all pairs of voxels. Argument: the backend. */
+ * BSREM with the relative difference prior on a small ring, against the papers' formulas in double, over the matrix's
+ * elements and over all pairs of voxels. Argument: the backend. */
 #include "ring.h"
 
 /* A prior that is about as strong as the data, with weights that vary. */
@@ -15,7 +15,7 @@ struct penalised {
     lr_rdp prior;
 };
 
-/* With the matrix in memory, from which hundreds of projections take no time. */
+/* Stores the matrix, because hundreds of projections with a stored matrix take no time. */
 static void store_matrix(struct session *s, const char *backend)
 {
     const lr_lor_source factors = {get_values, s->factors};
@@ -115,7 +115,7 @@ static double objective(const struct penalised *p, const float *image)
     return likelihood - p->prior.beta * roughness;
 }
 
-/* How a run of the plain implementation is asked for. */
+/* Parameters of a run of the plain implementation. */
 struct plain {
     const int32_t *subset_of; /* [LORs]; NULL = all are in 0 */
     double relaxation;
@@ -197,8 +197,8 @@ static lr_status follow(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Where nothing is left to be gained: the slope is 0, or it points to negative numbers where a voxel
- * is 0. Told by the step that is left, over the largest voxel. */
+/* Checks that the image is at the maximum of the objective: in each voxel the slope is 0, or the voxel is 0 and the
+ * slope is negative. The test is the length of the next step relative to the largest voxel. */
 static void check_at_the_maximum(struct penalised *p, const float *image, double tolerance)
 {
     const struct plain all = {.subsets = 1};
@@ -246,7 +246,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
     penalised_finish(&p);
 }
 
-/* What an iteration tells of the image that it began with is what the formulas give. */
+/* The objective that an iteration reports, for the image at its begin, equals the formulas. */
 static void test_the_objective_is_told(void **state)
 {
     static struct penalised p;
@@ -298,8 +298,8 @@ static void test_the_first_image_gives_what_was_measured(void **state)
     penalised_finish(&p);
 }
 
-/* Without a prior, and with one of strength 0, BSREM of one subset with full steps is ML-EM; with four
- * and falling steps it is ahead of ML-EM on the same way. */
+/* BSREM without a prior, or with one of strength 0, equals ML-EM if it has one subset and full steps. With four
+ * subsets and falling steps it converges to the same image, faster than ML-EM. */
 static void test_without_strength_it_is_mlem(void **state)
 {
     static struct penalised p;
@@ -332,7 +332,7 @@ static void test_without_strength_it_is_mlem(void **state)
     penalised_finish(&p);
 }
 
-/* Of very few counts and steps that are too long; voxels at 0 come back where the data want them. */
+/* The data have very few counts, and the steps are too long. Voxels that become 0 grow again if the data want it. */
 static void test_no_voxel_becomes_negative(void **state)
 {
     static struct penalised p;

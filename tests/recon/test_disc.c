@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A disc without noise is flat after some 40 updates, whatever the number of subsets: noise is none, so what
- * deviates more than with one subset comes from subsets that see the disc unevenly. */
+ * The reconstruction of a disc without noise is flat after some 40 updates, for any number of subsets. A larger
+ * deviation than with one subset would come from subsets that see the disc unevenly. */
 #include "fixtures.h"
 
 #include <lr/recon.h>

@@ -158,7 +158,7 @@ static void test_noisy_data_keeps_the_laws(void **state)
     session_finish(&s);
 }
 
-/* The same counts as list or as array, the same image. */
+/* Sparse data give the same image as dense data with the same counts. */
 static void test_sparse_data_is_dense_data(void **state)
 {
     struct session s;
@@ -250,7 +250,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
     session_finish(&s);
 }
 
-/* Nothing is left for the image then. */
+/* The additive term explains more than all counts, so that nothing is left for the image. */
 static void test_additive_term_above_the_counts_is_warned_of(void **state)
 {
     struct session s;

@@ -17,7 +17,7 @@ struct session {
     lr_vector few;      /* the positive ones */
 };
 
-/* Of the operator; 0 = all processors. */
+/* Threads of the operator; 0 = all processors. */
 static int threads;
 static lr_store store = LR_STORE_YES;
 
@@ -191,7 +191,7 @@ static bool stop_before(void *user, const char *what, double done, double total)
     return strncmp(what, "iteration", 9) != 0 || stop->visits++ < stop->last;
 }
 
-/* What is measured in each subset, where the phantom and so the image reach all. */
+/* Adds up the counts of each subset. The image reaches all LORs with counts. */
 static void sum_subsets(const struct session *s, const int32_t *subset_of, double *counts)
 {
     for (int64_t l = 0; l < s->data->count; l++) counts[subset_of[l]] += s->data->values[l];
@@ -208,8 +208,8 @@ static void subset_sensitivity(const struct session *s, const int32_t *subset_of
     free(lors);
 }
 
-/* After each visit, here stopped at, sum_j s_j x_j is what was measured in that subset; voxels that
- * the subset does not see are as before. */
+/* The run is stopped after each update. Then sum_j s_j x_j equals the counts of the subset, and voxels that the
+ * subset does not see have not changed. */
 static void test_each_visit_spreads_its_counts(void **state)
 {
     int32_t order[SUBSETS];
@@ -249,7 +249,7 @@ static void test_each_visit_spreads_its_counts(void **state)
     session_finish(&s);
 }
 
-/* Where the host has told the next update when it is stopped. */
+/* A run is stopped after the host has queued the next update on the device. */
 static void test_a_device_is_stopped_after_whole_updates(void **state)
 {
     store = strcmp(*state, "cpu") != 0 ? LR_STORE_NO : LR_STORE_YES;
@@ -287,7 +287,7 @@ static double likelihood_of(const struct session *s, const float *image)
     return seen.last.log_likelihood;
 }
 
-/* How far below the maximum an image of that many iterations and subsets is. */
+/* Log-likelihood of the phantom minus that of the image after so many iterations with so many subsets. */
 static double shortfall(struct session *s, int iterations, int subsets)
 {
     const lr_osem_params params = osem_params(s, iterations, subsets);
@@ -295,8 +295,8 @@ static double shortfall(struct session *s, int iterations, int subsets)
     return likelihood_of(s, s->phantom) - likelihood_of(s, s->image);
 }
 
-/* On consistent data both go to the same maximum, that of the phantom; with four subsets n
- * iterations get there about as near as 4 n with one: nearer than 3 n - 1, farther than 5 n + 2. */
+/* With consistent data, ML-EM and OSEM converge to the maximum, which is the phantom. n iterations with four subsets
+ * come about as near as 4 n with one subset: nearer than 3 n - 1, and not as near as 5 n + 2. */
 static void test_subsets_are_faster(void **state)
 {
     struct session s;
@@ -472,7 +472,7 @@ static void test_additive_term_reaches_counts(void **state)
 
 /* --- subsets without counts --- */
 
-/* Without the counts of the subsets in `emptied`. */
+/* Sets the counts of the subsets in `emptied` to 0. */
 static void empty_subsets(struct session *s, int emptied)
 {
     int32_t *subset_of = fixture_deal(s->fixture.lors, SUBSETS);
@@ -536,7 +536,7 @@ static void test_empty_subset_is_passed_over(void **state)
     session_finish(&s);
 }
 
-/* Nothing measured anywhere is explained by nothing. */
+/* Data without counts give an image of zeros. */
 static void test_no_counts_give_no_image(void **state)
 {
     struct session s;
@@ -614,7 +614,7 @@ static lr_status see_place(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* What is done with images and counts on the host takes no more threads than the operator. */
+/* Loops over images and counts on the host take no more threads than the operator. */
 static void test_threads_are_the_operators(void **state)
 {
     struct session s;

@@ -18,7 +18,7 @@ static lr_recon_params ramla(const struct session *s, int iterations, int subset
 
 /* --- the paper's formula --- */
 
-/* How a run of the plain implementation is asked for. */
+/* Parameters of a run of the plain implementation. */
 struct plain {
     const struct matrix *matrix;
     const float *additive; /* or NULL */
@@ -69,7 +69,7 @@ static void update_block(const struct session *s, const struct plain *plain, int
     free(ratio);
 }
 
-/* What the additive term leaves of the counts. */
+/* Sum of the counts minus the additive term. */
 static double sum_counts(const struct session *s, const float *additive)
 {
     double sum = 0.0;
@@ -140,8 +140,8 @@ static void test_it_is_the_papers_formula(void **state)
     session_finish(&s);
 }
 
-/* With one block, and a relaxation of lambda times the largest sensitivity, one iteration is
- * x (1 + lambda (A^T (y / (A x + b)) - A^T 1)) by projections. */
+/* One iteration with one block, and with a relaxation of lambda times the largest sensitivity, is x (1 + lambda (A^T
+ * (y / (A x + b)) - A^T 1)), here computed by projections. */
 static void test_one_block_is_the_plain_formula(void **state)
 {
     struct session s;
@@ -185,7 +185,7 @@ static int count_negative(const float *image, int *zeros)
     return negative;
 }
 
-/* Of very few counts, so that most blocks want voxels smaller. */
+/* The data have very few counts, so that the updates of most blocks make voxels smaller. */
 static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
 {
     struct session s;
@@ -216,8 +216,8 @@ static void test_no_voxel_becomes_negative(void **state)
     if (strcmp(*state, "native") == 0) check_no_voxel_becomes_negative(*state, true);
 }
 
-/* Where factors leave the middle a twentieth of what they leave the edge, the middle comes as far as ML-EM's
- * does by own steps, and not by common ones. */
+/* Factors in the middle are a twentieth of those at the edge. With own steps of each voxel, the middle converges as
+ * fast as with ML-EM. With common steps it does not. */
 static void test_own_steps_go_as_far_everywhere(void **state)
 {
     struct session s;
@@ -318,8 +318,8 @@ static void test_native_gives_the_same(void **state)
 
 /* --- how far it goes by itself --- */
 
-/* What back-projections are multiplied by: other than 1, they are not the transpose of forward's, as
- * where a device loses the small ones of numbers that are very far apart. */
+/* Factor by which back-projections are multiplied. If it is not 1, back is not the transpose of forward, as on a
+ * device that loses small numbers among very large ones. */
 static float wrong_by = 1.0f;
 
 lr_status __real_lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);

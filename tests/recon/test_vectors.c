@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Data, additive term, initial image and weights of a prior at a device give the image that they give on the host, and
- * do not cross. Argument: the backend, at whose place the vectors are; `native`, with vectors at an OpenGL place; or
- * `cuda`, with vectors at a CUDA place and backend compute on the same device. */
+ * Data, additive term, initial image and weights of a prior at a device give the same image as on the host, and are
+ * not copied to the host. Argument: the backend, at whose place the vectors are; `native`, with vectors at an OpenGL
+ * place; or `cuda`, with vectors at a CUDA place and the backend compute on the same device. */
 #include "common/bindings.h"
 #include "ring.h"
 
@@ -121,8 +121,9 @@ static void check_image(struct given *given)
     if (!(off < 2e-6)) fail_msg("the images differ by %g of the largest voxel", off);
 }
 
-/* One subset, subsets of pairs that follow each other and that do not, and interleaved LORs. Where the operator is at a
- * device, no image and no value of a LOR crosses, sensitivities and start image included, but sums alone. */
+/* Runs with one subset, with subsets of consecutive pairs, of other pairs, and of interleaved LORs. If the operator
+ * is at a device, only sums are copied to or from the host, but no image, no LOR value, no sensitivity and no start
+ * image. */
 static void test_vectors_at_a_place_are_those_of_the_host(void **state)
 {
     static struct given given;
@@ -200,7 +201,7 @@ static void test_both_precisions_and_other_places(void **state)
     given_finish(&given);
 }
 
-/* With an additive term of all LORs, and of those with counts alone, whose sum is given. */
+/* The additive term has values of all LORs, or only of the LORs with counts and then also a sum. */
 static void test_sparse_data_at_a_place(void **state)
 {
     static struct given given;
