@@ -79,7 +79,7 @@ void store_sums()
     GATHER_STORE(3)
 }
 
-// Adds offset r of the step to output j, whose mask bit is 4 r + j.
+// Adds the value at offset r of the step to output j, whose mask bit is 4 r + j.
 #define GATHER_ONE(r, j, low, high)                                                                \
     if ((now.w & (1 << (4 * r + j))) != 0) {                                                       \
         float value = values[GATHER_OFFSET(first[j] + r) * counts.z + GATHER_ROW(j)];              \

@@ -6,8 +6,8 @@
 // are those of listmode/lines.glsl, with points instead of voxels. Variants: TOF, BINS, LEANING.
 #include "listmode/line.glsl"
 
-// A crystal's face. Offsets from the line are in points along u and v; components along the face's
-// axes are in mm.
+// A crystal's face. Offsets from the line are counted in spacings of the sample points along u and
+// v; components along the face's axes are in mm.
 struct Face {
     vec4 across_along; // components of an offset along the face's axes
     vec2 normal;

@@ -64,9 +64,10 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     return vec4(mean, first, steep * (b * b - a * a), variance);
 }
 
-// The solid angle of the area between two clamped lines: the area times the density height /
-// distance^3 at its middle, with all terms of second order. foot: vector from the foot of the point
-// to the strip's middle, from which the lines' values are counted.
+// The solid angle of a strip between two clamped lines on a face: the integral of height /
+// distance^3 by Taylor's expansion of second order about the strip's middle. foot: vector from the
+// point's perpendicular foot on the face to the strip's middle. The lines' values are measured from
+// this middle.
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
 {
     float tall = upper.x - lower.x, x = foot.x, y = foot.y + 0.5 * (upper.x + lower.x);

@@ -66,7 +66,8 @@ struct factor_worker {
     double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
 };
 
-/* Share of an interval at a view's border in which lr_view_set_find decides to which view a direction belongs. */
+/* Width of the zone along a view's border, as a share of the view's range of angles. lr_view_set_find decides to which
+ * view a direction in this zone belongs. */
 static const double near_border = 1e-6;
 
 static const double degree = 3.14159265358979323846 / 180.0;

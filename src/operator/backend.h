@@ -55,7 +55,8 @@ struct lr_update {
  * The backend owns the image and the data, and may store them in any layout. Arguments are on the host or at the
  * backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
-    /* Drops all data that was loaded. LR_OK with *has_room false: the device cannot hold the data. */
+    /* Begins updates by this plan and drops all data loaded earlier. If the device cannot hold the plan's data, *has_room
+     * is false and the result is LR_OK. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
     lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of loaded data */
@@ -68,13 +69,13 @@ struct lr_backend_updates {
 
 /* --- the table --- */
 
-/* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
+/* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then works without them.
  * forward and back: part is NULL for all LORs. A backend with has_parts also takes a selection as the part. The
  * selection has been checked, it is not empty, and it does not have all LORs. Values are in the selection's order.
- * back with values NULL computes the sensitivity, as if every value were 1. Only backends with has_parts are called
- * with NULL, and only for a part. The part may be interleaved only if ones_by_angle is set.
+ * back with values NULL computes the sensitivity, as if every value were 1. Values are NULL only for a part and a
+ * backend with has_parts. The part may be interleaved only if ones_by_angle is set.
  * Vectors are float64 if computes_in_double, else float32. Each is on the host or at the backend's place. Outputs
- * are overwritten. Both functions report progress themselves: done / total is the share of the call's work. */
+ * are overwritten. forward and back report progress themselves: done / total is the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;

@@ -301,7 +301,8 @@ static lr_status number_spans(struct planner *planner)
     return LR_OK;
 }
 
-/* Lists the steps of list d, and its cuts. halves: room for the halves of the steps. */
+/* Appends the steps of the plan's list d and the places where the list is cut. halves: a work buffer for the halves of
+ * the steps. */
 static void list_steps_of(const struct planner *planner, int d, struct band_half *halves)
 {
     struct lr_cuda_band_plan *plan = planner->plan;

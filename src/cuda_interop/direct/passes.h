@@ -198,7 +198,7 @@ typedef struct lr_cuda_map_fill {
 /* Threads of a block of mSRval's pass. A block has some neighbouring rows. */
 enum { LR_CUDA_VALUE_THREADS = 256 };
 
-/* mSRval of a view (shaders/direct/values.comp). */
+/* Fills the table of kernel values of a view (shaders/direct/values.comp), which the paper calls mSRval. */
 typedef struct lr_cuda_value_fill {
     /* Per voxel along x, y, z: mm divided by the standard deviation. radial is in mm. */
     double tof[3], radial[3], axial[3];
@@ -238,7 +238,8 @@ typedef struct lr_cuda_image {
     int32_t extent[2]; /* quads, x; with margins */
 } lr_cuda_image;
 
-/* The values that a view projects back in place of its estimate (shaders/direct/discrepancy.comp). */
+/* Overwrites the estimated projection of a view by the values to project back, for instance by the ratio of measured
+ * and estimated counts (shaders/direct/discrepancy.comp). */
 typedef struct lr_cuda_discrepancy {
     lr_cuda_layout layout;
     int32_t what; /* LR_DIRECT_DO_* of shaders/common/bindings.h, here and below */

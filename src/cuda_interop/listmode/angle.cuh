@@ -323,8 +323,8 @@ struct angle_polygon {
 
 /* --- the two faces --- */
 
-/* The two faces as a point sees them. The far face is the one over whose plane the point is higher, approximately.
- * Cosines are between an axis of the near face and one of the far face. */
+/* The two faces as a point sees them. The far face is the one whose plane is farther from the point. Roundoff may
+ * decide if both are equally far. Cosines are between an axis of the near face and one of the far face. */
 template <bool Leaning> struct angle_view {
     angle_face near_face, far_face;
     float across_across, normal_across, across_normal;
@@ -399,7 +399,8 @@ template <bool Leaning> struct angle_view {
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
     }
 
-    /* True if faces are small for points at least half of the line's length from the farther face. */
+    /* True if both faces look small from every point whose distance to the farther face is at least half of the line's
+     * length. */
     __host__ __device__ bool are_small() const
     {
         const float edge =

@@ -86,8 +86,8 @@ struct stream {
 
 /* --- the backend --- */
 
-/* Bytes of a block's shared memory for sums over the block. The block is alone on its multiprocessor: two with half a
- * slab each are 8 % slower on an H200, four 34 %. */
+/* Bytes of a block's shared memory for sums over the block. Each multiprocessor runs one block. On an H200, two
+ * blocks with half a slab each are 8 % slower, and four with a quarter each are 34 % slower. */
 enum { RESERVED_SHARED = 1024 };
 
 /* Least and most events of a streamed batch. 128 MiB take long enough to transfer. */

@@ -46,7 +46,7 @@ void lr_output_leave(struct lr_output *output);
 lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t count);
 
 /* Notes and logs why a write failed, once per output. Returns LR_FAILED. error: an errno. Code that writes to
- * output->file without lr_output_write calls it. */
+ * output->file directly must call this function itself if a write fails. */
 lr_status lr_output_fail(struct lr_output *output, int error);
 
 /* Forces the file to the disk, gives it the access rights of the target, puts it in the target's place and forces the

@@ -106,7 +106,7 @@ void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *use
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
 /* Fetches the bytes that follow the buffered bytes. *any: false at the end of the file or if reading failed; the next
- * value that is read logs the reason. errors: the status of `on_fetch`. */
+ * attempt to read a value logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
 /* Returns the address of the buffer in use, by which a caller can tell one buffer from the other. */

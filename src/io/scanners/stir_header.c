@@ -597,8 +597,8 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
     list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
     for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
     if (!(list.depth_mm > 0)) {
-        /* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
-         * listed places as the ends of LORs. */
+        /* The length is unknown. It is set to the crystals' spacing, and hits are in the middles of crystals, so that
+         * LORs end at the listed places, which they do in STIR. */
         const double spacing = lr_crystals_spacing_mm(&list);
         list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
         list.detection_depth_mm = 0.5 * list.depth_mm;

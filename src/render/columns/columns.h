@@ -221,8 +221,8 @@ lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const stru
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
-/* The pairs of stacks of module pairs list[range[0] .. range[1]-1]. The list is in the order of struct
- * lr_stack_order. */
+/* Buffers for the module pairs list[range[0] .. range[1]-1], gathered into pairs of stacks. A stack is a column of
+ * modules along the axis. The list is in the order of struct lr_stack_order. */
 struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;

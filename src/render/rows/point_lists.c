@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: list capacity for one point, in elements per crystal of the scanner. Equal crystals that face each other with
- * an offset of half a pitch make two. SLOTS: slots of a row's table per crystal; a table works best half empty. A batch
+/* ROOM: list capacity for one point, in elements per crystal of the scanner. A crystal has two elements
+ * if equal crystals face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; a table works best half empty. A batch
  * that needs more is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 

@@ -73,7 +73,7 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* Stores a guess for the window after each of its iterations. */
+/* Called after each iteration of a guess, which is the image of one rank alone. Stores the image for display. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
