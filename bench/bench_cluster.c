@@ -252,7 +252,6 @@ static lr_status open_all(struct cluster_bench *bench, const char *name)
     const int size[3] = {n, n, n * ranks};
     const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
     bench->grid = lr_grid_centred(size, voxel_mm);
-    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
 
     int32_t *rank_of = calloc((size_t)all->num_pairs, sizeof(*rank_of));
     bench->pairs = calloc((size_t)all->num_pairs, sizeof(*bench->pairs));
@@ -291,8 +290,8 @@ static lr_status open_all(struct cluster_bench *bench, const char *name)
     double sum = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
     const double scale = sum > 0 ? bench->counts / sum : 0;
-    for (int64_t k = 0; k < data->count; k++) data->values[k] = (float)(scale * data->values[k]);
-    for (int64_t v = 0; v < num_voxels; v++) bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
+    common_scale(data->values, data->count, scale);
+    common_scale(bench->truth->values, lr_grid_num_voxels(&bench->grid), scale);
     for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
         const int64_t begin = bench->lors->offsets[k];
         CLI_TRY(

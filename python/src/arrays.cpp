@@ -60,7 +60,7 @@ static std::string number_name(nb::dlpack::dtype type)
     return type.code == 6 ? "bool" : kinds[type.code] + std::to_string(type.bits);
 }
 
-/* The number of the CUDA device that has the array; -1 if the array is on the host. */
+/* The number of the CUDA device that has the array; -1 if no CUDA device has it. */
 static int cuda_device_of(nb::handle object)
 {
     if (!nb::hasattr(object, "__dlpack_device__")) return nb::hasattr(object, "__cuda_array_interface__") ? 0 : -1;
@@ -136,8 +136,8 @@ static View view_of(nb::handle capsule)
 }
 
 /* Asks an array on the host for its DLPack capsule. A capsule without a version is made faster, but read-only arrays do
- * not give one. Returns null, without an exception, for objects without DLPack, and for read-only arrays of NumPy before
- * version 2, which have the buffer protocol. */
+ * not give one. Returns null, without an exception, for objects without DLPack, and for read-only arrays of NumPy
+ * before version 2, which have the buffer protocol. */
 static nb::object host_capsule(nb::handle object)
 {
     static PyObject *method = PyUnicode_InternFromString("__dlpack__");

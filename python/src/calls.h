@@ -25,8 +25,8 @@ struct Failure {
     std::string sentence;
 };
 
-/* The log and progress of one object of the library, which must not outlive them. Calls::run locks a mutex, so that only
- * one call runs at a time. */
+/* The log and progress of one object of the library, which must not outlive them. Calls::run locks a mutex, so that
+ * only one call runs at a time. */
 class Calls
 {
   public:
@@ -34,9 +34,9 @@ class Calls
     Calls(const Calls &) = delete;
     Calls &operator=(const Calls &) = delete;
 
-    /* Runs `work`, which returns an lr_status and does not hold the interpreter's lock. `listener` is None or a function
-     * of (what, done, total). With None, long work is mentioned once (loraster._progress.unheard). Throws the listener's
-     * exception, KeyboardInterrupt, or Failure. */
+    /* Runs `work`, which returns an lr_status and does not hold the interpreter's lock. `listener` is None or a
+     * function of (what, done, total). With None, long work is mentioned once (loraster._progress.unheard). Throws the
+     * listener's exception, KeyboardInterrupt, or Failure. */
     template <class Work> void run(Work work, nb::handle listener = nb::handle())
     {
         Outcome outcome;

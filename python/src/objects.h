@@ -50,8 +50,8 @@ struct ListMode {
     ~ListMode() { lr_events_info_finish(&info); }
 };
 
-/* A grid: its size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0). With None in place of the centre, the grid
- * is centred on the scanner. */
+/* A grid: its size (nx, ny, nz), voxel_mm, and the centre of voxel (0, 0, 0). With None in place of the centre, the
+ * grid is centred on the scanner. */
 using GridTuple = std::tuple<std::array<int, 3>, std::array<double, 3>, std::optional<std::array<double, 3>>>;
 lr_grid grid_of(const GridTuple &tuple);
 Shape image_shape(const lr_grid &grid);

@@ -71,8 +71,8 @@ struct Given {
     const lr_vector *get() const { return is_given ? &vector : nullptr; }
 };
 
-/* The ranks that reconstruct together, from the caller's MPI communicator. The address 0 stands for one process. If this
- * rank ends before it has succeeded, the other ranks learn that it has failed. */
+/* The ranks that reconstruct together, from the caller's MPI communicator. The address 0 stands for one process. If
+ * this rank ends before it has succeeded, the other ranks learn that it has failed. */
 struct Ranks {
     lr_comm *comm = nullptr;
     bool is_good = false;

@@ -30,8 +30,8 @@ static Scanner scanner_read(const std::string &name_or_path)
     return Scanner::of(calls.make([&] { return lr_scanner_read(name_or_path.c_str(), &calls.log); }));
 }
 
-/* Makes the parameters that ring scanners and lists of modules have in common. The keys of `numbers` are names of fields
- * of lr_scanner_params and lr_coincidence. */
+/* Makes the parameters that ring scanners and lists of modules have in common. The keys of `numbers` are names of
+ * fields of lr_scanner_params and lr_coincidence. */
 static lr_scanner_params params_of(const std::string &name, const Numbers &numbers, const lr_log *log)
 {
     const auto number = [&](const char *key) {

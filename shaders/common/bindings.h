@@ -132,7 +132,7 @@
 #define LR_MAX_TARGETS 96
 
 /* Rows are sorted by groups of LR_SORT_GROUP threads, by digits of LR_SORT_BITS bits. Each thread
- * counts each digit in shared memory, which every device has enough of for these numbers. */
+ * has a count of each digit in shared memory. Every device has enough for these numbers. */
 #define LR_SORT_GROUP 32
 #define LR_SORT_BITS 8
 
@@ -152,8 +152,8 @@
 #define LR_EVENTS_EXACT_GROUP 32
 /* The number of threads that share a line whose value is not of the usual size. */
 #define LR_EVENTS_SHARE 32
-/* A face is divided into pieces if half of its edge exceeds LR_EVENTS_EXACT_HALF times its distance
- * from the points that see it. LR_EVENTS_EXPONENT is added to exponents, which may be negative. */
+/* A face is divided into pieces, up to LR_EVENTS_EXACT_PIECES along an axis, if half of its edge
+ * exceeds LR_EVENTS_EXACT_HALF times its distance from the points that see it. LR_EVENTS_EXPONENT is added to exponents, which may be negative. */
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024

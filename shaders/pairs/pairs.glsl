@@ -271,7 +271,7 @@ vec3 last_seen(vec3 from, vec3 to, float least)
     return mix(from, to, (from.z - least) / (from.z - to.z));
 }
 
-// The part of a triangle that is visible from the plane, above the height walk.least.
+// The part of a triangle that can be seen on the plane, which is at the height walk.least or higher.
 Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
@@ -441,8 +441,8 @@ void visit_pair(ModulePair pair, dvec3 point)
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
-    float part = 0.0, parts = 1.0; // current part of a crystal; number of parts along an edge
-    float sum = 0.0;               // sum over the parts of the crystal so far
+    // current part of a crystal; number of parts along an edge; sum over the parts so far
+    float part = 0.0, parts = 1.0, sum = 0.0;
 #endif
     while (!done) {
         if (cell.y > quad.high.y) {

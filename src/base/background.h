@@ -11,7 +11,7 @@
 
 struct lr_error_record;
 
-/* A call. All fields are zero while none runs. The struct must not move while a call runs. */
+/* A call in a thread of its own. A struct of zeros has no call. The struct must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;

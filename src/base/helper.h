@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Search for files of LORaster that are not the library: plugins, and programs that the library starts (the reader of
+ * Search for files of LORaster that are not the library: plugins, and programs that LORaster starts (the reader of
  * HDF5 files, and `loraster bench`). */
 #ifndef LR_BASE_HELPER_H
 #define LR_BASE_HELPER_H

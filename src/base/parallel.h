@@ -43,7 +43,7 @@ struct lr_parallel {
     int num_helpers;
 };
 
-/* Starts threads - 1 threads. The calling thread joins them in lr_parallel_end. */
+/* Starts threads - 1 threads. The calling thread works, too, in lr_parallel_end. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
 /* Does the shares that no thread has begun, and waits for all other shares. */

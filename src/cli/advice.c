@@ -90,8 +90,8 @@ static bool names_file(const char *sentence, const char *path)
     return false;
 }
 
-/* Names the kind of the file `path` and the option that takes such files; "" if the kind is unknown, or if `taker` takes
- * the file. */
+/* Names the kind of the file `path` and the option that takes such files; "" if the kind is unknown, or if `taker`
+ * takes the file. */
 static const char *describe(const char *taker, const char *path)
 {
     static const char *const words[] = {

@@ -177,8 +177,8 @@ static int take_option(struct cli_args *args, char *const *argv)
             const char *names[MAX_NAMES] = {0};
             int count = 0;
             for (const struct cli_group *group = args->syntax->groups; group != groups_end(args->syntax); group++) {
-                for (const struct cli_option *known = group->options; known->name != NULL; known++)
-                    if (count < MAX_NAMES - 1) names[count++] = known->name;
+                const struct cli_option *known = group->options;
+                for (; known->name != NULL && count < MAX_NAMES - 1; known++) names[count++] = known->name;
             }
             meant = args_nearest(name, names);
         }

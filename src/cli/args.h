@@ -72,6 +72,7 @@ struct cli_args {
 /* Parses the words after the verb. errors: LR_USAGE; the message suggests the nearest known option. The caller frees
  * args->given, also after an error. */
 lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv);
+
 /* Prints the verb's help to stdout. */
 void args_print_help(const struct cli_syntax *syntax);
 

@@ -204,11 +204,6 @@ static lr_status empty_part(const struct common_folder *folder, struct report *r
     return status;
 }
 
-void common_scale(float *values, int64_t count, double factor)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
-}
-
 lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path)
 {
     folder->path = path;
@@ -281,6 +276,11 @@ double common_sum(const float *values, int64_t count)
     lr_vector_sums sums;
     (void)lr_vector_add_up(&all, NULL, &sums); /* this cannot fail on the host */
     return sums.sum;
+}
+
+void common_scale(float *values, int64_t count, double factor)
+{
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
 const char *common_bytes(char text[32], int64_t bytes)

@@ -118,7 +118,8 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     enum { FEW = 1000 };
-    /* A zip archive holds 4 GiB. An estimate below this many bytes may be too high, so that the writer decides. */
+    /* A zip archive holds 4 GiB. Only an estimate above `surely` bytes is refused here. A lower one may be
+     * too high, so that the writer decides. */
     const double surely = 5e9;
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;

@@ -61,9 +61,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = NULL;
     free(args.given);
     status = flush_output(report, status);
-    /* The verb has ended. A signal, or the countdown that an earlier one began, must not change the exit code now. */
-    stop_hold_signals();
-    stop_wait_for_results();
+    stop_end(); /* the work is done: no signal may change the exit code now */
     if (status == LR_OK && stop_is_asked())
         report_info(report, "the signal to stop came when the work was done: it is complete");
     return report_exit_code(report, status);

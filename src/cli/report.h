@@ -70,7 +70,7 @@ void report_clear(struct report *report);
 /* Writes a duration into `text`, such as "12 s", "3 min 20 s" or "2 h 5 min", and returns `text`. */
 const char *report_duration(char text[32], double seconds);
 
-/* Seconds on a clock that never goes back. */
+/* Seconds on a clock that never goes back. Signal handlers call it. */
 double report_seconds(void);
 
 /* --- advice (advice.c): additions to messages of the library, which knows neither options nor verbs --- */

@@ -124,3 +124,12 @@ void stop_wait_for_results(void)
 {
     set_timer(0);
 }
+
+void stop_end(void)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    sigemptyset(&action.sa_mask);
+    for (int k = 0; k < NUM_ASKING; k++) sigaction(asking[k], &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    set_timer(0);
+}

@@ -21,4 +21,7 @@ bool stop_is_asked(void);
 /* Stops the countdown that would end the program, so that it can write the results that it has. */
 void stop_wait_for_results(void);
 
+/* Ends the reaction to signals: from now on, they and a countdown that has begun have no effect. */
+void stop_end(void);
+
 #endif

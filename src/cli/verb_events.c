@@ -16,6 +16,13 @@ struct opened {
     lr_events_info info;
 };
 
+static void close_opened(struct opened *opened)
+{
+    lr_events_info_finish(&opened->info);
+    lr_lors_destroy(opened->lors);
+    lr_scanner_destroy(opened->scanner);
+}
+
 /* Opens the named scanner. If no name is given, opens the scanner that a PETSIRD file or a crystal map describes, or
  * leaves it NULL. */
 static lr_status open_scanner(struct opened *opened, const char *name)
@@ -193,9 +200,7 @@ static lr_status run_show(struct cli_args *args)
             printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1],
                    k);
     }
-    lr_events_info_finish(&opened.info);
-    lr_lors_destroy(opened.lors);
-    lr_scanner_destroy(opened.scanner);
+    close_opened(&opened);
     return status;
 }
 
@@ -284,9 +289,7 @@ static lr_status run_convert(struct cli_args *args)
 
 finish:
     lr_events_info_finish(&before);
-    lr_events_info_finish(&opened.info);
-    lr_lors_destroy(opened.lors);
-    lr_scanner_destroy(opened.scanner);
+    close_opened(&opened);
     return status;
 }
 

@@ -75,8 +75,8 @@ static lr_status write_values(const struct compare *compare, const char *name, c
     return lr_npy_write(path, &array, &compare->setup.report->log);
 }
 
-/* Writes arrays with an entry for each LOR of any row: the LORs, the exact elements, and for each R the sampled elements
- * and their differences from the exact ones. */
+/* Writes arrays with an entry for each LOR of any row: the LORs, the exact elements, and for each R the sampled
+ * elements and their differences from the exact ones. */
 static lr_status write_arrays(const struct compare *compare)
 {
     int64_t room = compare->exact.count, count = 0;
@@ -241,7 +241,7 @@ static void compare_report(const struct compare *compare)
     common_json_end(&json);
 }
 
-/* The screen pixels of a panel's longer side, and of a crystal's edge. */
+/* Screen pixels of a panel's longer side, and the least and most of a crystal's edge. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 static lr_status read_request(struct cli_args *args, struct compare *compare, double point_mm[3], double voxel_mm[3])
@@ -279,7 +279,8 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    /* By default, the backend that draws the correspondence image computes the sampled elements, too. */
+    /* The backend that draws the correspondence image also computes the sampled elements, unless another one is asked
+     * for. */
     const char *asked = compare->setup.params.backend;
     params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
 

@@ -113,8 +113,8 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
     }
 }
 
-/* Computes the rows block by block, hands each block to walk->take, and reports progress. rows: NULL = all voxels of the
- * backend's grid. errors: LR_FAILED, out of memory, logged; LR_CANCELLED; the status of walk->take. */
+/* Computes the rows block by block, hands each block to walk->take, and reports progress. rows: NULL = all voxels of
+ * the backend's grid. errors: LR_FAILED, out of memory, logged; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
     const struct lr_backend_params *params = &cpu->scene.params;

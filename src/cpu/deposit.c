@@ -65,18 +65,18 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
                 const int nearest[3] = {(int)floor(place[0] + 0.5), (int)floor(place[1] + 0.5),
                                         (int)floor(place[2] + 0.5)};
                 histo[row_of(grid, nearest)] += weight;
-            } else {
-                for (int corner = 0; corner < 8; corner++) { /* trilinear shares of the voxels around the point */
-                    double share = (double)weight;
-                    int index[3];
-                    for (int k = 0; k < 3; k++) {
-                        const int upper = corner >> k & 1;
-                        const double low = floor(place[k]), within = place[k] - low;
-                        index[k] = (int)low + upper;
-                        share *= upper ? within : 1 - within;
-                    }
-                    histo[row_of(grid, index)] += (float)share;
+                continue;
+            }
+            for (int corner = 0; corner < 8; corner++) { /* trilinear shares of the voxels around the point */
+                double share = (double)weight;
+                int index[3];
+                for (int k = 0; k < 3; k++) {
+                    const int upper = corner >> k & 1;
+                    const double low = floor(place[k]), within = place[k] - low;
+                    index[k] = (int)low + upper;
+                    share *= upper ? within : 1 - within;
                 }
+                histo[row_of(grid, index)] += (float)share;
             }
         }
         deposit->counts.deposited += num_inside > 0;

@@ -83,8 +83,8 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
 
 /* Finds the outline, counter-clockwise on the primary, of the part of the primary or of the secondary that a module
  * hides. A blocker of the secondary is projected through the eye onto the primary, a blocker of the primary along the
- * rays from the eye. The outline contains only points at which the blocker is nearer to the eye than the plane of the hidden
- * module. False if the module hides no part of the pair. */
+ * rays from the eye. The outline contains only points at which the blocker is nearer to the eye than the plane of the
+ * hidden module. False if the module hides no part of the pair. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
@@ -155,9 +155,9 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the part of a piece that blockers from number place[0] on leave visible. The piece is known to lie to the left of
- * the first place[1] edges of the first of these blockers. The outside of a convex blocker is divided into one part for
- * each edge: the part to the right of this edge and to the left of all edges before it. */
+/* Adds the part of a piece that blockers from number place[0] on leave visible. The piece is known to lie to the left
+ * of the first place[1] edges of the first of these blockers. The outside of a convex blocker is divided into one part
+ * for each edge: the part to the right of this edge and to the left of all edges before it. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {

@@ -87,8 +87,8 @@ struct exact_visit {
     struct lr_cpu_crystal crystals[2];
 };
 
-/* Element of a voxel: the mean of the time-of-flight factor T along the voxel's extent (1 without time of flight), times
- * the mean of the solid angles seen from the voxel's sample points, computed as in the cluster paper. */
+/* Element of a voxel: the mean of the time-of-flight factor T along the voxel's extent (1 without time of flight),
+ * times the mean of the solid angles seen from the voxel's sample points, computed as in the cluster paper. */
 static double voxel_element(struct exact_visit *visit, const int voxel[3])
 {
     const struct lr_listmode_model *model = visit->hull.model;

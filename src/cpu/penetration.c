@@ -141,7 +141,8 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Appends the crystals of one module that the photon crosses on its path from the point: point + t side ray, t <= end. */
+/* Appends the crystals of one module that the photon crosses on its path from the point: point + t side ray, t <=
+ * end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {

@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-/* Number of blocks of 256 threads that have this many threads. */
+/* Number of blocks of 256 threads for this many threads in all. */
 inline unsigned groups_of(int64_t threads)
 {
     return (unsigned)((threads + 255) / 256);

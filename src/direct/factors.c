@@ -74,8 +74,8 @@ static const double degree = 3.14159265358979323846 / 180.0;
 
 /* --- views of LORs --- */
 
-/* The range of azimuths and tilts of a direction's view, to which nearly all LORs of the direction belong. An azimuth is
- * given as a unit vector across the axis, a tilt as a slope. */
+/* The range of azimuths and tilts of a direction's view, to which nearly all LORs of the direction belong. An azimuth
+ * is given as a unit vector across the axis, a tilt as a slope. */
 struct inside {
     int view; /* -1: none */
     double azimuth[2][2], slope[2];
@@ -149,8 +149,8 @@ static struct lor_value find_value(const struct work *work, int a, int b)
     return found;
 }
 
-/* Adds a row of lines to the cells in which the lines are. backward, forward: crystals of one layer that the lines cross
- * on either side, -1 for none. */
+/* Adds a row of lines to the cells in which the lines are. backward, forward: crystals of one layer that the lines
+ * cross on either side, -1 for none. */
 static lr_status add_row(struct work *work, int k, const int32_t *backward, const int32_t *forward)
 {
     struct factor_table *table = work->table;

@@ -50,7 +50,8 @@ struct walked {
     int64_t cost;
 };
 
-/* Counts the steps of a lattice with rows along `next`, and writes them in the order of places if `steps` is not NULL. */
+/* Counts the steps of a lattice with rows along `next`, and writes them in the order of places if `steps` is not
+ * NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
     /* SLICES: approximate instructions of a thread for a tap in two outputs, which run if one of the two has the tap.

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The order in which a device projects one view. A thread computes some neighbouring columns of output voxels, which
- * lie on a row of the grid's lattice. The row runs nearly along the line of response, so that a column of source voxels,
- * read once, is needed by most of the thread's outputs. */
+ * lie on a row of the grid's lattice. The row runs nearly along the line of response, so that a column of source
+ * voxels, read once, is needed by most of the thread's outputs. */
 #ifndef LR_DIRECT_LATTICE_H
 #define LR_DIRECT_LATTICE_H
 

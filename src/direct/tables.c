@@ -72,8 +72,8 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* Finds the integers t from -half to half for which a t^2 + 2 b t + c <= most. Rounding may add one at each end. range[0]
- * > range[1] if no integer is found. */
+/* Finds the integers t from -half to half for which a t^2 + 2 b t + c <= most. Rounding may add one at each end.
+ * range[0] > range[1] if no integer is found. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
     const double slack = 1e-4; /* more than rounding errors */

@@ -55,8 +55,8 @@ double lr_sigma_of(double fwhm);
 
 /* The functions below take a complete resolution. */
 
-/* The profile across the line, up to a factor, for a line at this distance from the axis. outward_mm > 0 is farther from
- * the axis. */
+/* The profile across the line, up to a factor, for a line at this distance from the axis. outward_mm > 0 is farther
+ * from the axis. */
 double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm);
 
 /* True if every profile is symmetric: it does not change if it is mirrored. */

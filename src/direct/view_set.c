@@ -18,8 +18,8 @@ static const int usual_azimuths = 40, usual_tilts = 3;
 static const double usual_acceptance_deg = 10.0;
 static const int64_t most_views = 65536;
 
-/* Sine and cosine of an angle in degrees, exact for multiples of 90, so that voxels on the border between two identifiers
- * stay on the border. */
+/* Sine and cosine of an angle in degrees, exact for multiples of 90, so that voxels on the border between two
+ * identifiers stay on the border. */
 static void sine_cosine(double angle_deg, double *sine, double *cosine)
 {
     const double quarters = nearbyint(angle_deg / 90.0);
@@ -83,7 +83,8 @@ int lr_view_set_find(const lr_view_set *set, const double direction[3])
     double tilt_deg = atan2(direction[2], across) / degree;
     double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
-    /* An interval's azimuth is its middle. If the azimuth is out of range, the line is taken in the opposite direction. */
+    /* An interval's azimuth is its middle. If the azimuth is out of range, the line is taken in the opposite
+     * direction. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
         azimuth += azimuth < 0 ? set->azimuths : -set->azimuths;

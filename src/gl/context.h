@@ -105,7 +105,8 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 /* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
-/* Asks the driver if the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED). `what` names the work in
+/* Asks the driver if the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED; LR_NO_DEVICE if
+ * the error is the loss). `what` names the work in
  * the message. The call does not wait for the device, but it waits for a driver's worker thread, so it is too slow for
  * every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Functions of GLX that GLEW calls, answered by EGL: GLX would bring libGL and X11. EGL's entry points serve contexts of GLX, too,
- * because both are called through libGLdispatch. */
+ * Functions of GLX that GLEW calls, answered by EGL: GLX would bring libGL and X11. EGL's entry points serve contexts
+ * of GLX, too, because both are called through libGLdispatch. */
 #include <EGL/egl.h>
 #include <string.h>
 

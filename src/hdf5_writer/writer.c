@@ -142,8 +142,8 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     return 0;
 }
 
-/* A virtual file driver that writes through an output. The output logs the first failure. All later writes are dropped,
- * and HDF5 is told that they succeeded. */
+/* A virtual file driver that writes through an output. The output logs the first failure and drops all later
+ * writes. HDF5 is told that every write succeeds. */
 static const H5FD_class_t driver_class = {
     .name = "loraster",
     .maxaddr = (haddr_t)INT64_MAX,

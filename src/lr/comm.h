@@ -12,9 +12,9 @@ extern "C" {
 
 /* Processes that work together by MPI, on one machine or several: ranks 0 .. size - 1. One process can use the same
  * functions. Every rank makes the same calls in the same order (all functions below are collective, except for
- * lr_comm_get_info). Each call first checks the other ranks: if a rank has failed (lr_comm_fail), all calls of all ranks
- * return its status from then on, so that no rank waits for ever. A NULL lr_comm * stands for one process. Threads: one
- * at a time.
+ * lr_comm_get_info). Each call first checks the other ranks: if a rank has failed (lr_comm_fail), all calls of all
+ * ranks return its status from then on, so that no rank waits for ever. A NULL lr_comm * stands for one process.
+ * Threads: one at a time.
  *
  * Vectors are on the host or at a device. Vectors at devices are exchanged directly or through the host (lr_exchange).
  * Sums are taken in double in the order of the ranks and rounded once: runs with the same number of ranks give the same
@@ -73,8 +73,8 @@ typedef struct lr_comm_info {
     double waiting_s;  /* time this rank waited for slower ranks before exchanges */
 } lr_comm_info;
 
-/* The number of processes that mpirun or srun has started together, this one included; 1 = there is no other. The number
- * comes from the environment, without MPI. *rank: rank of this process; may be NULL. */
+/* The number of processes that mpirun or srun has started together, this one included; 1 = there is no other. The
+ * number comes from the environment, without MPI. *rank: rank of this process; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
 /* Support for several processes here, found without starting any. */
@@ -89,10 +89,10 @@ typedef struct lr_comm_support {
 /* errors: LR_NO_DEVICE, logged, if LORaster was built without MPI or MPI is not installed. */
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
-/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 has failed
- * (lr_comm_info.failed_rank), and logs this. errors: NULL, logged: LR_NO_DEVICE if LORaster was built without MPI, or if
- * its plugin or MPI's library is missing; LR_USAGE for a communicator of an MPI that is not open or is not the plugin's
- * library, and if MPI was closed before, because it cannot be opened again. */
+/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 has
+ * failed (lr_comm_info.failed_rank), and logs this. errors: NULL, logged: LR_NO_DEVICE if LORaster was built without
+ * MPI, or if its plugin or MPI's library is missing; LR_USAGE for a communicator of an MPI that is not open or is not
+ * the plugin's library, and if MPI was closed before, because it cannot be opened again. */
 LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
 /* Waits until all ranks have called lr_comm_close, unless a rank has failed, and frees the communicator. NULL is
@@ -109,7 +109,8 @@ LR_API int lr_comm_threads(const lr_comm *comm);
  * LR_OK. Does nothing if another rank has failed before. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Ends all ranks at once with an exit code. It is for ranks that no call can reach. With one process, it only returns. */
+/* Ends all ranks at once with an exit code. It is for ranks that no call can reach. With one process, it only
+ * returns. */
 LR_API void lr_comm_abort(lr_comm *comm, int code);
 
 LR_API lr_status lr_comm_barrier(lr_comm *comm);

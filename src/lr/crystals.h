@@ -40,8 +40,8 @@ typedef struct lr_crystal_list {
 } lr_crystal_list;
 
 /* Makes flat, uniform modules from a crystal list. It finds panels and the axes and pitches of their grids, and cuts a
- * panel into blocks at wider gaps between crystals. If the modules form rings of at least three places, their places and
- * rings are filled in: the first place has the list's first crystal, and an axial gap of at least a pitch separates
+ * panel into blocks at wider gaps between crystals. If the modules form rings of at least three places, their places
+ * and rings are filled in: the first place has the list's first crystal, and an axial gap of at least a pitch separates
  * rings.
  *
  * Rings become exactly regular if their panels differ by no more than the list's rounding or noise.
@@ -50,14 +50,14 @@ typedef struct lr_crystal_list {
  * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
  * known, and is refused otherwise.
  *
- * Each layer becomes modules of its own. Layers are numbered from the front to the back. They keep places around the
- * ring if all layers have the same number of places.
+ * Each layer becomes modules of its own, which follow the modules in front of them in the scanner's order. Modules
+ * keep their places around the ring if all layers have the same number of places.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
  * residual_mm: the largest distance between a crystal of the list and its place in a module, set also if that distance
  *              is the error; may be NULL.
- * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals that
- * are farthest from their places, and the distance. */
+ * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals
+ * that are farthest from their places, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 /* Typical distance of crystals of a list from their nearest neighbours, mm: the median over some of them; 1 if

@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* fork(): a child process lacks the threads of drivers that its parent has opened. Calls that need OpenGL or CUDA then
- * fail in the child with LR_NO_DEVICE, for operators, places and vectors of the parent and for new ones. Backends native
- * and cpu work in a child. A device works in a child if the parent has not opened it. */
+ * fail in the child with LR_NO_DEVICE, for operators, places and vectors of the parent and for new ones. Backends
+ * native and cpu work in a child. A device works in a child if the parent has not opened it. */
 
 /* The caller's OpenGL context, given by its EGL handles (EGLDisplay, EGLContext). The library's own context shares
  * textures, buffers and fences with it. The caller keeps ownership. */
@@ -32,8 +32,8 @@ typedef struct lr_device {
 } lr_device;
 
 /* Lists devices: first EGL's device enumeration, then surfaceless, then pbuffer. lr_operator_params.device counts the
- * usable devices in this order. Fills at most `capacity` entries and returns the number of devices. Contexts are made and
- * destroyed again; the thread's current context is kept. */
+ * usable devices in this order. Fills at most `capacity` entries and returns the number of devices. Contexts are made
+ * and destroyed again; the thread's current context is kept. */
 LR_API int lr_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #ifdef __cplusplus

@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* The family `direct`. Time of flight tells where on its line an event happened, and the event is deposited there, in one
- * histo-image per view. Projections are convolutions in image space with a kernel that varies with the place. Papers:
+/* The family `direct`. Time of flight tells where on its line an event happened, and the event is deposited there, in
+ * one histo-image per view. Projections are convolutions in image space with a kernel that varies with the place.
+ * Papers:
  *   1. Ha, Ispiryan, Matej, Mueller: GPU-Based spatially variant SR kernel modeling and projections
  *      in 3D DIRECT TOF PET Reconstruction
  *   2. Ha, Matej, Mueller: Efficiently GPU-Accelerating Long Kernel Convolutions in 3-D DIRECT TOF

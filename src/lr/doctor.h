@@ -13,8 +13,8 @@ extern "C" {
 /* The geometry doctor: examines a scanner's description, even one that lr_scanner_create would refuse, and lists
  * what is probably wrong, why, and what to do. */
 
-/* A scanner's description before it is checked. Counts and sizes are positive and numbers are finite; everything else may
- * be wrong. Plain data. All pointers of `params` belong to the draft, and params.log is NULL. */
+/* A scanner's description before it is checked. Counts and sizes are positive and numbers are finite; everything else
+ * may be wrong. Plain data. All pointers of `params` belong to the draft, and params.log is NULL. */
 typedef struct lr_scanner_draft {
     lr_scanner_params params; /* a module's normal (0, 0, 0) = not given */
     double axial_length_mm;   /* published axial length; 0 = not given */
@@ -59,8 +59,8 @@ typedef struct lr_diagnosis {
     lr_finding *findings; /* [num_findings] suspects first, each group in the order of the kinds */
 } lr_diagnosis;
 
-/* Examines a draft. If many modules have errors of one kind, there are three findings, and one more that counts the other
- * errors. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if memory runs out. */
+/* Examines a draft. If many modules have errors of one kind, there are three findings, and one more that counts the
+ * other errors. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
 /* Destroying NULL is allowed. */

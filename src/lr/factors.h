@@ -49,19 +49,19 @@ typedef struct lr_mu_map_params {
     const lr_log *log;
 } lr_mu_map_params;
 
-/* Converts a map to 1/mm at 511 keV, in place, and logs the unit that it had. Hounsfield units H are converted by the two
- * straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging, Med.
- * Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) + 4.71e-2 above;
- * 0 below -1000. Warns of maps that are 0, ten times too small or too large, or far off the axis.
+/* Converts a map to 1/mm at 511 keV, in place, and logs the unit that it had. Hounsfield units H are converted by the
+ * two straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging,
+ * Med. Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) +
+ * 4.71e-2 above; 0 below -1000. Warns of maps that are 0, ten times too small or too large, or far off the axis.
  * errors: LR_BAD_INPUT, and the map is unchanged: values above 0.3/mm (lead has 0.18), which are probably Hounsfield
  * units; Hounsfield units that hardly differ; a map that does not meet the scanner. */
 LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr_mu_map_params *params), (mu, params));
 
-/* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two crystals'
- * faces on the detection plane. The integral is exact for a mu that is constant in each voxel and 0 outside the map. The
- * survival does not depend on the photons' origin along the line, so it is one factor per LOR. It differs from the mean
- * over all lines of an element, because mu varies across the crystals and a voxel (docs/method/common.md, "Bound on the
- * factor"). */
+/* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two
+ * crystals' faces on the detection plane. The integral is exact for a mu that is constant in each voxel and 0 outside
+ * the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR. It differs
+ * from the mean over all lines of an element, because mu varies across the crystals and a voxel (docs/method/common.md,
+ * "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
 typedef struct lr_attenuation_params {
@@ -77,8 +77,8 @@ LR_SIZED(lr_attenuation_params, lr_attenuation *, lr_attenuation_create, (const 
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 
-/* The product of up to eight sources. A source with get == NULL counts as 1. Plain data; must outlive the source made of
- * it. Without any source all LORs have 1, also LORs out of coincidence. */
+/* The product of up to eight sources. A source with get == NULL counts as 1. Plain data; must outlive the source made
+ * of it. Without any source all LORs have 1, also LORs out of coincidence. */
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
@@ -89,10 +89,10 @@ LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c is the number of delayeds with an end in crystal c. If
  * there are few, a group of crystals shares the mean of its D: crystals of equal p in all modules of a ring, or these
- * groups joined over crystal rings, or all crystals. The smallest groups are taken that have at least 50 ends on average.
- * Then r_ij = scale * v_i * v_j over the LORs in coincidence, with v such that r has the fan sums D. v is in proportion
- * to D if all crystals have fans of the same sum; docs/method/common.md, "Expected randoms", says how v is found
- * otherwise. scale makes the sum of r equal to the number of delayeds. */
+ * groups joined over crystal rings, or all crystals. The smallest groups are taken that have at least 50 ends on
+ * average. Then r_ij = scale * v_i * v_j over the LORs in coincidence, with v such that r has the fan sums D. v is in
+ * proportion to D if all crystals have fans of the same sum; docs/method/common.md, "Expected randoms", says how v is
+ * found otherwise. scale makes the sum of r equal to the number of delayeds. */
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;

@@ -34,8 +34,8 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 /* Forecast for projections of all LORs, forward or back. projections: 1 for a sensitivity, 2 for an iteration of
  * ML-EM with dense data. `store`: the setting of the operator that will do the work. `op` need not keep a matrix to
  * forecast the memory of an operator that does, from a sample of rows.
- * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free (the projections would fail,
- * too); LR_USAGE for an operator of the family direct. */
+ * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free (the projections would
+ * fail, too); LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
                                                   lr_forecast *forecast);
 
@@ -53,9 +53,9 @@ typedef struct lr_rows_share {
 
 /* The range of a part; range[1] is not in it. For voxels, the range counts the rows of the choice from 0. For LORs,
  * it counts entries in the selection's list of LORs or module pairs, or in the list of all pairs if it has no list.
- * Each part has at least one row, follows the part before it, and takes about the same work. The work of a voxel's row is
- * estimated from the number of LORs through a few points of the grid, and the work of a LOR's row from the length of its
- * line in the grid. Nothing is timed, so that the parts are the same in every run and for every backend.
+ * Each part has at least one row, follows the part before it, and takes about the same work. The work of a voxel's row
+ * is estimated from the number of LORs through a few points of the grid, and the work of a LOR's row from the length of
+ * its line in the grid. Nothing is timed, so that the parts are the same in every run and for every backend.
  * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
  * no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,

@@ -174,8 +174,8 @@ LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, 
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
 /* Sensitivity, image = A^T 1. For all LORs it is computed once and kept, at the operator's place if it has one; for a
- * part it is the divisor of an OSEM subset. LORs out of coincidence have A = 0 and add nothing. Backends that pick a part from all LORs
- * (lr_operator_forward) need an array of all LORs here. */
+ * part it is the divisor of an OSEM subset. LORs out of coincidence have A = 0 and add nothing. Backends that pick a
+ * part from all LORs (lr_operator_forward) need an array of all LORs here. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* Resolution in image space: after this call A is replaced by A G and A^T by G A^T, for every family. G is a

@@ -52,8 +52,8 @@ typedef struct lr_text_style {
 
 /* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text, after the turn if it reads upwards.
  * Control characters show as blanks, and bytes that are not UTF-8 as '?'. Nothing is written if not even the ellipsis
- * fits. Only the first 1,023 bytes are written. Text for which memory runs out is left out; the functions below that make
- * whole pictures warn of this once in a process. */
+ * fits. Only the first 1,023 bytes are written. Text for which memory runs out is left out; the functions below that
+ * make whole pictures warn of this once in a process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
 /* The width in pixels of a whole text, and the height in pixels of any line. */
@@ -90,8 +90,8 @@ typedef struct lr_map_params {
 
 LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
 
-/* A vertical colour bar with round values at its right, and their unit, which reads upwards, at the right of the values.
- * Zero fields are defaults. */
+/* A vertical colour bar with round values at its right, and their unit, which reads upwards, at the right of the
+ * values. Zero fields are defaults. */
 typedef struct lr_bar_params {
     int size[2]; /* size of the bar without text; 0 = 12 x 100 */
     double low, high;
@@ -229,8 +229,8 @@ typedef struct lr_mosaic_params {
 } lr_mosaic_params;
 
 /* Makes a picture with the tiles in rows on white, each under its caption. A column is as wide as its widest picture or
- * caption. Captions of more than 420 pixels are shortened to the column's width, and titles of more than 1,000 pixels to
- * the panel's width. errors: NULL, logged. */
+ * caption. Captions of more than 420 pixels are shortened to the column's width, and titles of more than 1,000 pixels
+ * to the panel's width. errors: NULL, logged. */
 LR_SIZED(lr_mosaic_params, lr_picture *, lr_picture_mosaic, (const lr_mosaic_params *params), (params));
 
 #ifdef __cplusplus

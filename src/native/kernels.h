@@ -198,7 +198,7 @@ static inline float lr_native_line_weight(const struct lr_native_strip *strip, f
  * (CMakeLists.txt). */
 extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
-/* True if this processor and system have AVX2. Only builds with LR_NATIVE_AVX2 define it. */ bool
-lr_native_has_avx2(void);
+/* True if this processor and system have AVX2. Defined only in builds with LR_NATIVE_AVX2. */
+bool lr_native_has_avx2(void);
 
 #endif

@@ -490,6 +490,12 @@ struct window {
     int64_t count;         /* number of values */
 };
 
+static void close_window(struct window *window)
+{
+    free(window->wanted);
+    free(window->places);
+}
+
 static lr_status open_window(const struct stopping *stopping, const lr_selection *part, struct window *window)
 {
     const lr_lors *lors = stopping->params.lors;
@@ -498,8 +504,7 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     window->wanted = lr_alloc(lors->num_pairs, 1, "pairs of modules", stopping->params.log);
     window->places = lr_alloc(lors->num_pairs, sizeof(int64_t), "pairs of modules", stopping->params.log);
     if (window->wanted == NULL || window->places == NULL) {
-        free(window->wanted);
-        free(window->places);
+        close_window(window);
         return LR_FAILED;
     }
     for (int64_t k = 0; k < part->num_pairs && part->lors == NULL; k++) window->wanted[part->pairs[k]] = 1;
@@ -513,6 +518,22 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
         window->count += window->wanted[pair] ? lors->offsets[pair + 1] - lors->offsets[pair] : 0;
     }
     return LR_OK;
+}
+
+/* The place of a LOR among the window's values. *pair: the pair of modules from which the search begins; becomes the
+ * LOR's own. */
+static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t *pair)
+{
+    while (lor >= lors->offsets[*pair + 1]) (*pair)++;
+    return window->places[*pair] + lor - lors->offsets[*pair];
+}
+
+static struct lr_rows all_rows(const struct stopping *stopping)
+{
+    const int *samples = stopping->params.samples;
+    return (struct lr_rows){.grid = stopping->params.grid,
+                            .samples = {samples[0], samples[1], samples[2]},
+                            .end = lr_grid_num_voxels(stopping->params.grid)};
 }
 
 /* --- back --- */
@@ -546,10 +567,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     const struct stopping *stopping = self;
     const int64_t stretch = (int64_t)16 * stopping->params.threads;
-    const int *samples = stopping->params.samples;
-    const struct lr_rows rows = {.grid = stopping->params.grid,
-                                 .samples = {samples[0], samples[1], samples[2]},
-                                 .end = lr_grid_num_voxels(stopping->params.grid)};
+    const struct lr_rows rows = all_rows(stopping);
     const float *given = values != NULL ? values->values : NULL;
     struct window window;
     LR_TRY(open_window(stopping, part, &window));
@@ -562,10 +580,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
         const lr_lors *lors = stopping->params.lors;
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
-        for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
-            while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
-            spread[window.places[pair] + part->lors[k] - lors->offsets[pair]] = given != NULL ? given[k] : 1.0f;
-        }
+        for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++)
+            spread[place_of(&window, lors, part->lors[k], &pair)] = given != NULL ? given[k] : 1.0f;
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
         const int64_t left = rows.end - work.first;
@@ -577,8 +593,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
                      : status;
     }
     free(spread);
-    free(window.wanted);
-    free(window.places);
+    close_window(&window);
     return status;
 }
 
@@ -652,10 +667,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.seen = lr_alloc((int64_t)most * modules, sizeof(*forward.seen), "sample points", log);
     lr_status status = point_values && forward.sums && forward.points && forward.seen ? LR_OK : LR_FAILED;
 
-    const int *samples = stopping->params.samples;
-    const struct lr_rows rows = {.grid = stopping->params.grid,
-                                 .samples = {samples[0], samples[1], samples[2]},
-                                 .end = lr_grid_num_voxels(stopping->params.grid)};
+    const struct lr_rows rows = all_rows(stopping);
     const lr_progress *progress = stopping->params.progress;
     const int per_row = lr_rows_per_row(&rows);
     for (int64_t row = 0; row < rows.end; row++) {
@@ -675,19 +687,14 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     const bool is_list = part != NULL && part->lors != NULL;
     const int64_t num = is_list ? part->num_lors : window.count;
     for (int64_t k = 0, pair = 0; k < num && status == LR_OK; k++) {
-        int64_t at = k;
-        if (is_list) {
-            while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
-            at = window.places[pair] + part->lors[k] - lors->offsets[pair];
-        }
+        const int64_t at = is_list ? place_of(&window, lors, part->lors[k], &pair) : k;
         values[k] = (float)(forward.sums[2 * at] + forward.sums[2 * at + 1]);
     }
     free(forward.seen);
     free(forward.points);
     free(forward.sums);
     free(point_values);
-    free(window.wanted);
-    free(window.places);
+    close_window(&window);
     return status;
 }
 
@@ -771,8 +778,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     for (int64_t k = 0; work.out != NULL && k < stretch; k++) lr_elements_finish(&work.out[k]);
     free(work.out);
     lr_owned_row_finish(&delivery.row);
-    free(window.wanted);
-    free(window.places);
+    close_window(&window);
     return status;
 }
 

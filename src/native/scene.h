@@ -44,7 +44,8 @@ struct lr_native_scene {
     int num_all_samples; /* number of sample points of a voxel */
 };
 
-/* errors: LR_USAGE, logged, if the backend cannot project this scanner; LR_FAILED. Finish is not needed after an error. */
+/* errors: LR_USAGE, logged, if the backend cannot project this scanner; LR_FAILED. Finish is not needed after an
+ * error. */
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
@@ -76,8 +77,8 @@ static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, i
 
 /* --- the view from a column of sample points, across the axis. Modules are segments. The part of a primary crystal
  * column that is seen through a secondary one is a strip: an interval of the primary's coordinate u. Every point of the
- * column and every cell have the same strips. Along the axis, the edge of a secondary cell at b, seen from the point, is
- * projected to -b tau on the primary. tau is the ratio of the distances from the point to the primary and to the
+ * column and every cell have the same strips. Along the axis, the edge of a secondary cell at b, seen from the point,
+ * is projected to -b tau on the primary. tau is the ratio of the distances from the point to the primary and to the
  * secondary, and is linear in u. Lengths in mm. --- */
 
 /* A module seen from a column. */
@@ -96,8 +97,8 @@ struct lr_native_crossing {
     /* Coordinate u of the primary is seen at -(on_second[0] + on_second[1] u) / tau(u) - secondary.foot of the
      * secondary. */
     double on_second[2];
-    /* Coordinate w of the secondary is seen at -primary.height (on_first[0] + on_first[1] w) / (reach[0] + reach[1] w) -
-     * primary.foot of the primary. */
+    /* Coordinate w of the secondary is seen at -primary.height (on_first[0] + on_first[1] w) / (reach[0] + reach[1] w)
+     * - primary.foot of the primary. */
     double reach[2], on_first[2];
 };
 

@@ -55,8 +55,8 @@ struct lr_update {
  * The backend owns the image and the data, and may store them in any layout. Arguments are on the host or at the
  * backend's place, in single precision. Images are [num_voxels]. */
 struct lr_backend_updates {
-    /* Begins updates by this plan and drops all data loaded earlier. If the device cannot hold the plan's data, *has_room
-     * is false and the result is LR_OK. */
+    /* Begins updates by this plan and drops all data loaded earlier. If the device cannot hold the plan's data,
+     * *has_room is false and the result is LR_OK. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
     lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of loaded data */
@@ -99,8 +99,9 @@ struct lr_backend_fns {
     double (*device_clock)(void *self);   /* time of all projections so far; may wait for the last; NULL = not known */
     /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts to build the programs of `forward`, `back` and a sensitivity, which are called next, so that they are built
-     * at the same time. lists: true if parts will be lists of single LORs, and sensitivities those of all LORs. */
+    /* Starts to build the programs of `forward`, `back` and a sensitivity, which are called next, so that they are
+     * built at the same time. lists: true if parts will be lists of single LORs, and sensitivities those of all
+     * LORs. */
     lr_status (*prepare)(void *self, bool lists);
     /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
     lr_status (*prepare_picture)(void *self);

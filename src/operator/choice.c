@@ -196,7 +196,8 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     }
     if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    /* The first backend of the list that can be created is taken. If none can, the errors of the last one are logged. */
+    /* The first backend of the list that can be created is taken. If none can, the errors of the last one are
+     * logged. */
     lr_status status = LR_USAGE;
     char one[NAME_ROOM];
     for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {

@@ -56,8 +56,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* Every view is checked now, although a backend builds its tables later. Tables of measured profiles are built here
-         * already, because their kernels may turn out to be zero everywhere. */
+        /* Every view is checked now, although a backend builds its tables later. Tables of measured profiles are built
+         * here already, because their kernels may turn out to be zero everywhere. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;

@@ -31,8 +31,8 @@ struct lr_line_batch {
     lr_status status; /* status of making `lines` */
 };
 
-/* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups, which
- * are projected one after the other. The scatter of the groups' sums gives the error. */
+/* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups,
+ * which are projected one after the other. The scatter of the groups' sums gives the error. */
 struct lr_line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;

@@ -82,8 +82,8 @@ static double error_at(const struct plan *plan, int64_t v, double stride)
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* Opens an operator for the lines of the guide. It runs on the processor, so that levels do not depend on the backend. An
- * exact kernel is replaced by tubes, because they are faster. */
+/* Opens an operator for the lines of the guide. It runs on the processor, so that levels do not depend on the backend.
+ * An exact kernel is replaced by tubes, because they are faster. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;

@@ -173,8 +173,8 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
 /* Sets *staged to the vector itself, or to a new one. A new one is made if the vector will be changed or the backend
- * does not take it as it is. It is on the host for vectors of the host, or if the backend does not compute at a place of
- * its own, else at the backend's place: numbers of CUDA go to OpenGL's buffers without passing through the host. */
+ * does not take it as it is. It is on the host for vectors of the host, or if the backend does not compute at a place
+ * of its own, else at the backend's place: numbers of CUDA go to OpenGL's buffers without passing through the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     lr_place *place = vector->values == NULL && (how & ON_THE_HOST) == 0 ? op->backend.place : NULL;

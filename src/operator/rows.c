@@ -501,8 +501,8 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     return LR_OK;
 }
 
-/* --- forecasts: memory and the number of elements, estimated from a sample of rows. The clock only limits the sample: no
- * time is forecast --- */
+/* --- forecasts: memory and the number of elements, estimated from a sample of rows. The clock only limits the sample:
+ * no time is forecast --- */
 
 /* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5

@@ -214,7 +214,8 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 
 #define MAX_SAMPLES 1000000
 
-/* Amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding errors. */
+/* Amount by which a ratio is lowered before it is rounded up, so that 10 mm / 2 mm gives 5 in spite of rounding
+ * errors. */
 #define ROUNDING 1e-9
 
 /* Attenuation in 1/mm above which the unit is doubted. At 511 keV bone has 0.017/mm and titanium 0.04/mm. Water has

@@ -16,8 +16,8 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
-/* A projection in a loop, of all LORs (part NULL) or of some. is_finite: the input is known to be finite. Otherwise it is
- * checked first, for which the host waits for the device. */
+/* A projection in a loop, of all LORs (part NULL) or of some. is_finite: the input is known to be finite. Otherwise it
+ * is checked first, for which the host waits for the device. */
 struct lr_projection {
     lr_operator *op;
     const lr_selection *part;

@@ -353,8 +353,8 @@ static lr_status run(struct compose *compose)
             LR_TRY(lr_recon(&local, &image));
         }
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses continue from the composed image. Where it is 0 they keep their own voxels, because updates leave zeros
-         * as they are. */
+        /* Guesses continue from the composed image. Where it is 0 they keep their own voxels, because updates leave
+         * zeros as they are. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)

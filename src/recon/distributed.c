@@ -104,8 +104,8 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Finds the fit of the mean of the ranks' images. If the mean explains the data worse than the image before did, ML-EM's
- * image takes its place, which never explains the data worse. */
+/* Finds the fit of the mean of the ranks' images. If the mean explains the data worse than the image before did,
+ * ML-EM's image takes its place, which never explains the data worse. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));

@@ -137,8 +137,8 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
     LR_TRY(make(penalty, scale->place, scale->count, &sum));
     lr_status status = lr_vector_copy(sensitivity, &sum);
     if (prior != NULL) {
-        /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity sets
-         * them to 0 in voxels that no LOR sees. */
+        /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity
+         * sets them to 0 in voxels that no LOR sees. */
         lr_relative_differences differences = penalty->differences;
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
         differences.what = LR_DIFFERENCES_WEIGHTS;

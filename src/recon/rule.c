@@ -82,9 +82,9 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
     return LR_OK;
 }
 
-/* The default relaxation. With it, a pass over M subsets leaves a voxel at least ((M - 1) / (M + 9))^M of its value, which is
- * more than exp(-10). The voxels of an image then stay close enough in size to be added in single precision, and in
- * the half precision of tensor cores. */
+/* The default relaxation. With it, a pass over M subsets leaves a voxel at least ((M - 1) / (M + 9))^M of its value,
+ * which is more than exp(-10). The voxels of an image then stay close enough in size to be added in single precision,
+ * and in the half precision of tensor cores. */
 double lr_ramla_relaxation(int subsets)
 {
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;

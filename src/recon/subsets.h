@@ -85,10 +85,10 @@ struct lr_compared {
     bool has_additive;
 };
 
-/* Finds the values of each subset, and sets the counts of the subsets. A subset's values are used where they are if they
- * follow each other in the caller's vector, in single precision and on the wanted side, host or device. Other values are
- * copied: if is_kept, all subsets' values now, else one subset's values on each lr_compared_get. Call the finish
- * function in any case.
+/* Finds the values of each subset, and sets the counts of the subsets. A subset's values are used where they are if
+ * they follow each other in the caller's vector, in single precision and on the wanted side, host or device. Other
+ * values are copied: if is_kept, all subsets' values now, else one subset's values on each lr_compared_get. Call the
+ * finish function in any case.
  * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. */
 lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept);
 void lr_compared_finish(struct lr_compared *compared);

@@ -373,6 +373,23 @@ static inline double find_term(const lr_relative_differences *differences, doubl
                                                      : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
 }
 
+/* Adds the terms of a row's numbers and their neighbours in another row. count_which: how many numbers; the place of
+ * the other row's weights (lr/vector.h). */
+static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
+                    const int count_which[2], double *sums)
+{
+    const struct row_piece *own = &pieces[0], *other = &pieces[1];
+    for (int dx = -1; dx <= 1; dx++) {
+        const int place = count_which[1] + (dx != 0);
+        const double weight = place > 0 ? differences->weights[place] : 0.0;
+        if (!(weight > 0.0)) continue;
+        for (int k = 1; k <= count_which[0]; k++) {
+            const double v = weight * own->kappa[k] * other->kappa[k + dx];
+            sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
+        }
+    }
+}
+
 static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const lr_relative_differences *differences = user;
@@ -385,22 +402,14 @@ static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
         for (int first = 0; first < length; first += PIECE) {
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
-            struct row_piece pieces[2], *const own = &pieces[0], *const other = &pieces[1];
-            load_piece(differences, row, range, own);
+            struct row_piece pieces[2];
+            load_piece(differences, row, range, &pieces[0]);
             for (int n = 0; n < 9; n++) {
                 const int dy = n % 3 - 1, dz = n / 3 - 1;
                 const int which = 2 * (dy != 0) + 4 * (dz != 0); /* numbers of weights, as in lr/vector.h */
                 if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
-                load_piece(differences, row + dy + (int64_t)dz * ny, range, other);
-                for (int dx = -1; dx <= 1; dx++) {
-                    const int place = which + (dx != 0);
-                    const double weight = place > 0 ? differences->weights[place] : 0.0;
-                    if (!(weight > 0.0)) continue;
-                    for (int k = 1; k <= range[1]; k++) {
-                        const double v = weight * own->kappa[k] * other->kappa[k + dx];
-                        sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
-                    }
-                }
+                load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
+                add_row(differences, pieces, (int[2]){range[1], which}, sums);
             }
             for (int k = 0; k < range[1] && adds; k++) {
                 const double before = read_number(target, row * length + first + k);

@@ -185,6 +185,11 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
 
 /* --- sums: the device adds up its groups, and sends the result to the host --- */
 
+static int64_t offset_in_turn(int slot)
+{
+    return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
+}
+
 static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_vector_programs *programs = place->programs;
@@ -195,7 +200,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
         LR_TRY(gl_readback_wait(arrived));
         for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
     }
-    memcpy(sums, arrived->mapped + slot % LR_LATER_SLOTS * SLOT_BYTES, JOINED_BYTES);
+    memcpy(sums, arrived->mapped + offset_in_turn(slot), JOINED_BYTES);
     return LR_OK;
 }
 
@@ -220,7 +225,7 @@ static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
     }
     const struct gl_buffer_range range = {.from = programs->joined,
                                           .from_offset = (int64_t)slot * SLOT_BYTES,
-                                          .to_offset = slot % LR_LATER_SLOTS * SLOT_BYTES,
+                                          .to_offset = offset_in_turn(slot),
                                           .bytes = JOINED_BYTES};
     LR_TRY(gl_readback_copy(&programs->arrived[slot / LR_LATER_SLOTS], &range));
     walk->place->traffic.to_host += JOINED_BYTES;

@@ -230,7 +230,8 @@ const GLubyte *GLAPIENTRY glGetString(GLenum what)
     return what == GL_RENDERER && is_hardware() ? (const GLubyte *)"a graphics processor" : next(what);
 }
 
-/* GLEW asks for functions of OpenGL, and LORaster for those of EGL; by the one left out a device says that it is none. */
+/* GLEW asks for functions of OpenGL, and LORaster for those of EGL; by the one left out a device says that it is
+ * none. */
 function EGLAPIENTRY eglGetProcAddress(const char *name)
 {
     function(EGLAPIENTRY * next)(const char *);

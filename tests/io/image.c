@@ -129,8 +129,8 @@ static void multiply(const double p[4], const double q[4], double product[4])
     product[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0];
 }
 
-/* Finds the unit quaternion q = (a, b, c, d), a >= 0, by which q v q* is the rotation of v, among those that turn a cube
- * into itself. */
+/* Finds the unit quaternion q = (a, b, c, d), a >= 0, by which q v q* is the rotation of v, among those that turn a
+ * cube into itself. */
 static void find_quaternion(const double rotation[3][3], float bcd[3])
 {
     static const double parts[7] = {0.0, 0.5, -0.5, 0.70710678118654752, -0.70710678118654752, 1.0, -1.0};

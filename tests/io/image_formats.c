@@ -238,7 +238,8 @@ static void test_cut_headers(void **state)
     folder_finish(&folder);
 }
 
-/* A map of 0 and 1 whose header names no byte order, which means big endian, and one that ends in the NaN of that order. */
+/* A map of 0 and 1 whose header names no byte order, which means big endian, and one that ends in the NaN of that
+ * order. */
 static void test_wrong_byte_order(void **state)
 {
     (void)state;

@@ -570,7 +570,8 @@ static void blocks_on_a_cylinder(void **state)
     assert_close(scanner->modules[0].pitch_mm[0], 5, 1e-9);
     assert_close(scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2], 1e-9);
     assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) < 1e-6);
-    /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the middle. */
+    /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the
+     * middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
     const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), pi = acos(-1.0);

@@ -42,8 +42,8 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not depend
- * on how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's LORs. */
+/* Digests the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does not
+ * depend on how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's LORs. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
@@ -307,9 +307,9 @@ static lr_status survey_events(struct measurement *measured, double *costs)
     return status;
 }
 
-/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Returns the LORs of this rank's pairs;
- * NULL on failure, reported. places: [num_pairs] begin of each pair's LORs among this rank's LORs; -1 = the pair belongs
- * to another rank. */
+/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Returns the LORs of this rank's
+ * pairs; NULL on failure, reported. places: [num_pairs] begin of each pair's LORs among this rank's LORs; -1 = the pair
+ * belongs to another rank. */
 static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;

@@ -175,6 +175,13 @@ static void head_json(struct json *json, const struct recon_run *run)
     if (request->num_intervals > 0) events_json(json, &measured->all_events->info.counts);
 }
 
+static void end_json(struct json *json, const struct recon_run *run)
+{
+    json_number(json, "seconds", report_seconds() - run->start_s);
+    json_int(json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(json);
+}
+
 static void print_json(const struct recon_run *run, bool stopped)
 {
     const struct measurement *measured = run->measured;
@@ -197,9 +204,7 @@ static void print_json(const struct recon_run *run, bool stopped)
         iteration_json(&json, &run->history[k], run->steps != NULL ? &run->steps[k] : NULL);
     json_close(&json, ']');
     json_number(&json, measurement_counts_emissions(measured) ? "emissions" : "image_sum", emissions(run));
-    json_number(&json, "seconds", report_seconds() - run->start_s);
-    json_int(&json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(&json);
+    end_json(&json, run);
 }
 
 void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped)
@@ -225,9 +230,7 @@ void recon_report_frames(const struct recon_run *run, const struct recon_frames 
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_number(&json, "seconds", report_seconds() - run->start_s);
-    json_int(&json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(&json);
+    end_json(&json, run);
 }
 
 void recon_report(const struct recon_run *run, bool stopped)

@@ -27,8 +27,8 @@ static void frame_path(char path[PATH_MAX], const char *output, int k)
     snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
 }
 
-/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over the LORs
- * with data. Single LORs take up to five times longer than LORs of whole pairs of modules (backend native). */
+/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over the
+ * LORs with data. Single LORs take up to five times longer than LORs of whole pairs of modules (backend native). */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;

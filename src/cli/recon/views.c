@@ -116,8 +116,8 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     return LR_OK;
 }
 
-/* Reads this rank's views, or all views in one process. draws: true if --bootstrap applies to this file; ranks then draw
- * counts while they read, and one process draws them later. */
+/* Reads this rank's views, or all views in one process. draws: true if --bootstrap applies to this file; ranks then
+ * draw counts while they read, and one process draws them later. */
 static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
 {
     struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};

@@ -407,7 +407,8 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
     pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin there */
 
     /* A block holds three slabs: one that slow warps still work on, one that the other warps work on, and the next. Two
-     * are enough if a multiprocessor holds many blocks, because another block works while one waits. */
+     * are enough on a crowded multiprocessor, where another block works while one waits, if there is one kernel or if a
+     * third slab would leave room for fewer blocks. Blocks of the greatest height always hold three. */
     const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
     const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
     pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;

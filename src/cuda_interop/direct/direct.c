@@ -249,8 +249,9 @@ static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
 /* Sorts the source of a view that has bands, and sets images->sorted. image: an image that is projected forward view by
- * view and is sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the stream,
- * which has to come after the one that an image was sorted on. */
+ * view and is sorted once per lattice; NULL = a view's own source for a back projection. stream: number of the
+ * room for a view's own source; unused with an image. images->stream has to come after the stream that the image was
+ * sorted on. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                              const struct lr_direct_image *image, int stream, lr_cuda_images *images)
 {

@@ -60,7 +60,8 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
 
 /* --- several views --- */
 
-/* The reason why a view failed. It is logged later, because a log accepts messages from one thread only. */
+/* The reason why a view failed. It is logged later, because views are planned in several threads, and a log accepts one
+ * message at a time. */
 struct reason {
     lr_status status;
     char message[512];

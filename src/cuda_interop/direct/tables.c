@@ -142,8 +142,8 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
         block->bytes = block_bytes;
     }
 
-    /* No copy from the staging memory is in progress. A quarter is added so that a later group that is a bit larger needs
-     * no new memory. */
+    /* No copy from the staging memory is in progress. A quarter is added so that a later group that is a bit larger
+     * needs no new memory. */
     if (staging->bytes < copied) {
         const int64_t wanted = copied + copied / 4;
         if (staging->memory != NULL) cudaFreeHost(staging->memory);

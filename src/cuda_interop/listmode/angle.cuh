@@ -323,8 +323,9 @@ struct angle_polygon {
 
 /* --- the two faces --- */
 
-/* The two faces as a point sees them. The far face is the one whose plane is farther from the point. Roundoff may
- * decide if both are equally far. Cosines are between an axis of the near face and one of the far face. */
+/* The two faces as a point sees them. The far face is the one that is farther along the line from the plane of
+ * points. A point is usually, but not always, higher over the plane of the far face. Cosines are between an axis of the
+ * near face and one of the far face. */
 template <bool Leaning> struct angle_view {
     angle_face near_face, far_face;
     float across_across, normal_across, across_normal;

@@ -329,7 +329,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
                                   .num_arrays = NUM_ARRAYS,
                                   .count = at->num_kept,
                                   .stream = at->stream};
-    int32_t *numbers = events->number + first;
+    int32_t *numbers = at->held == NULL ? events->number + first : NULL;
     if (at->held != NULL) {
         void *const *arrays = at->held->base.arrays;
         for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = (int32_t *)arrays[k] + first;

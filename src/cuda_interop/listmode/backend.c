@@ -75,7 +75,7 @@ enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
 /* Zero is valid: no stream. */
 struct stream {
-    cudaStream_t copies; /* owned, as are the other members */
+    cudaStream_t copies; /* owned, as are memory, slots and events */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];

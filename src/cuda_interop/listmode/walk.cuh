@@ -99,8 +99,8 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.step[c] = walk.chord * lean;
         walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
 
-        /* Drops slices that the line crosses outside the image. A margin of a slice, or of a voxel if the line is nearly
-         * parallel to the axis, allows for roundoff. */
+        /* Drops slices that the line crosses outside the image. A margin of a slice, or of a voxel if the line is
+         * nearly parallel to the axis, allows for roundoff. */
         const float position = (float)walk.position[c], step = (float)walk.step[c];
         const float least = -walk.half[c], most = (float)(frame.size[c] - 1) + walk.half[c];
         if (fabsf(step) < 1e-5f) {

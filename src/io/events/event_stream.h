@@ -104,8 +104,8 @@ lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t co
 lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
 void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 
-/* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the weight is not a
- * whole number. */
+/* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the
+ * weight is not a whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
 /* Half of the distance that light travels in 1 ps. A difference of 1 ps between the arrival times at a LOR's ends moves

@@ -8,7 +8,6 @@
  * header beside it from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/sinogram.h"
@@ -18,7 +17,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Times of flight in lists are multiples of 13 steps. These multiples form 29 bins around the middle of the LOR. */
 enum { JOINED = 13, BINS = 29 };
@@ -94,8 +92,8 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_ge_keys = {
     .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* Warns of header fields that move the events, and of fields that do not fit the scanner. Refuses a file whose numbers of
- * rings or crystals differ from the scanner's. */
+/* Warns of header fields that move the events, and of fields that do not fit the scanner. Refuses a file whose numbers
+ * of rings or crystals differ from the scanner's. */
 static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_crystals *crystals,
                               const lr_scanner *scanner)
 {

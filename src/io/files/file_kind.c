@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kinds of files, recognised by their first bytes. */
+ * Kinds of files, recognised by their first bytes or their names. */
 #include "io/files/file_kind.h"
 
 #include "base/path.h"

@@ -27,8 +27,8 @@ struct lr_keyed_text {
     char *bytes;
     struct lr_keyed_line *lines; /* [count] */
     int count;
-    bool has_start; /* an Interfile header begins with INTERFILE */
-    bool has_end;   /* an Interfile header ends with END OF INTERFILE */
+    bool has_start; /* true: the first line is INTERFILE */
+    bool has_end;   /* true: the line END OF INTERFILE was found */
 };
 
 struct lr_keyed_dialect {

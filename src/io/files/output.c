@@ -324,7 +324,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that no program sweeps it away */
-        for (int attempt = 0; failed != NULL && attempt < MOST_ATTEMPTS; attempt++) {
+        for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;
             /* If the file system allows only one name per file, the file is renamed. */

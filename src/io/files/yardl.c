@@ -521,7 +521,7 @@ struct lr_yardl_named {
 /* Arguments of a generic type, such as the T of "vector of T". */
 struct arguments {
     struct fy_node *parameters, *values; /* sequences of equal length; NULL = none */
-    const struct arguments *outer;       /* of the type around this one; names in `values` may stand for them */
+    const struct arguments *outer; /* arguments of the type around this one; names in `values` may stand for them */
 };
 
 /* --- nodes --- */

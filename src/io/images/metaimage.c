@@ -11,7 +11,6 @@
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ struct join {
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
     lr_matrix_file *first; /* one of the parts, open to the end; it describes what all parts have in common */
     const char *first_path;
-    struct lr_matrix_share first_share; /* of the first file, which holds the key */
+    struct lr_matrix_share first_share; /* share of the first file, which holds its key */
     int64_t num_rows, elements;
     lr_scanner *scanner; /* NULL = the parts do not describe their scanner */
     lr_lors *lors;

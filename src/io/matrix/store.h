@@ -24,7 +24,7 @@ enum { lr_store_head_bytes = 4096, lr_store_block_elements = 1 << 20 };
 /* Sums over all rows appended. */
 struct lr_matrix_totals {
     int64_t rows, elements, dropped_elements;
-    double sum, dropped_sum; /* of the elements kept, and of the elements dropped */
+    double sum, dropped_sum; /* sums over the elements kept and over those dropped */
 };
 
 struct lr_matrix_store_params {

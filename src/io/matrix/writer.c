@@ -16,7 +16,6 @@
 #include "plugin/plugin.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +195,7 @@ struct lr_matrix_writer {
     lr_matrix_writer_params params; /* grid and points_mm are the writer's copies */
     lr_grid grid;
     double (*points_mm)[3];
-    struct lr_matrix_content content; /* of the store, with facts that hold for streams, too */
+    struct lr_matrix_content content; /* the rows in the store; num_rows, num_columns and share also hold for streams */
     char *share;                      /* owned: content.share */
     void *stream;                     /* a format that writes row by row, or NULL if rows go to the store */
     const struct lr_matrix_fns *fns;  /* functions of the stream */
@@ -206,7 +205,7 @@ struct lr_matrix_writer {
     int64_t next_row;                  /* rows with smaller numbers were taken, or were left out and are empty */
     int64_t next_place;                /* next_row as an index among the rows announced */
     struct lr_selection_finder finder; /* finds the places of LORs */
-    int64_t capacity;                  /* of `kept` and `kept_values` */
+    int64_t capacity;                  /* room in `kept` and `kept_values` */
     int64_t *kept;                     /* columns of a row's elements that are not dropped */
     double *kept_values;
 };

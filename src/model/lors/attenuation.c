@@ -351,8 +351,8 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     }
 
     const lr_grid *grid = &mu->grid;
-    double sum = 0, inside = 0,
-           middle[3] = {0}; /* sums over the map and over its part between the modules; its middle */
+    double sum = 0, inside = 0; /* sums over the map, and over its part between the modules */
+    double middle[3] = {0};     /* centre of the map, weighted by its values, mm */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
         const double value = (double)mu->values[row];

@@ -448,66 +448,69 @@ struct fan_loop {
     int64_t sums_size;
 };
 
-/* True if a set of bits, which is stored for (lower, higher) module, allows entry at[0] of one module with entry at[1] of
- * the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
+/* True if a set of bits, which is stored for (lower, higher) module, allows entry at[0] of one module with entry at[1]
+ * of the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
 static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
     const int64_t n = is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
     return set[n / 32] >> (n % 32) & 1u;
 }
 
+/* Adds the values of one module's crystals to the fan sums of another module's crystals. sums: room for the sums of the
+ * far module's columns. */
+static void add_module(const struct fan_loop *loop, int near, int far, double *sums)
+{
+    const lr_lors *lors = loop->lors;
+    const lr_scanner *scanner = lors->scanner;
+    const int64_t pair = lr_lors_pair(lors, near, far);
+    if (pair < 0) return;
+    const struct lr_pair_mask *mask = &lors->masks->pairs[pair];
+    const uint32_t *set_a = lors->masks->words + mask->offset_a, *set_b = lors->masks->words + mask->offset_b;
+    const bool is_lower = near < far;
+    const int *size = scanner->modules[near].crystals, *far_size = scanner->modules[far].crystals;
+    const int64_t crystals[2] = {(int64_t)size[0] * size[1], (int64_t)far_size[0] * far_size[1]};
+    const double *values = loop->values + scanner->first_crystal[far];
+    double *fans = loop->fans + scanner->first_crystal[near];
+    if (mask->kind == LR_MASK_ALL) {
+        double sum = 0.0;
+        for (int64_t d = 0; d < crystals[1]; d++) sum += values[d];
+        for (int64_t c = 0; c < crystals[0]; c++) fans[c] += sum;
+        return;
+    }
+    if (mask->kind == LR_MASK_FULL) {
+        for (int64_t c = 0; c < crystals[0]; c++) {
+            for (int64_t d = 0; d < crystals[1]; d++)
+                if (allowed(set_a, is_lower, (int64_t[2]){c, d}, crystals)) fans[c] += values[d];
+        }
+        return;
+    }
+
+    /* sums[r][q] = sum over the far crystals of column r that may be in coincidence with ring q. */
+    const int64_t columns[2] = {size[0], far_size[0]}, rings[2] = {size[1], far_size[1]};
+    for (int64_t k = 0; k < columns[1] * rings[0]; k++) sums[k] = 0.0;
+    for (int64_t q = 0; q < rings[0]; q++) {
+        for (int64_t s = 0; s < rings[1]; s++) {
+            if (!allowed(set_b, is_lower, (int64_t[2]){q, s}, rings)) continue;
+            for (int64_t r = 0; r < columns[1]; r++) sums[r * rings[0] + q] += values[s * columns[1] + r];
+        }
+    }
+    for (int64_t p = 0; p < columns[0]; p++) {
+        for (int64_t r = 0; r < columns[1]; r++) {
+            if (!allowed(set_a, is_lower, (int64_t[2]){p, r}, columns)) continue;
+            for (int64_t q = 0; q < rings[0]; q++) fans[q * columns[0] + p] += sums[r * rings[0] + q];
+        }
+    }
+}
+
 /* Computes the fan sums of the crystals of some modules. Only one worker writes the sums of a module's crystals. */
 static void fan_modules(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct fan_loop *loop = user;
-    const lr_lors *lors = loop->lors;
-    const lr_scanner *scanner = lors->scanner;
-    double *sums = loop->sums + worker * loop->sums_size;
+    const lr_scanner *scanner = loop->lors->scanner;
     for (int64_t near = begin; near < end; near++) {
-        const int *size = scanner->modules[near].crystals;
-        const int64_t crystals = (int64_t)size[0] * size[1];
-        double *fans = loop->fans + scanner->first_crystal[near];
-        for (int64_t c = 0; c < crystals; c++) fans[c] = 0.0;
-        for (int far = 0; far < scanner->num_modules; far++) {
-            const int64_t pair = lr_lors_pair(lors, (int)near, far);
-            if (pair < 0) continue;
-            const struct lr_pair_mask *mask = &lors->masks->pairs[pair];
-            const uint32_t *set_a = lors->masks->words + mask->offset_a, *set_b = lors->masks->words + mask->offset_b;
-            const bool is_lower = near < far;
-            const int *far_size = scanner->modules[far].crystals;
-            const int64_t far_crystals = (int64_t)far_size[0] * far_size[1];
-            const double *values = loop->values + scanner->first_crystal[far];
-            if (mask->kind == LR_MASK_ALL) {
-                double sum = 0.0;
-                for (int64_t d = 0; d < far_crystals; d++) sum += values[d];
-                for (int64_t c = 0; c < crystals; c++) fans[c] += sum;
-                continue;
-            }
-            if (mask->kind == LR_MASK_FULL) {
-                const int64_t sizes[2] = {crystals, far_crystals};
-                for (int64_t c = 0; c < crystals; c++) {
-                    for (int64_t d = 0; d < far_crystals; d++)
-                        if (allowed(set_a, is_lower, (int64_t[2]){c, d}, sizes)) fans[c] += values[d];
-                }
-                continue;
-            }
-
-            /* sums[r][q] = sum over the far crystals of column r that may be in coincidence with ring q. */
-            const int64_t columns[2] = {size[0], far_size[0]}, rings[2] = {size[1], far_size[1]};
-            for (int64_t k = 0; k < columns[1] * rings[0]; k++) sums[k] = 0.0;
-            for (int64_t q = 0; q < rings[0]; q++) {
-                for (int64_t s = 0; s < rings[1]; s++) {
-                    if (!allowed(set_b, is_lower, (int64_t[2]){q, s}, rings)) continue;
-                    for (int64_t r = 0; r < columns[1]; r++) sums[r * rings[0] + q] += values[s * columns[1] + r];
-                }
-            }
-            for (int64_t p = 0; p < columns[0]; p++) {
-                for (int64_t r = 0; r < columns[1]; r++) {
-                    if (!allowed(set_a, is_lower, (int64_t[2]){p, r}, columns)) continue;
-                    for (int64_t q = 0; q < rings[0]; q++) fans[q * columns[0] + p] += sums[r * rings[0] + q];
-                }
-            }
-        }
+        for (int64_t c = scanner->first_crystal[near]; c < scanner->first_crystal[near + 1]; c++) loop->fans[c] = 0.0;
+        for (int far = 0; far < scanner->num_modules; far++)
+            add_module(loop, (int)near, far, loop->sums + worker * loop->sums_size);
     }
 }
 

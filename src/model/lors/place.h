@@ -89,8 +89,8 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: least number of angles in a part for which all kinds of row
- * pairs have the same angles. */
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: least number of angles in a part for which all kinds of
+ * row pairs have the same angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)

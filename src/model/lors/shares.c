@@ -208,9 +208,9 @@ struct costs {
     int64_t num;
 };
 
-/* Divides the items into asked[1] consecutive parts with about equal sums of costs, each of at least one item, and finds
- * the range of part asked[0], counted from 1. A part ends at the item before which the sum of all costs comes nearest to
- * the share of the parts so far. */
+/* Divides the items into asked[1] consecutive parts with about equal sums of costs, each of at least one item, and
+ * finds the range of part asked[0], counted from 1. A part ends at the item before which the sum of all costs comes
+ * nearest to the share of the parts so far. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;

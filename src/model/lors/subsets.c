@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * Subsets of LORs: docs/method/common.md, "Subsets". Lines that differ by a rotation around the axis form a class. The
- * lines of a class are dealt to the subsets in the order of their directions, so that every subset has each kind of line
- * from directions all around. If there are enough lines, one line is all pairs of modules that look the same along the
- * axis, together with the pairs half a rotation further: projections compute such pairs together, so that the time of a
- * subset is its share of the whole.
+ * lines of a class are dealt to the subsets in the order of their directions, so that every subset has each kind of
+ * line from directions all around. If there are enough lines, one line is all pairs of modules that look the same along
+ * the axis, together with the pairs half a rotation further: projections compute such pairs together, so that the time
+ * of a subset is its share of the whole.
  *
  * The evenness of subsets is measured at points where LORs cross. From such a point one line leads to each crystal
  * around. Subsets are even if each of them has the same number of these lines, in directions that are spread like those
@@ -28,8 +28,8 @@
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
 /* Weight of a subset's number of LORs, where the first Fourier component of the directions has the weight 1. The weight
- * is smaller for lines of several pairs. There are fewer of them, and the Fourier components that the lines of one class
- * leave must be cancelled by other classes. */
+ * is smaller for lines of several pairs. There are fewer of them, and the Fourier components that the lines of one
+ * class leave must be cancelled by other classes. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
@@ -83,8 +83,8 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
     if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
-        /* A line is followed in the direction in which the axis is on its left. A line that crosses the axis is followed
-         * upwards. A level line that crosses the axis has no direction. */
+        /* A line is followed in the direction in which the axis is on its left. A line that crosses the axis is
+         * followed upwards. A level line that crosses the axis has no direction. */
         const double dx = b[0] - a[0], dy = b[1] - a[1];
         const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
         const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
@@ -192,8 +192,8 @@ static void assign_class(const struct pair_line *lines, int64_t count, bool is_a
         for (int n = 0; n < subsets; n++) {
             struct load load = to->loads[(start + n) % subsets];
             add_load(&load, 1.0, &to->shares[n]);
-            /* Unevenness: the sum of squares over all subsets is least if all subsets are equal. Fourier component m of
-             * the directions has the weight 1/m. */
+            /* Unevenness: the sum of squares over all subsets is least if all subsets are equal. wave[m] is Fourier
+             * component m + 1 of the directions, and has the weight 1 / (m + 1). */
             double uneven = to->lors_first * load.lors * load.lors;
             for (int m = 0; m < NUM_WAVES; m++) {
                 const double *wave = load.wave[m];
@@ -271,8 +271,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
 /* --- unevenness of subsets --- */
 
 /* Unevenness above which subsets are interleaved more. The error of a reconstructed disc after 40 updates was compared
- * with its error for one subset: it was less than 1.5 times as large for an unevenness of at most 0.1, and 2 to 60 times
- * as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
+ * with its error for one subset: it was less than 1.5 times as large for an unevenness of at most 0.1, and 2 to 60
+ * times as large for subsets of whole pairs with an unevenness of 0.2 to 1. */
 #define EVEN_ENOUGH 0.1
 
 /* Number of points, and number of Fourier components of directions that are compared. Component 0 is the share of
@@ -321,7 +321,8 @@ static int meet(const struct partition *partition, int from, const double origin
     return met;
 }
 
-/* Adds the lines through a point to the sums of their subsets: one line from each crystal at the height of the point. */
+/* Adds the lines through a point to the sums of their subsets: one line from each crystal at the height of the
+ * point. */
 static void look_from(struct partition *partition, const double point[3])
 {
     const lr_lors *lors = partition->lors;
@@ -369,8 +370,8 @@ static void look_from(struct partition *partition, const double point[3])
     }
 }
 
-/* Measures the unevenness of subsets at points in the middle half of some LORs, which are spread over all LORs. The result
- * is INFINITY if a subset has no LOR. */
+/* Measures the unevenness of subsets at points in the middle half of some LORs, which are spread over all LORs. The
+ * result is INFINITY if a subset has no LOR. */
 static double measure(struct partition *partition)
 {
     const lr_lors *lors = partition->lors;

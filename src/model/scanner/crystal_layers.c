@@ -31,6 +31,12 @@ struct order {
     double *gap_mm; /* [num_modules] */
 };
 
+static void order_finish(struct order *order)
+{
+    free(order->front);
+    free(order->gap_mm);
+}
+
 /* Records `front` as the module directly in front of `back` if it is the nearest one so far. */
 static void look_behind(struct order *order, int front, int back)
 {
@@ -196,8 +202,7 @@ static lr_status arrange(struct whole *whole)
     struct key *keys = lr_alloc(whole->count, sizeof(*keys), "modules", log);
     if (keys == NULL || order_init(&order, &whole->rough, log) != LR_OK) {
         free(keys);
-        free(order.front);
-        free(order.gap_mm);
+        order_finish(&order);
         return LR_FAILED;
     }
 
@@ -226,8 +231,7 @@ static lr_status arrange(struct whole *whole)
         if (front != NULL && order.gap_mm[m] < 0)
             front->depth_mm -= fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
     }
-    free(order.front);
-    free(order.gap_mm);
+    order_finish(&order);
 
     for (int m = 0; m < whole->count; m++) keys[m] = (struct key){modules[m].block, modules[m].layer, m};
     qsort(keys, (size_t)whole->count, sizeof(*keys), by_block);
@@ -316,8 +320,7 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
         crystals[c].layer = layer;
         most = layer > most ? layer : most;
     }
-    free(order.front);
-    free(order.gap_mm);
+    order_finish(&order);
     if (status == LR_OK && most >= LR_MAX_LAYERS) {
         status = lr_error(list->log, LR_BAD_INPUT,
                           "%s: %d modules stand one behind the other: at most %d layers are "

@@ -81,8 +81,8 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of places
- * around the ring; 0 if the blocks form no ring. */
+/* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of
+ * places around the ring; 0 if the blocks form no ring. */
 static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
@@ -193,9 +193,9 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 
 /* --- ideal rings --- */
 
-/* The ideal ring is taken if its largest error is at most share_more times the error of the separate blocks plus mm_more.
- * If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and such blocks do
- * not show it. */
+/* The ideal ring is taken if its largest error is at most share_more times the error of the separate blocks plus
+ * mm_more. If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and such
+ * blocks do not show it. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */

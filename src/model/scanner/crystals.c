@@ -91,8 +91,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 }
 
 /* True if too many crystals lie in one place. About a hundred crystals are in reach of a crystal of a panel, and a
- * thousand in reach of a single crystal, which is a module of its own. All crystals are in reach of a crystal if they lie
- * in one place. */
+ * thousand in reach of a single crystal, which is a module of its own. All crystals are in reach of a crystal if they
+ * lie in one place. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -306,8 +306,8 @@ struct pairs {
     int64_t room;
 };
 
-/* Pairs of modules that overlap now, but would not overlap with shorter crystals. helps: false if other pairs overlap, so
- * that shorter crystals do not help. */
+/* Pairs of modules that overlap now, but would not overlap with shorter crystals. helps: false if other pairs
+ * overlap by more than rounding, or if crystals cannot be shorter. */
 struct found {
     struct pairs pairs;
     bool helps;
@@ -394,9 +394,9 @@ static double largest_overlap(const struct lr_crystal_room *room, const struct p
     return largest;
 }
 
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half of
- * their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if shorter
- * crystals would still overlap. errors: LR_FAILED if memory runs out. */
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, by at most half
+ * of their length, with a warning. The detection plane stays in place, within the crystals. Nothing is changed if
+ * some modules overlap by more than rounding even with the shortest crystals. errors: LR_FAILED if memory runs out. */
 static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 {
     struct found found = {0};
@@ -435,8 +435,8 @@ static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 
 static const double default_tolerance_mm = 0.05;
 
-/* A panel continues if the next crystal is at the place to which the last step points, to within this share of the step.
- * The share allows for curved panels and noise. It is smaller than the gaps between flat panels around a ring. */
+/* A panel continues if the next crystal is at the place to which the last step points, to within this share of the
+ * step. The share allows for curved panels and noise. It is smaller than the gaps between flat panels around a ring. */
 static const double step_share = 0.2;
 
 /* If the crystals of a panel do not lie in a plane, they are gathered again in pieces that are straight to within this

@@ -63,8 +63,8 @@ static const double pi = 3.14159265358979323846;
  * than wide_gaps may be intended and gives a note. A larger share than too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a correct
- * ring and a ring with a factor of 2 in its radius cannot have the same share. */
+/* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a
+ * correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
 /* Filled share below which too many modules are as likely a cause as a radius that is half of the true one. */
@@ -474,8 +474,8 @@ void lr_examine_handedness(struct lr_examination *examination)
 
 /* --- rules --- */
 
-/* Diameter of the cylinder around the axis that contains all lines between modules `difference` places apart. The widest
- * lines join the edges of the two modules that are nearest to each other. */
+/* Diameter of the cylinder around the axis that contains all lines between modules `difference` places apart. The
+ * widest lines join the edges of the two modules that are nearest to each other. */
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
     const int places = examination->draft->params.num_positions;
@@ -697,8 +697,8 @@ static double radius_of(const lr_module *module)
     return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-/* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within the
- * hull of the sphere around the field of view and the sphere around the module. */
+/* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within
+ * the hull of the sphere around the field of view and the sphere around the module. */
 static bool may_hide(const struct search *search, int hider, int hidden)
 {
     const lr_module *modules = search->scanner->modules;

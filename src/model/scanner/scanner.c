@@ -25,8 +25,8 @@
 /* Largest excess of a crystal face over the pitch, mm. */
 #define FACE_TOLERANCE_MM 1e-12
 
-/* Attenuation in 1/mm that no crystal reaches. BGO has 0.096/mm at 511 keV, more than the other usual crystals, and lead
- * has 0.18/mm. */
+/* Attenuation in 1/mm that no crystal reaches. BGO has 0.096/mm at 511 keV, more than the other usual crystals, and
+ * lead has 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
 double lr_shortest_decimal(double value, double off)
@@ -359,8 +359,8 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
 
 /* --- scanners --- */
 
-/* Product of a module's normal and its position below which the product counts as zero, divided by the distance from the
- * origin (docs/method/common.md, "Frame and scanner"). */
+/* Product of a module's normal and its position below which the product counts as zero, divided by the distance from
+ * the origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
 static void normalise(double a[3])

@@ -70,8 +70,8 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         }
 
         struct arc arc = {.middle = atan2(corners[0][1] + corners[2][1], corners[0][0] + corners[2][0])};
-        double winding =
-            0; /* sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis */
+        /* Sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis. */
+        double winding = 0;
         for (int k = 0; k < 4; k++) {
             /* The point of the edge from a to b that is nearest to the axis, transaxially, is a + held along. */
             const double *a = corners[k], *b = corners[(k + 1) % 4], along[2] = {b[0] - a[0], b[1] - a[1]};
@@ -145,8 +145,8 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Least cosine between a module's normal and a line that may hit the module. At a smaller cosine the line runs along the
- * face. */
+/* Least cosine between a module's normal and a line that may hit the module. At a smaller cosine the line runs along
+ * the face. */
 static const double least_cosine = 1e-12;
 
 /* A linear function of a line's position (i, k): base + step[0] i + step[1] k. */
@@ -183,8 +183,8 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* Describes a module in the coordinates of the lines. False if the lines run along its face, or if no line of the lattice
- * hits it. */
+/* Describes a module in the coordinates of the lines. False if the lines run along its face, or if no line of the
+ * lattice hits it. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];

@@ -81,10 +81,8 @@ static void transfer_all(const struct lr_native_listmode *native, struct transfe
     lr_parallel_for(native->params.threads, (int64_t)frame->slices * frame->size[1], 256, transfer_rows, transfer);
 }
 
-/* --- tubes --- */
-
-/* Number of table entries of a Gaussian tube. Linear interpolation between them has an error of at most 1e-6 of the peak
- * for widths of up to 9 FWHM. */
+/* Number of table entries of a Gaussian tube. Linear interpolation between them has an error of at most 1e-6 of the
+ * peak for widths of up to 9 FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
 
 /* --- chunks of events --- */
@@ -117,6 +115,15 @@ struct project {
     struct lr_native_listmode_job job;
     double done, total; /* numbers of selected events */
 };
+
+static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
+{
+    return (struct project){
+        .native = native,
+        .part = part,
+        .total = (double)lr_selection_count(&native->params.events->layout, part),
+        .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
+}
 
 /* True if any event has this axis. */
 static bool has_events(const struct project *project, int axis)
@@ -179,17 +186,10 @@ static void take_forward(const struct chunk *chunk)
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct lr_native_listmode *native = self;
-    struct project project = {
-        .native = native,
-        .part = part,
-        .what = "projecting",
-        .take = take_forward,
-        .total = (double)lr_selection_count(&native->params.events->layout, part),
-        .job = {.model = native->params.model,
-                .events = native->params.events,
-                .tube = &native->tube,
-                .to = values->values},
-    };
+    struct project project = begin(native, part);
+    project.what = "projecting";
+    project.take = take_forward;
+    project.job.to = values->values;
     const struct lr_native_frame *frame = &project.frame;
     for (int axis = 0; axis < 3; axis++) {
         if (!has_events(&project, axis)) continue;
@@ -286,17 +286,10 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     const struct lr_native_listmode *native = self;
     const int64_t count = lr_grid_num_voxels(&native->params.model->grid);
     float *out = image->values;
-    struct project project = {
-        .native = native,
-        .part = part,
-        .what = "back-projecting",
-        .take = take_back,
-        .total = (double)lr_selection_count(&native->params.events->layout, part),
-        .job = {.model = native->params.model,
-                .events = native->params.events,
-                .tube = &native->tube,
-                .from = values != NULL ? values->values : NULL},
-    };
+    struct project project = begin(native, part);
+    project.what = "back-projecting";
+    project.take = take_back;
+    project.job.from = values != NULL ? values->values : NULL;
     const struct lr_native_frame *frame = &project.frame;
     double *total = lr_alloc(count, sizeof(*total), "an image", native->params.log);
     lr_status status = total != NULL ? LR_OK : LR_FAILED;

@@ -125,8 +125,8 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* Finds the part of face `far` that is seen through the face `near`, relative to the foot of the point on the plane of
  * `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, t = height / (normal .
- * ray). It hits the face `near` if four conditions hold. Multiplied by the denominator, the conditions are linear in the
- * ray. place: position of the point relative to the centre of each face, along the face's u, v and normal. */
+ * ray). It hits the face `near` if four conditions hold. Multiplied by the denominator, the conditions are linear in
+ * the ray. place: position of the point relative to the centre of each face, along the face's u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;

@@ -169,10 +169,11 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* The shaders include the closed form for near crystals if a face's squared diagonal exceeds this share of the squared
- * distance between the grid and the nearest module. NEAR_SIZE of the shaders, the bound for a single overlap, is far
- * smaller, because few overlaps are as large as this bound allows. The benchmark grids of the mMR and the Vista have
- * ratios of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of the oracle, relative L2. */
+/* Projections include the closed form for near crystals (passes over single points always do) if a face's squared
+ * diagonal exceeds this share of the squared distance between the grid and the nearest module. NEAR_SIZE of the
+ * shaders, the bound for a single overlap, is far smaller, because few overlaps are as large as this bound allows. The
+ * benchmark grids of the mMR and the Vista have ratios of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of
+ * the oracle, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)

@@ -15,9 +15,8 @@
 
 enum {
     PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* slices that the lines of a job cross at least: each job also takes time to add up its sums
-                             */
-    MOST_JOBS = 2048,     /* about as many jobs has one side of a range */
+    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross: it also takes time to add its sums */
+    MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
     LINE_WORK = 1         /* work to begin a line in a slab, as a number of slices */
 };
 

@@ -243,7 +243,7 @@ enum { ROOM_PER_LINE = 12 };
 /* State of one call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* its batches always fit the list */
+    struct lr_plan *plan; /* no batch has more images than the list has room for by its estimate */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;

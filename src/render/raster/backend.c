@@ -155,13 +155,18 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     return gl_context_status(raster->ctx, status);
 }
 
+static lr_status open_pictures(struct raster *raster)
+{
+    return raster->pictures.atlas == NULL
+               ? lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true)
+               : LR_OK;
+}
+
 static lr_status raster_prepare_picture(void *self)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = LR_OK;
-    if (raster->pictures.atlas == NULL)
-        status = lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true);
+    lr_status status = open_pictures(raster);
     if (status == LR_OK) status = lr_correspondence_start(&raster->pictures);
     if (status == LR_OK) status = gl_program_wait(raster->pictures.program);
     gl_context_release(raster->ctx);
@@ -174,8 +179,7 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = lr_scene_set_window(&raster->scene, &all);
-    if (status == LR_OK && raster->pictures.atlas == NULL)
-        status = lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true);
+    status = status == LR_OK ? open_pictures(raster) : status;
     if (status == LR_OK) status = lr_picture_render(&raster->pictures, raster->plan, point_mm, module, pixels);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);

@@ -16,6 +16,8 @@ struct lr_row_part {
     bool begins, ends; /* the part has the first point of the row; it has the last point */
 };
 
+/* The caller sets num_lors, threads, log, blocks, and the sink and log of `delivery`. The other members are zero at
+ * first. */
 struct lr_deliverer {
     int64_t num_lors;
     int threads;
@@ -33,8 +35,6 @@ struct lr_deliverer {
     struct lr_row_delivery delivery; /* delivery of carried rows; its sink takes all rows */
 };
 
-/* Frees a deliverer, of which the caller has set num_lors, threads, log, blocks, and the sink and log of `delivery`.
- * The other members are zero at first. */
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
 /* Makes room for more elements, which the caller then appends. errors, here and below: LR_FAILED if memory runs out,

@@ -32,8 +32,8 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* Each program is compiled with `define`, or NULL for none. If `repeats` is set and a LOR may be listed more than once,
- * the define is REPEATS. */
+/* `define` is the define of a program; NULL = none. If `repeats` is set and a LOR may be listed more than once, the
+ * program's define is REPEATS instead. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Merging of lists of elements to rows, on the device. Each row has a table of LORs with a value for each of its
- * points. Values are added up over the points, in their order, and sorted by LOR. Rows have the same bits in every run. */
+ * points. Values are added up over the points, in their order, and sorted by LOR. Rows have the same bits in every
+ * run. */
 #ifndef LR_RENDER_ROWS_MERGE_H
 #define LR_RENDER_ROWS_MERGE_H
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /* ROOM: list capacity for one point, in elements per crystal of the scanner. A crystal has two elements
- * if equal crystals face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; a table works best half empty. A batch
- * that needs more is split into halves. */
+ * if equal crystals face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal; a table
+ * works best half empty. A batch that needs more is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* Most bytes on the device for all points of a batch. */

@@ -402,7 +402,8 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* An image of list mode is in emissions only with exact elements, because the elements of tubes and lines are not probabilities. */
+    /* An image of list mode is in emissions only with exact elements, because the elements of tubes and lines are not
+     * probabilities. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
