@@ -31,7 +31,7 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* The power of ten that labels share if they need more than five digits before the point or three zeros after it;
+/* The power of ten that labels share if the largest has more than five digits before the point, or is below 0.01;
  * otherwise 0. */
 static int common_power(double low, double high)
 {
@@ -201,9 +201,14 @@ struct lr_axis lr_face_axis(const lr_module *module, int axis)
     return (struct lr_axis){-half_mm, half_mm, names[axis], false};
 }
 
+static lr_text_style style_of(const struct lr_axes *axes)
+{
+    return (lr_text_style){.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
+}
+
 struct lr_margins lr_axes_margins(const struct lr_axes *axes)
 {
-    const lr_text_style style = {.size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
+    const lr_text_style style = style_of(axes);
     const int line = lr_picture_text_height(&style);
     const struct lr_ticks across = ticks_across(axes, &style), up = ticks_up(axes, line);
     const int half = widest_label(&across, &style) / 2 + 1;
@@ -235,7 +240,7 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 {
     lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
                      (int[2]){axes->size[0] + 2, axes->size[1] + 2}, axes->ink);
-    lr_text_style style = {.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
+    lr_text_style style = style_of(axes);
     const int line = lr_picture_text_height(&style);
     const struct lr_ticks ticks = ticks_across(axes, &style);
     const int bottom = axes->corner[1] + axes->size[1];
@@ -285,6 +290,11 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 
 enum { num_colours = 256, usual_width = 12, usual_height = 100, most_ticks = 9 };
 
+static double value_at(const lr_map_params *params, int column, int row)
+{
+    return (double)params->values[column * params->stride[0] + row * params->stride[1]];
+}
+
 void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params)
 {
     if (params->size[0] <= 0 || params->size[1] <= 0) return;
@@ -298,7 +308,7 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
         double low = INFINITY, high = -INFINITY;
         for (int row = 0; row < full.size[1]; row++) {
             for (int column = 0; column < full.size[0]; column++) {
-                const double value = full.values[column * full.stride[0] + row * full.stride[1]];
+                const double value = value_at(&full, column, row);
                 if (isfinite(value)) {
                     low = fmin(low, value);
                     high = fmax(high, value);
@@ -318,7 +328,7 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
         const int row = params->first_row_on_top ? from_top : size[1] - 1 - from_top;
         for (int x = 0; x < drawn[0]; x++) {
             const int column = (int)((int64_t)x * size[0] / drawn[0]);
-            const double value = full.values[column * full.stride[0] + row * full.stride[1]];
+            const double value = value_at(&full, column, row);
             const double place = (value - full.low) * per_value;
             const double within = !(place > 0.0) ? 0.0 : fmin(place, num_colours - 1.0);
             const lr_colour colour = isnan(value) ? full.not_a_number : colours[(int)(within + 0.5)];

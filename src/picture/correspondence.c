@@ -50,7 +50,6 @@ static uint8_t channel(float index, int count)
 /* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
-
     int size[2], zoom; /* pixels, and screen pixels along a pixel's edge */
     int corner[2];     /* the image's corner in the picture */
     double high;       /* weight at the end of the colours */

@@ -229,6 +229,11 @@ static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usua
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
 }
 
+static bool is_narrow(double width)
+{
+    return width < left_width + right_width;
+}
+
 static void show_panels(struct app *app)
 {
     static const double study_share = 0.38; /* share of the height that Study has above Tools */
@@ -248,7 +253,7 @@ static void show_panels(struct app *app)
     const double height = screen[1] - bar;
 
     /* Study and Tools are on both sides, or at the right, one above the other, if the window is narrow. */
-    const bool narrow = screen[0] < left_width + right_width;
+    const bool narrow = is_narrow(screen[0]);
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
                                    {narrow ? right_width : left_width, narrow ? above : height},
@@ -273,8 +278,8 @@ static void show_panels(struct app *app)
         }
         const int front = ui_tabs("tools", names, count, wanted);
         if (front >= 0 && !app->wants_tool) app->tool = tabs[front];
+        app->wants_tool = false; /* a panel may choose a tool, whose tab comes to the front in the next frame */
         if (front >= 0) tabs[front]->panel(app);
-        app->wants_tool = false;
     }
     ui_panel_end();
 
@@ -338,8 +343,7 @@ static lr_status run_frame(struct app *app)
     const double scale = window_scale(app->window);
     int window[2];
     window_size(app->window, window);
-    const bool narrow = window[0] / scale < left_width + right_width;
-    app->scene_at[0] = narrow ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    app->scene_at[0] = is_narrow(window[0] / scale) ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
     app->scene_at[1] = 0.0;
     app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
     app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);

@@ -260,6 +260,21 @@ class Places(ViewTest):
         self.assertEqual([text for _, text in pairs], ["1", "0", "Voxel", "LOR"])
 
 
+    def test_click_in_the_picture(self):
+        """A press on a pixel goes to its LOR: the LOR tab comes to the front, and stays."""
+        found = False
+        for at in ((60, 120), (90, 90), (120, 120)):
+            place = f"{SHEET[0] + at[0]} {SHEET[1] + at[1]}"
+            pairs, _ = self.view([*READY, f"move {place}", "frames 2", "print touched", f"click {place}", "frames 3",
+                                  "wait", "print tool", "frames 3", "print tool", "print touched"])
+            touched, *after = (text for _, text in pairs)
+            if touched == "none" or "-1" in touched:
+                continue
+            found = True
+            self.assertEqual(after, ["LOR", "LOR", "none"])
+        self.assertTrue(found)
+
+
 class Files(ViewTest):
     def test_session_comes_back(self):
         image = self.image("x.nii")

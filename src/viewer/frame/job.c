@@ -60,7 +60,7 @@ static void *run_job(void *user)
 
 /* --- on the window's thread --- */
 
-/* Joins the job's thread, which waits if the thread has not ended. */
+/* Joins the job's thread. Waits if the thread has not ended. */
 static void join(struct job *job)
 {
     if (job->needs_join) {

@@ -710,27 +710,27 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         reading = {k, x_of(k), (double)curve->values[k]};
 
         // A vertical line marks the place, and a tooltip lists the values of all series.
-    const ImVec2 at = point_of(curve->values, k);
+        const ImVec2 at = point_of(curve->values, k);
         const float *y = plot.y.ends;
-    char text[1024];
-    list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
-    const char *name = curve->num_beside > 0 ? curve->name : curve->title;
-    int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label, reading.x, name,
-                          reading.value);
-    int number = 1;
-    for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
-        const struct ui_series *series = &curve->beside[n];
-        number = series->name != nullptr ? 1 : number + 1;
-        name = series->name != nullptr ? series->name : name;
-        const bool is_one =
-            series->name != nullptr && (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
-        length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g", name,
-                                    (double)series->values[k])
-                         : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g", name, number,
-                                    (double)series->values[k]);
-    }
-    const struct ui_tip tip = {{plot.corners[0], plot.corners[1]}, {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
-    ui_show_tip(&tip, text);
+        char text[1024];
+        list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
+        const char *name = curve->num_beside > 0 ? curve->name : curve->title;
+        int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label, reading.x, name,
+                              reading.value);
+        int number = 1;
+        for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
+            const struct ui_series *series = &curve->beside[n];
+            number = series->name != nullptr ? 1 : number + 1;
+            name = series->name != nullptr ? series->name : name;
+            const bool is_one =
+                series->name != nullptr && (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
+            length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g", name,
+                                        (double)series->values[k])
+                             : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g", name, number,
+                                        (double)series->values[k]);
+        }
+        const struct ui_tip tip = {{plot.corners[0], plot.corners[1]}, {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
+        ui_show_tip(&tip, text);
     }
     list->PopClipRect();
     return reading;

@@ -66,7 +66,7 @@ void ui_screen(double size[2]);
 bool ui_section(const char *label, bool is_open_first);
 
 /* A row of tabs. wanted: the tab to bring to the front; -1 = the one that a person chose. Returns the tab in front,
- * whose widgets follow the call; -1 = none is visible. */
+ * whose widgets follow the call; -1 = none is visible. Widgets of different tabs need different labels. */
 int ui_tabs(const char *label, const char *const *names, int count, int wanted);
 
 /* --- text --- */

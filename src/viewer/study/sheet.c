@@ -23,6 +23,26 @@ static void find_corner(const struct sheet *sheet, int window, int corner[2])
     corner[1] = sheet->size[1] - (row + 1) * (sheet->tile[1] + GAP) + GAP;
 }
 
+static lr_colour pixel_colour(const struct sheet *sheet, const lr_scanner *scanner, enum sheet_kind kind,
+                              const struct voxel_window *window, int64_t k)
+{
+    if (kind == SHEET_CRYSTALS) {
+        const lr_pixel *pixel = &window->pixels[k];
+        if (pixel->module < 0.0f) return no_value;
+        const lr_module *module = &scanner->modules[(int)pixel->module];
+        return (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
+                           (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
+    }
+    const float *const values = kind == SHEET_WEIGHTS   ? window->weight
+                                : kind == SHEET_SAMPLED ? window->sampled
+                                : kind == SHEET_EXACT   ? window->exact
+                                                        : window->difference;
+    if (values == NULL || isnan(values[k]) || (kind == SHEET_WEIGHTS && window->lors[k] < 0)) return no_value;
+    const double share = (double)values[k] / sheet->high;
+    return kind == SHEET_DIFFERENCE ? lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 * share)
+                                    : lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
+}
+
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
                      const lr_scanner *scanner, enum sheet_kind kind)
 {
@@ -60,27 +80,12 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
     if (status == LR_OK && texels != NULL) {
         for (int w = 0; w < sheet->num_windows; w++) {
             const struct voxel_window *window = &result->windows[w];
-            const float *const values = kind == SHEET_WEIGHTS   ? window->weight
-                                        : kind == SHEET_SAMPLED ? window->sampled
-                                        : kind == SHEET_EXACT   ? window->exact
-                                                                : window->difference;
             int corner[2];
             find_corner(sheet, w, corner);
             for (int y = 0; y < window->size[1]; y++) {
                 for (int x = 0; x < window->size[0]; x++) {
-                    const int64_t k = (int64_t)y * window->size[0] + x;
-                    const lr_pixel *pixel = &window->pixels[k];
-                    lr_colour colour = no_value;
-                    if (kind == SHEET_CRYSTALS && !(pixel->module < 0.0f)) {
-                        const lr_module *module = &scanner->modules[(int)pixel->module];
-                        colour = (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
-                                             (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
-                    } else if (kind != SHEET_CRYSTALS && values != NULL && !isnan(values[k]) &&
-                               (kind != SHEET_WEIGHTS || window->lors[k] >= 0)) {
-                        const double share = (double)values[k] / sheet->high;
-                        colour = kind == SHEET_DIFFERENCE ? lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 * share)
-                                                          : lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
-                    }
+                    const lr_colour colour =
+                        pixel_colour(sheet, scanner, kind, window, (int64_t)y * window->size[0] + x);
                     const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
                     memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
                 }

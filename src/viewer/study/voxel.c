@@ -196,7 +196,7 @@ static lr_status use_operator(void *user, lr_operator *op)
         note_backend(result, &result->drawn_by, info);
         snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
 
-        /* Allocates the windows, or again if the device was lost in an earlier attempt. */
+        /* Allocates the windows. If the device was lost, an earlier attempt has left windows, which are freed first. */
         const int rays = result->request.rays;
         double total = 0;
         for (int k = 0; k < result->num_windows; k++) {
@@ -319,8 +319,8 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- the voxel's rows --- */
 
-/* Limit for the elements of a voxel's row. Above it, only the LORs that the windows show are computed, because all
- * LORs would take more than seconds. */
+/* Limit for the elements of a voxel's row. Above it, only LORs of the pairs of modules that the windows show are
+ * computed, unless all are requested, because all would take more than seconds. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
@@ -562,11 +562,16 @@ int voxel_num_operators(const struct voxel *voxel)
 
 /* --- windows without LORs --- */
 
+const struct voxel_row *voxel_best_row(const struct voxel_result *result)
+{
+    return result->has_exact ? &result->point_exact : &result->point_sampled;
+}
+
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window)
 {
     const double *point_mm = result->request.point_mm;
-    const struct voxel_row *row = result->has_exact ? &result->point_exact : &result->point_sampled;
+    const struct voxel_row *row = voxel_best_row(result);
     const int module = window->module, rays = result->request.rays;
     struct voxel_gap gap = {.better = -1};
     for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1]; k++)

@@ -129,6 +129,9 @@ struct voxel_gap {
     char why[240]; /* a text for people; "" = the module has a window */
 };
 
+/* The row of the point: exact elements if there are any, else sampled ones. */
+const struct voxel_row *voxel_best_row(const struct voxel_result *result);
+
 /* lors: the LORs that the result's rows refer to. */
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window);

@@ -333,6 +333,12 @@ static void close_live(struct app *app)
     lr_image_destroy(tool->image);
 }
 
+/* The histo-images that the family `direct` reconstructs from; NULL = none is open, or another family is chosen. */
+static const lr_histo_images *find_histo(const struct app *app, const struct live_request *request)
+{
+    return request->family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
+}
+
 static void start(struct app *app)
 {
     struct live_tool_state *tool = app_state(app, &live_tool);
@@ -341,7 +347,7 @@ static void start(struct app *app)
     tool->num_iterations = 0;
     struct live_request *request = &tool->request;
     request->simulates = false;
-    request->histo = request->family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
+    request->histo = find_histo(app, request);
     request->kernel = *direct_tool_kernel(app);
     const bool is_measured = live_is_measured(&app->open, request);
     request->simulates = !is_measured;
@@ -458,7 +464,7 @@ static void choose_data(struct app *app)
     struct live_request *request = &tool->request;
     int seed = (int)request->seed;
     const enum live_family family = request->family;
-    const lr_histo_images *histo = family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
+    const lr_histo_images *histo = find_histo(app, request);
     const bool has_data =
         family != LIVE_DIRECT && app->open.data != NULL && (family != LIVE_LISTMODE || app->open.data_are_events);
     if (histo != NULL)
@@ -505,7 +511,7 @@ static void choose_method(struct app *app)
         ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
                 "long");
     }
-    if (request->family == LIVE_DIRECT && direct_tool_histo(app) == NULL) {
+    if (request->family == LIVE_DIRECT && find_histo(app, request) == NULL) {
         static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
         int views[2] = {request->views.azimuths, request->views.tilts};
         const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
@@ -582,7 +588,7 @@ static void show_panel(struct app *app)
     const struct live_iteration *last = &tool->last;
     if (count > 0) {
         /* The first image is uniform. The curve begins with the second iteration if the first value is so small that it
-     * would hide the others. */
+         * would hide the others. */
         const float *likelihood = tool->likelihood;
         enum { FEW = 5 };
         static const double most = 20.0;

@@ -79,8 +79,8 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* The unit of an event's elements depends on its kernel: exact elements are probabilities, the others are chord
-     * lengths in mm, or shares of the line if there is a time of flight. */
+    /* The unit of an event's elements depends on its kernel: exact elements are probabilities, per mm if there is
+     * a time of flight; the others are chord lengths in mm, or shares of the line if there is a time of flight. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL

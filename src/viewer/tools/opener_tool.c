@@ -103,10 +103,6 @@ static void list_folder(struct opener *opener, const char *folder)
     free(names);
 }
 
-/* --- the dialog --- */
-
-static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
-
 /* --- the start screen --- */
 
 static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
@@ -201,6 +197,10 @@ static void show_start(struct app *app)
     }
     ui_panel_end();
 }
+
+/* --- the dialog --- */
+
+static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
 void opener_tool_panels(struct app *app)
 {

@@ -111,8 +111,8 @@ static lr_status mark_row(struct app *app, const struct voxel_row *row)
     const lr_lors *lors = voxel_study(tool->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* The row has more LORs than lines can be seen. Every n-th LOR is drawn, in order of falling probability, so that
-     * weak LORs are shown as well as strong ones. */
+    /* A row may have more LORs than can be told apart as lines. At most num_lines are drawn: every n-th LOR in order of
+     * falling probability, so that weak LORs are shown as well as strong ones. */
     const int64_t most = tool->num_lines < row->count ? tool->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -175,12 +175,13 @@ static lr_status update(struct app *app)
         app_take_failure(app, &tool->report, false);
         tool->is_asked = false;
     }
+    if (app->tool != &voxel_tool) tool->has_touch = false; /* only the panel looks for the pixel under the mouse */
     const struct voxel_result *result = voxel_result(tool->voxel, &serial);
     if (result == NULL) return LR_OK;
     const bool is_new = serial != tool->serial;
     if (is_new) {
         const lr_lors *lors = voxel_study(tool->voxel)->lors;
-        const struct voxel_row *row = result->has_exact ? &result->point_exact : &result->point_sampled;
+        const struct voxel_row *row = voxel_best_row(result);
         const struct voxel_window *window = &result->windows[0];
         const bool is_one = !result->request.all_primaries;
         char text[1400];
@@ -373,8 +374,7 @@ static void show_result(struct app *app, const struct voxel_result *result)
 
     /* If only some LORs of the voxel were computed, a button requests the others. */
     if (result->has_means && result->is_part) {
-        const struct voxel_row *point = result->has_exact ? &result->point_exact : &result->point_sampled;
-        const double all = (double)point->count * result->request.samples;
+        const double all = (double)voxel_best_row(result)->count * result->request.samples;
         if (result->num_pairs > 0) {
             ui_toned(UI_DIM,
                      "part: of the voxel, the LORs of the %lld pair%s of modules in the window; all "
