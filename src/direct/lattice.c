@@ -44,6 +44,40 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
+/* A step of two taps is stored as one of three taps, the last of which is empty. */
+static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
+                                        const int slices[2])
+{
+    const int wanted = slices[1] - slices[0] + 1;
+    struct lr_lattice_step step = {
+        .column = {place[0], place[1]},
+        .quad = lr_floor_div(slices[0], 4),
+        .taps = wanted > 3   ? LR_LATTICE_TAPS
+                : wanted > 1 ? 3
+                             : 1,
+    };
+    step.shift = slices[0] - 4 * step.quad;
+    for (int j = 0; j < J; j++) {
+        const struct column *column = column_of(columns, next, place, j);
+        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
+            const int slice = slices[0] + r;
+            const bool is_there = r < step.taps && slice >= column->low && slice <= column->high;
+            step.offsets[j][r] = is_there ? column->first + slice - column->low : -1;
+            step.mask |= is_there ? 1 << j : 0;
+        }
+    }
+    return step;
+}
+
+/* A bit for each tap r: set if output j has an offset at the place, r slices above the given slice. */
+static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
+{
+    const struct column *column = column_of(columns, next, place, j);
+    const int low = column->low > slice ? column->low - slice : 0;
+    const int above = column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
+    return low < above ? (1 << above) - (1 << low) : 0;
+}
+
 /* The number and the cost of the steps of a walk. */
 struct walked {
     int count;
@@ -75,40 +109,11 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
             }
             for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
                 int pairs = 0;
-                for (int n = 0; n < J; n += 2) {
-                    int taps = 0; /* bit r: one of two outputs has an offset r slices above the first slice */
-                    for (int j = n; j < n + 2; j++) {
-                        const struct column *column = column_of(columns, next, place, j);
-                        const int low = column->low > slices[0] ? column->low - slices[0] : 0;
-                        const int above = column->high - slices[0] + 1;
-                        const int end = above < LR_LATTICE_TAPS ? above : LR_LATTICE_TAPS;
-                        taps |= low < end ? (1 << end) - (1 << low) : 0;
-                    }
-                    pairs += num_taps[taps];
-                }
+                for (int n = 0; n < J; n += 2)
+                    pairs += num_taps[find_taps(columns, next, place, slices[0], n) |
+                                      find_taps(columns, next, place, slices[0], n + 1)];
                 if (pairs == 0) continue;
-                if (steps != NULL) {
-                    /* A step of two taps is stored as one of three taps, the last of which is empty. */
-                    const int wanted = slices[1] - slices[0] + 1;
-                    struct lr_lattice_step *step = &steps[walked.count];
-                    *step = (struct lr_lattice_step){
-                        .column = {x, y},
-                        .quad = lr_floor_div(slices[0], 4),
-                        .taps = wanted > 3   ? LR_LATTICE_TAPS
-                                : wanted > 1 ? 3
-                                             : 1,
-                    };
-                    step->shift = slices[0] - 4 * step->quad;
-                    for (int j = 0; j < J; j++) {
-                        const struct column *column = column_of(columns, next, place, j);
-                        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
-                            const int slice = slices[0] + r;
-                            const bool is_there = r < step->taps && slice >= column->low && slice <= column->high;
-                            step->offsets[j][r] = is_there ? column->first + slice - column->low : -1;
-                            step->mask |= is_there ? 1 << j : 0;
-                        }
-                    }
-                }
+                if (steps != NULL) steps[walked.count] = make_step(columns, next, place, slices);
                 walked.count++;
                 walked.cost += 2 * SLICES * pairs + BESIDES;
             }

@@ -56,10 +56,16 @@ static double scale_of(const lr_blobs *blobs)
     return 0.5 * spacing * spacing * spacing / volume;
 }
 
-double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
+/* 1 - (r/a)^2; 0 beyond the blob. */
+static double square_within(const lr_blobs *blobs, double distance_mm)
 {
     const double part = distance_mm / blobs->radius_mm;
-    const double square = fmax(1.0 - part * part, 0.0); /* 0 beyond the blob */
+    return fmax(1.0 - part * part, 0.0);
+}
+
+double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
+{
+    const double square = square_within(blobs, distance_mm);
     return scale_of(blobs) * square * bessel_i(ORDER, blobs->alpha * sqrt(square)) / bessel_i(ORDER, blobs->alpha);
 }
 
@@ -89,6 +95,45 @@ void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[
 
 /* --- evaluating --- */
 
+struct evaluation {
+    const double *table; /* [ENTRIES + 2] of b over r */
+    double radius, per_mm;
+    const lr_grid *grid;
+    const float *coefficients; /* coefficients on the grid */
+};
+
+static double evaluate_at(const struct evaluation *evaluation, const double point[3])
+{
+    const lr_grid *grid = evaluation->grid;
+    const double *first = grid->origin_mm, *edge = grid->voxel_mm;
+    int begin[3], end[3];
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        const double middle = (point[k] - first[k]) / edge[k];
+        const double reach = evaluation->radius / edge[k];
+        begin[k] = (int)fmin(fmax(ceil(middle - reach), 0.0), grid->size[k]);
+        end[k] = (int)fmin(fmax(floor(middle + reach) + 1.0, begin[k]), grid->size[k]);
+    }
+    for (int z = begin[2]; z < end[2]; z++) {
+        const double off_z = first[2] + z * edge[2] - point[2];
+        for (int y = begin[1]; y < end[1]; y++) {
+            const double off_y = first[1] + y * edge[1] - point[1], square = off_y * off_y + off_z * off_z;
+            const float *row = evaluation->coefficients + (int64_t)grid->size[0] * (y + (int64_t)grid->size[1] * z);
+            double of_row = 0;
+            for (int x = begin[0]; x < end[0]; x++) {
+                const double off = first[0] + x * edge[0] - point[0];
+                const double entry = sqrt(off * off + square) * evaluation->per_mm;
+                if (entry < ENTRIES) {
+                    const double *table = &evaluation->table[(int)entry];
+                    of_row += (double)row[x] * (table[0] + (entry - (int)entry) * (table[1] - table[0]));
+                }
+            }
+            sum += of_row;
+        }
+    }
+    return sum;
+}
+
 lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr_image *image, const lr_log *log)
 {
     lr_grid grids[2];
@@ -97,37 +142,13 @@ lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr
     if (table == NULL) return LR_FAILED;
     for (int k = 0; k < ENTRIES; k++) table[k] = lr_blobs_value(blobs, blobs->radius_mm * k / ENTRIES);
     const int64_t each = lr_grid_num_voxels(&grids[0]);
-    const double per_mm = ENTRIES / blobs->radius_mm; /* entries of the table per mm */
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
         double point[3], sum = 0;
         lr_grid_voxel_centre(&image->grid, v, point);
         for (int g = 0; g < 2; g++) {
-            const int *size = grids[g].size;
-            const double *first = grids[g].origin_mm, *edge = grids[g].voxel_mm;
-            int begin[3], end[3]; /* blobs that may reach the point */
-            double of_grid = 0;
-            for (int k = 0; k < 3; k++) {
-                const double middle = (point[k] - first[k]) / edge[k], reach = blobs->radius_mm / edge[k];
-                begin[k] = (int)fmin(fmax(ceil(middle - reach), 0.0), size[k]);
-                end[k] = (int)fmin(fmax(floor(middle + reach) + 1.0, begin[k]), size[k]);
-            }
-            for (int row = 0, rows = end[1] - begin[1]; row < rows * (end[2] - begin[2]); row++) {
-                const int y = begin[1] + row % rows, z = begin[2] + row / rows;
-                const double off_y = first[1] + y * edge[1] - point[1], off_z = first[2] + z * edge[2] - point[2];
-                const double square = off_y * off_y + off_z * off_z;
-                const float *values = coefficients + g * each + (int64_t)size[0] * (y + (int64_t)size[1] * z);
-                double of_row = 0;
-                for (int x = begin[0]; x < end[0]; x++) {
-                    const double off = first[0] + x * edge[0] - point[0];
-                    const double entry = sqrt(off * off + square) * per_mm;
-                    if (entry < ENTRIES) {
-                        const double *at = &table[(int)entry];
-                        of_row += (double)values[x] * (at[0] + (entry - (int)entry) * (at[1] - at[0]));
-                    }
-                }
-                of_grid += of_row;
-            }
-            sum += of_grid;
+            const struct evaluation evaluation = {table, blobs->radius_mm, ENTRIES / blobs->radius_mm, &grids[g],
+                                                  coefficients + g * each};
+            sum += evaluate_at(&evaluation, point);
         }
         image->values[v] = (float)sum;
     }

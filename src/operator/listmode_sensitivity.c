@@ -112,6 +112,17 @@ struct grading {
     int tiles[2]; /* number of tiles of a slice along x and y */
 };
 
+static double mean_around(const struct grading *grading, int x, int y, int z)
+{
+    const int *size = grading->plan->op->grid.size;
+    double total = 0.0;
+    int count = 0;
+    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
+        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
+            total += grading->sum->total[((int64_t)z * size[1] + j) * size[0] + i];
+    return total / count;
+}
+
 /* Finds the relative variance of each voxel. It is the contribution of a line to the voxel over the voxel's value. All
  * voxels of a tile are taken to have the same contribution. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
@@ -138,12 +149,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         for (int y = first[1]; y < last[1]; y++) {
             for (int x = first[0]; x < last[0]; x++) {
                 const int64_t v = ((int64_t)z * size[1] + y) * size[0] + x;
-                double around = 0.0; /* sum of the sensitivities around the voxel */
-                int count = 0;
-                for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
-                    for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
-                        around += sum->total[((int64_t)z * size[1] + j) * size[0] + i];
-                const double mean = around / count, own = sum->total[v];
+                const double mean = mean_around(grading, x, y, z), own = sum->total[v];
                 const double value = STEEP * own < mean ? own : mean;
                 grading->plan->variance[v] = value > 0.0 ? (float)(of_line / value) : INFINITY;
             }

@@ -170,33 +170,39 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
     return is_near;
 }
 
-void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
+static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
+                           const lr_log *log)
 {
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        int64_t range[3][2], at[3];
-        double centre[3], point[3];
-        lr_scanner_detection_centre(scanner, m, centre);
-        for (int k = 0; k < 3; k++) {
-            const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
-                                0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-            /* Sample points along the axis that may be near the module. */
-            const double step = grid->voxel_mm[k] / samples[k];
-            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
-            const double last = (double)grid->size[k] * samples[k] - 1;
-            range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
-            range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
-        }
-        for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
-            for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
-                for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
-                    for (int k = 0; k < 3; k++)
-                        point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
-                    if (warn_if_near(scanner, m, point, log)) return;
-                }
+    const lr_module *module = &scanner->modules[index];
+    int64_t range[3][2], at[3];
+    double centre[3], point[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+        /* Sample points along the axis that may be near the module. */
+        const double step = grid->voxel_mm[k] / samples[k];
+        const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
+        const double last = (double)grid->size[k] * samples[k] - 1;
+        range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
+        range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
+    }
+    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                for (int k = 0; k < 3; k++)
+                    point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                if (warn_if_near(scanner, index, point, log)) return true;
             }
         }
     }
+    return false;
+}
+
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
+{
+    bool found = false;
+    for (int m = 0; m < scanner->num_modules && !found; m++) found = warn_of_module(grid, samples, scanner, m, log);
 }
 
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
