@@ -203,7 +203,7 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
 static double survival(const struct work *work, int width, int i, int k)
 {
     const double(*axes)[3] = work->direction->axes;
-    const double slant = hypot(axes[0][0], axes[0][1]), outer_mm = work->scene->outer_mm;
+    const double outer_mm = work->scene->outer_mm;
     const double step_mm = work->scene->mu_step_mm;
     const double x = i * work->scene->cell_mm[0] / step_mm;
     const double y = k * work->scene->cell_mm[1] / step_mm;
@@ -215,7 +215,7 @@ static double survival(const struct work *work, int width, int i, int k)
         if (!(weight > 0)) continue;
         double *integral = &work->worker->integrals[(int64_t)(y0 + dy) * width + x0 + dx];
         if (isnan(*integral)) {
-            const double *first_mm = work->table->first_mm;
+            const double *first_mm = work->table->first_mm, slant = hypot(axes[0][0], axes[0][1]);
             const double place_mm[2] = {first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm};
             const double half_mm = sqrt(fmax(outer_mm * outer_mm - place_mm[0] * place_mm[0], 0)) / slant;
             const double nearest_mm = place_mm[1] * axes[0][2] / slant;

@@ -88,8 +88,8 @@ struct walked {
  * NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* SLICES: approximate instructions of a thread for a tap in two outputs, which run if one of the two has the tap.
-     * BESIDES: those for the rest of a step. */
+    /* SLICES: approximate instructions of a thread for a tap in one output. Two outputs run a tap together if one of
+     * them has it. BESIDES: instructions for the rest of a step. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;

@@ -71,8 +71,7 @@ double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
 
 double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm)
 {
-    const double part = distance_mm / blobs->radius_mm, alpha = blobs->alpha;
-    const double within = sqrt(fmax(1.0 - part * part, 0.0)); /* 0 beyond the blob */
+    const double alpha = blobs->alpha, within = sqrt(square_within(blobs, distance_mm));
     return scale_of(blobs) * blobs->radius_mm * sqrt(2.0 * PI / alpha) * pow(within, ORDER + 0.5) *
            bessel_i(ORDER + 0.5, alpha * within) / bessel_i(ORDER, alpha);
 }

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "listmode/events.h"
 
-/* Number of standard deviations at which the Gaussian of time of flight is cut, and the integral of the rest. */
+/* Number of standard deviations at which the Gaussian of time of flight is cut, and the integral within. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 

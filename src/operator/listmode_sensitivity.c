@@ -175,8 +175,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* Lists the pieces. A piece costs as much time as its box, widened by the reach of LORs, has of the whole
- * sensitivity. */
+/* Lists the pieces. The cost of a piece is the share of the whole sensitivity in its box, after the box is widened by
+ * the reach of LORs. */
 static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;

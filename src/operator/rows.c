@@ -279,7 +279,7 @@ enum { SAMPLE_ROWS = 24 };
 /* Planned share of the memory for a block. */
 #define PLANNED_SHARE 0.7
 
-/* The golden ratio. Its multiples modulo one spread rows evenly over the grid. */
+/* The golden ratio minus 1. Its multiples modulo one spread rows evenly over the grid. */
 #define GOLDEN_SHARE 0.6180339887498949
 
 /* A block of LORs: places begin .. end - 1 of the selection. */

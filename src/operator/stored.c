@@ -15,8 +15,8 @@ enum { SAMPLE_ROWS = 48 };
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
-/* The golden ratio. Its multiples modulo one spread rows evenly over the grid, and do not repeat with a period of the
- * grid. */
+/* The golden ratio minus 1. Its multiples modulo one spread rows evenly over the grid, and do not repeat with a period
+ * of the grid. */
 #define GOLDEN_SHARE 0.6180339887498949
 
 struct stored {

@@ -162,8 +162,8 @@ struct recon {
     struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
     lr_vector all_sensitivity; /* sensitivity of all events; freed after the start */
-    /* The largest sensitivity of each voxel in a subset, and the sensitivity of the current subset. Both are used if
-     * voxels have different steps. They are on the host and freed after the start. */
+    /* For each voxel, the largest of its sensitivities in all subsets; and the sensitivity of the current subset. Both
+     * are used if voxels have different steps. They are on the host, equal on all ranks, and freed after the start. */
     lr_vector largest, host_sensitivity;
     lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
     double *scale;        /* [subsets] scale of the step length, found by the rule */
@@ -428,6 +428,12 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
                                    .num_subsets = recon->subsets.count};
 }
 
+static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
+{
+    const struct lr_update_rule *rule = recon->rule;
+    if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
+}
+
 /* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 permanently: EM
  * all voxels that the subset sees, RAMLA with a relaxation of 1 the voxels that it sees best. If no subset has counts,
  * none is skipped. */
@@ -537,8 +543,7 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
         if (after->not_finite > 0) {
             status = report_growth(recon, after->not_finite);
         } else {
-            if (recon->rule->most != NULL)
-                recon->most = recon->rule->most(&step, recon->most, recon->subsets.list[k].counts);
+            expect_growth(recon, k, &step);
             status = check_sum(recon, after->sum);
         }
     }
@@ -558,7 +563,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         const struct lr_update_step step = describe_step(recon, k);
         const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
         if (is_passed_over(recon, &measured)) return LR_OK;
-        if (rule->most != NULL) recon->most = rule->most(&step, recon->most, measured.measured_counts);
+        expect_growth(recon, k, &step);
         return recon->whole->fns->updates->run(recon->whole->self, &next);
     }
 

@@ -82,8 +82,8 @@ static lr_scanner *scanner_of(const lr_module *modules, int num)
         &log);
 }
 
-/* A line from the origin to a crystal of 1 mm at a distance of 100 mm. It crosses three layers in front of the
- * crystal obliquely. */
+/* A line from a crystal of 1 mm, at a distance of 100 mm, through the origin. On the other side it crosses three layers
+ * obliquely. */
 static void shares_of_one_line(void **state)
 {
     (void)state;

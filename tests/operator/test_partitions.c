@@ -35,8 +35,9 @@ static const double same_sum = 3e-6;
  * of two LORs gets such a line. Back-projections of ones do not depend on this choice. */
 static const double from_cpu[] = {[LR_MODE_SAMPLED] = 5e-3, [LR_MODE_EXACT] = 2e-5};
 
-/* Largest relative difference from `native`, which also computes in float. It is tested if cpu differs, because a
- * line along the rim of a module can hit the module in double precision and miss it in float, or the reverse. */
+/* Largest relative difference from `native`, which also computes in float. It is tested in sampled mode if the
+ * result differs from that of cpu, because a line along the rim of a module can hit the module in double precision and
+ * miss it in float, or the reverse. */
 static const double from_native = 2e-5;
 
 struct made {

@@ -95,8 +95,8 @@ struct lr_hdf5_fns {
     bool (*put_numbers)(lr_hdf5_id object, const char *name, enum lr_hdf5_number number, int count,
                         const void *numbers);
 
-    /* Write datasets: put_array a contiguous one, put_values a contiguous one or a compressed long list of whole numbers,
-     * put_placed chunks in the storage that the layout gives. */
+    /* Write datasets: put_array a contiguous one, put_values a contiguous one or a compressed long list of whole
+     * numbers, put_placed chunks in the storage that the layout gives. */
     bool (*put_array)(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
                       const void *numbers); /* shape[1] = 0: one dimension */
     bool (*put_values)(lr_hdf5_id group, const char *name, const float *values, int64_t count);

@@ -133,8 +133,8 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
     say_at(yaml, &place, level, status, sentence);
 }
 
-/* Reports that memory ran out. libfyaml has no error for that: errno is cleared before a call of libfyaml, and is ENOMEM
- * afterwards. */
+/* Reports that memory ran out. libfyaml has no error for that: errno is cleared before a call of libfyaml, and is
+ * ENOMEM afterwards. */
 static lr_status report_memory(const struct lr_yaml *yaml)
 {
     return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)", yaml->name,
