@@ -6,18 +6,25 @@ define_property(TARGET PROPERTY LR_MAY_CALL BRIEF_DOCS "Folders, and functions, 
 set_property(GLOBAL PROPERTY LR_FOLDERS "")
 
 # lr_folder(NAME [CALLS folder...] [TABLES function...] [WITHOUT source...] [WITH source...]): the library
-# lr_NAME of all sources below the calling folder, but for those in WITHOUT, and with those in WITH.
+# of folder NAME, whose slashes are _ in the library's name: all sources below the calling folder, but for those in
+# WITHOUT and in folders with a CMakeLists.txt of their own, and with those in WITH.
 # TABLES: functions of folders that it may not call otherwise: they hand out a table of functions.
 function(lr_folder name)
     cmake_parse_arguments(F "" "" "CALLS;TABLES;WITHOUT;WITH" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.c)
+    file(GLOB own CONFIGURE_DEPENDS */CMakeLists.txt)
+    foreach(nested IN LISTS own)
+        get_filename_component(nested ${nested} DIRECTORY)
+        list(FILTER sources EXCLUDE REGEX "^${nested}/")
+    endforeach()
     foreach(source IN LISTS F_WITHOUT)
         list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
     endforeach()
-    add_library(lr_${name} OBJECT ${sources} ${F_WITH})
-    target_include_directories(lr_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
-    target_link_libraries(lr_${name} PUBLIC lr_flags lr_dependencies)
-    set_target_properties(lr_${name} PROPERTIES LR_MAY_CALL "${F_CALLS};${F_TABLES}")
+    string(REPLACE "/" "_" target lr_${name})
+    add_library(${target} OBJECT ${sources} ${F_WITH})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
+    target_link_libraries(${target} PUBLIC lr_flags lr_dependencies)
+    set_target_properties(${target} PROPERTIES LR_MAY_CALL "${F_CALLS};${F_TABLES}")
     set_property(GLOBAL APPEND PROPERTY LR_FOLDERS ${name})
 endfunction()
 
@@ -26,16 +33,17 @@ function(lr_write_folders file)
     get_property(folders GLOBAL PROPERTY LR_FOLDERS)
     set(text "")
     foreach(folder IN LISTS folders)
-        get_target_property(calls lr_${folder} LR_MAY_CALL)
+        string(REPLACE "/" "_" target lr_${folder})
+        get_target_property(calls ${target} LR_MAY_CALL)
         list(JOIN calls " " calls)
         string(APPEND text "${folder}: ${calls}\n")
     endforeach()
     file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
 endfunction()
 
-# Sets `out` to the objects of the libraries lr_NAME.
+# Sets `out` to the objects of the libraries of folders.
 function(lr_objects_of out)
-    set(objects ${ARGN})
+    string(REPLACE "/" "_" objects "${ARGN}")
     list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:lr_\\1>")
     set(${out} ${objects} PARENT_SCOPE)
 endfunction()

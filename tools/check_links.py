@@ -53,7 +53,7 @@ def read_outputs(build):
 
 
 def root_of(build, folder):
-    return build / PROGRAMS.get(folder, f"src/{folder}/CMakeFiles/lr_{folder}.dir")
+    return build / PROGRAMS.get(folder, f"src/{folder}/CMakeFiles/lr_{folder.replace('/', '_')}.dir")
 
 
 def read_objects(root, outputs):

@@ -17,10 +17,10 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
-#define LR_BIND_BOXES 7 /* only in passes of common/visit.glsl, which have no rows */
+#define LR_BIND_BOXES 7 /* only in passes of correspondence/visit.glsl, which have no rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
-#define LR_BIND_CUT_SHORT 10 /* only in passes of common/visit.glsl */
+#define LR_BIND_CUT_SHORT 10 /* only in passes of correspondence/visit.glsl */
 
 /* Storage buffers of the column passes; masks have the bindings above. */
 #define LR_BIND_COLUMN_MODULES 0
@@ -39,7 +39,7 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
-/* Storage buffers of passes that make rows from lists of elements (shaders/rows). KEYS and VALUES
+/* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES
  * are the tables of LORs. A pass moves elements from FROM to TO, to the places in PLACES, which it
  * finds by the SUMS of each thread's share. STARTS has the first element of each row. */
 #define LR_BIND_ROWS_LIST 0

@@ -5,8 +5,8 @@
  * CUDA until it is given back. Any use by the side that does not own it is refused (gl/resource.h). Taking and giving
  * back each cost more than a projection. An object that is out therefore stays out until OpenGL needs it. Destroying
  * an object that is out ends its loan. */
-#ifndef LR_CUDA_LEND_H
-#define LR_CUDA_LEND_H
+#ifndef LR_CUDA_INTEROP_LEND_H
+#define LR_CUDA_INTEROP_LEND_H
 
 #include "gl/resource.h"
 

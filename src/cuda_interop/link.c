@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "vector/kinds.h"
-#include "vector/place.h"
+#include "device/kinds.h"
+#include "device/place.h"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

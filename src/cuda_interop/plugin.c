@@ -3,9 +3,9 @@
 #include "plugin/plugin.h"
 
 #include "base/parallel.h"
+#include "device/kinds.h"
 #include "direct/backend.h"
 #include "listmode/backend.h"
-#include "vector/kinds.h"
 
 const struct lr_cuda_plugin lr_cuda_plugin = {
     .plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},

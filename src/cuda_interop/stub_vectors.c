@@ -3,7 +3,7 @@
  *
  * A stand-in for vectors in CUDA's memory, in builds without it: no such place opens. */
 #include "base/log.h"
-#include "vector/kinds.h"
+#include "device/kinds.h"
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {

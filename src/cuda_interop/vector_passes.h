@@ -2,11 +2,11 @@
  * Copyright The LORaster authors
  *
  * Parameters of kernels on vectors, and their launches. Launches return a cudaError_t; none waits. */
-#ifndef LR_CUDA_VECTOR_PASSES_H
-#define LR_CUDA_VECTOR_PASSES_H
+#ifndef LR_CUDA_INTEROP_VECTOR_PASSES_H
+#define LR_CUDA_INTEROP_VECTOR_PASSES_H
 
 #include "common/bindings.h"
-#include "vector/vector.h"
+#include "device/vector.h"
 
 #include <stdbool.h>
 

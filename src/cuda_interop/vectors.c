@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/vector_passes.h"
-#include "vector/kinds.h"
-#include "vector/later.h"
-#include "vector/vector.h"
+#include "device/kinds.h"
+#include "device/later.h"
+#include "device/vector.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef LR_DIST_COMM_H
 #define LR_DIST_COMM_H
 
-#include "vector/kinds.h"
+#include "device/kinds.h"
 
 #include <lr/comm.h>
 

@@ -32,6 +32,10 @@ struct gl_context_params {
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
+/* The loops of a thread may take this many rounds in total. llvmpipe ends them after 65,535 rounds, and reports no
+ * error. */
+enum { GL_MOST_ROUNDS_SOFTWARE = 60000 };
+
 /* The driver's limits and abilities. Sizes are in texels, or in bytes if the name says so. */
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;

@@ -14,7 +14,7 @@ struct gl_define {
     const char *value;
 };
 
-/* A program has either a vertex and a fragment shader, or a compute shader, by names ("raster/correspondence.vert")
+/* A program has either a vertex and a fragment shader, or a compute shader, by names ("correspondence/raster/correspondence.vert")
  * that shader_store.h resolves. The defines are inserted in every stage, right after #version. */
 struct gl_program_params {
     const char *vertex, *fragment, *compute;

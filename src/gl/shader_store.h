@@ -21,7 +21,7 @@ enum { GL_SHADER_MAX_FILES = 32 };
 
 /* One flattened shader of the built-in table. */
 struct gl_embedded_shader {
-    const char *name;         /* "raster/correspondence.vert" */
+    const char *name;         /* "correspondence/raster/correspondence.vert" */
     const char *text;         /* ends with a newline */
     const char *const *files; /* names relative to the shader folder, NULL at the end */
 };

@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/sized.h"
+#include "device/place.h"
 #include "listmode/line.h"
 #include "model/scanner/arrangement.h"
 #include "operator/families.h"
 #include "plugin/plugin.h"
-#include "vector/place.h"
 
 #include <float.h>
 #include <math.h>

@@ -9,11 +9,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "device/later.h"
 #include "operator/updates.h"
 #include "recon/ranks.h"
 #include "recon/rule.h"
 #include "recon/subsets.h"
-#include "vector/later.h"
 
 #include <float.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's
- * solid angle. References are written here and in the tests, apart from src/cpu. */
+ * solid angle. References are written here and in the tests, apart from src/correspondence/cpu. */
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Every crystal of a scanner as a box, and the part of a line inside each: brute force over all of
- * them, written apart from src/cpu/penetration.c. */
+ * them, written apart from src/correspondence/cpu/penetration.c. */
 #ifndef LR_TEST_CRYSTALS_H
 #define LR_TEST_CRYSTALS_H
 

@@ -5,7 +5,7 @@
  * tabulated with 12 digits is held to its last digit. */
 #include "analytic.h"
 
-#include "cpu/polygon.h"
+#include "correspondence/cpu/polygon.h"
 
 /* Rectangle a x b, apex on its axis at distance d (Khadjavi, J. Opt. Soc. Am. 58:1417, 1968). */
 static double on_axis(double a, double b, double d)

@@ -217,14 +217,14 @@ class Render(ProgramTest):
         return set(row) - near
 
     def test_shaders_draw(self):
-        """What shaders/raster/correspondence.frag says is what the pictures show."""
+        """What shaders/correspondence/raster/correspondence.frag says is what the pictures show."""
         self.need_opengl()
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        text = (shaders / "raster/correspondence.frag").read_text()
+        text = (shaders / "correspondence/raster/correspondence.frag").read_text()
         line = "out_hit = uvec2(crystal, floatBitsToUint(weight));"
         self.assertIn(line, text)
-        (shaders / "raster/correspondence.frag").write_text(
+        (shaders / "correspondence/raster/correspondence.frag").write_text(
             text.replace(line,  # twice the weight, which no compiler works into its products
                          "out_hit = uvec2(crystal, floatBitsToUint(weight) + (1u << 23));"))
         env = dict(os.environ, LORASTER_SHADER_DIR=str(shaders))
@@ -267,8 +267,8 @@ class Render(ProgramTest):
         self.need_opengl()
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        (shaders / "raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
-        self.check_stand_in(["raster/correspondence.frag", "broken"],
+        (shaders / "correspondence/raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        self.check_stand_in(["correspondence/raster/correspondence.frag", "broken"],
                             dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
 
     def test_broken_passes(self):

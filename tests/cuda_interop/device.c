@@ -5,8 +5,8 @@
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
  * to use, shortens batches and leaves out the test that iterates longest: for tools that are slow.
  * Another one is a pattern of the tests to run, such as "batches*". */
+#include "direct/compute/direct.h"
 #include "fixtures.h"
-#include "render/direct/direct.h"
 #include "turns.h"
 
 static const struct {

@@ -9,9 +9,9 @@
 
 #include "base/log.h"
 #include "cuda_interop/direct/plans.h"
+#include "direct/compute/direct.h"
 #include "fixtures.h"
 #include "on_cpu.h"
-#include "render/direct/direct.h"
 
 /* A buffer as the functions hold it. */
 struct held {

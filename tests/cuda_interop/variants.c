@@ -4,7 +4,7 @@
  * Which variant of the `cuda` backend of the family `direct` a storage gets. */
 #include "fixtures.h"
 
-#include "render/direct/direct.h"
+#include "direct/compute/direct.h"
 
 static struct lr_direct_backend_params made;
 static int times_made;

@@ -37,7 +37,7 @@ def main():
     has |= set(re.findall(r"fails\(\"(e?gl\w+)\"\)", gl))
     wrapped = set(re.findall(r"\w*cuda[A-Z]\w+", (inject / "cuda_calls.cmake").read_text()))
     has |= wrapped & set(re.findall(r"(?:CALL\(|__wrap_)(\w*cuda[A-Z]\w+)", cuda))
-    uses = called(r"\b(e?gl(?!X[A-Z])[A-Z]\w+)\s*\(", "src/gl", "src/vector_gl", "src/render", "src/operator",
+    uses = called(r"\b(e?gl(?!X[A-Z])[A-Z]\w+)\s*\(", "src/gl", "src/gl", "src/correspondence", "src/operator",
                   "src/cuda_interop", "src/viewer")
     uses.update(called(r"\b(cuda[A-Z]\w+)\s*\(", "src/cuda_interop", "bench/fft"))
     lacking = {n: p for n, p in uses.items() if n not in has | QUESTIONS | ON_THE_DEVICE}

@@ -28,7 +28,7 @@ class Planted(unittest.TestCase):
 
     def plant(self, name, body, head=HEAD):
         path = self.folder / ("" if name.startswith("bench/") else "src") / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(head + body)
 
     def run_check(self):
@@ -55,7 +55,8 @@ class Planted(unittest.TestCase):
         self.assertIn("1 files, 0 violations", output)
 
     def test_sibling_backend(self):
-        self.refuse("render/a.c", '#include "cpu/trace.h"\n', 'render/ may not include')
+        self.refuse("correspondence/compute/a.c", '#include "correspondence/cpu/elements.h"\n',
+                    'correspondence/ may not include')
 
     def test_upward(self):
         self.refuse("model/a.c", '#include "io/files/yaml.h"\n', 'model/ may not include')
@@ -64,8 +65,8 @@ class Planted(unittest.TestCase):
         self.refuse("recon/a.c", '#include "model/lors/rows.h"\n', 'recon/ may not include')
 
     def test_one_header_of_a_folder(self):
-        self.accept("cpu/a.c", '#include "operator/backend.h"\n')
-        self.refuse("cpu/b.c", '#include "operator/stored.h"\n', 'cpu/ may not include')
+        self.accept("direct/cpu/a.c", '#include "operator/backend.h"\n')
+        self.refuse("direct/cpu/b.c", '#include "operator/stored.h"\n', 'direct/cpu/ may not include')
 
     def test_cli_internal(self):
         self.accept("cli/a.c", '#include "args.h"\n#include <lr/lr.h>\n')
@@ -99,7 +100,7 @@ class Planted(unittest.TestCase):
 
     def test_graphics_headers(self):
         self.accept("gl/a.c", "#include <EGL/egl.h>\n#include <GL/glew.h>\n")
-        self.refuse("render/a.c", "#include <EGL/egl.h>\n", "<EGL/egl.h> belongs to gl/")
+        self.refuse("correspondence/a.c", "#include <EGL/egl.h>\n", "<EGL/egl.h> belongs to gl/")
 
     def test_gl_in_operator(self):
         self.refuse("operator/a.c", "#  include <GL/glew.h>\n", "<GL/glew.h> belongs to")

@@ -4,7 +4,7 @@
  * The list mode kernels of all instruction sets that this processor has give the same bits. */
 #include "listmode/cases.h"
 
-#include "native/listmode/kernels.h"
+#include "listmode/native/kernels.h"
 
 enum { COUNT = 2000 };
 

@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * Other settings of list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
- * anew. A program that includes this file gets the functions of src/render/listmode/settings.c from here. */
+ * anew. A program that includes this file gets the functions of src/listmode/compute/settings.c from here. */
 #ifndef LR_TESTS_LISTMODE_SETTINGS_H
 #define LR_TESTS_LISTMODE_SETTINGS_H
 
 #include "common/bindings.h"
-#include "render/listmode/listmode.h"
+#include "listmode/compute/listmode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * The kernels of all instruction sets that this processor runs give the same bits. */
 #include "test.h"
 
-#include "native/kernels.h"
+#include "correspondence/native/kernels.h"
 
 enum { NUM_STRIPS = 2000, CELLS = 21, MOST = 48 * 24 };
 

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "operator/laws.h"
 
+#include "device/vector.h"
 #include "gl/resource.h"
-#include "vector/vector.h"
 
 /* Numbers around a vector that is part of a longer one. */
 enum { BEFORE = 5, BEHIND = 4 };

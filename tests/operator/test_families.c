@@ -8,8 +8,8 @@
 #include "fixtures.h"
 #include "operator/laws.h"
 
+#include "device/place.h"
 #include "gl/context.h"
-#include "vector/place.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of src/render against the elements that the tracer of src/cpu has for the voxels of
+ * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the voxels of
  * a small grid and the LORs of some module pairs: the tests give a pass its input themselves and
  * read its output themselves, so that no other shader has a part in the answer. */
 #ifndef LR_TESTS_RENDER_ALONE_H
@@ -9,10 +9,10 @@
 
 #include "stage.h"
 
+#include "correspondence/compute/columns/columns.h"
 #include "gl/pass.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
-#include "render/columns/columns.h"
 
 #include <lr/io.h>
 

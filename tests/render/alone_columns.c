@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * columns/forward.comp, columns/back.comp, columns/forward_exact.comp and columns/back_exact.comp,
+ * correspondence/columns/forward.comp, correspondence/columns/back.comp, correspondence/columns/forward_exact.comp and correspondence/columns/back_exact.comp,
  * each alone: every element of forward, voxel by voxel; of back some LORs' elements one by one, and
  * all of them in sums. */
 #include "alone_columns.h"
@@ -27,7 +27,7 @@ static struct column_step forward_step(const struct lr_window *window)
 }
 
 /* The row of one voxel: the projection of an image of it. Exact passes leave it to
- * columns/stack_order.comp to drop LORs out of coincidence. */
+ * correspondence/columns/stack_order.comp to drop LORs out of coincidence. */
 static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
                           double *found)
 {

@@ -2,14 +2,14 @@
  * Copyright The LORaster authors
  *
  * Where values and voxels stand in the orders of the column passes, counted here from what
- * shaders/columns/scene.glsl and stacks.glsl say of them. */
+ * shaders/correspondence/columns/scene.glsl and stacks.glsl say of them. */
 #ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
 #define LR_TESTS_RENDER_ALONE_COLUMNS_H
 
 #include "alone.h"
 
 #include "common/bindings.h"
-#include "render/columns/columns.h"
+#include "correspondence/compute/columns/columns.h"
 
 /* --- scanners --- */
 

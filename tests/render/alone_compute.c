@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * points/forward.comp, points/back.comp, points/rows.comp and points/collect.comp, each alone:
+ * correspondence/points/forward.comp, correspondence/points/back.comp, correspondence/points/rows.comp and correspondence/points/collect.comp, each alone:
  * sampled, exact, with modules that hide others, absorption along lines, and crystal penetration. */
 #include "alone_elements.h"
 
-#include "render/points/points.h"
+#include "correspondence/compute/points/points.h"
 
 enum { NUM_VALUES = 16 };
 

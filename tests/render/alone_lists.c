@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * columns/rows.comp, columns/list_forward.comp and columns/list_back.comp, each alone: the elements
+ * correspondence/columns/rows.comp, correspondence/columns/list_forward.comp and correspondence/columns/list_back.comp, each alone: the elements
  * of points, and those of single LORs. */
 #include "alone_columns.h"
 
@@ -75,7 +75,7 @@ static void check_rows(struct alone *alone, struct lr_columns *columns)
 
 enum { NUM_LORS = 200 };
 
-/* `struct Entry` of shaders/columns/list.glsl. */
+/* `struct Entry` of shaders/correspondence/columns/list.glsl. */
 struct entry {
     uint32_t pair, number;
     float value;

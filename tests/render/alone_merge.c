@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * shaders/rows/: lists of elements that are drawn, points in turn or shuffled, against rows that are made of
+ * shaders/correspondence/rows/: lists of elements that are drawn, points in turn or shuffled, against rows that are made of
  * them one by one; what the host makes of the same lists; and how rows come to the sink that were merged part
  * by part. */
 #include "stage.h"
 
-#include "render/rows/deliver.h"
-#include "render/rows/merge.h"
+#include "correspondence/compute/rows/deliver.h"
+#include "correspondence/compute/rows/merge.h"
 
 /* A list: points of whole rows, or of part of one, and what each has. */
 struct list_case {

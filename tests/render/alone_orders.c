@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * columns/order.comp, columns/stack_order.comp, columns/pack.comp, columns/sum.comp and
- * columns/take_sums.comp, each alone: values that are moved are the same to the bit, and in the
+ * correspondence/columns/order.comp, correspondence/columns/stack_order.comp, correspondence/columns/pack.comp, correspondence/columns/sum.comp and
+ * correspondence/columns/take_sums.comp, each alone: values that are moved are the same to the bit, and in the
  * places that the orders' descriptions give them. */
 #include "alone_columns.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * pairs/forward.comp, pairs/back.comp and pairs/rows.comp, each alone: every element of forward and
+ * correspondence/pairs/forward.comp, correspondence/pairs/back.comp and correspondence/pairs/rows.comp, each alone: every element of forward and
  * of the rows; of back some LORs' elements one by one, and all of them in sums. */
 #include "alone_elements.h"
 
 #include "common/bindings.h"
-#include "render/pairs/pairs.h"
+#include "correspondence/compute/pairs/pairs.h"
 
 enum { NUM_VALUES = 24, BLOCK = 4 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/correspondence.vert and .frag, alone, against the ray tracer in double: the same crystals except
+ * correspondence/raster/correspondence.vert and .frag, alone, against the ray tracer in double: the same crystals except
  * within 1e-4 of a pitch of an edge, weights and path lengths to 1e-5. */
 #include "stage.h"
 

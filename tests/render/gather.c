@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/gather.frag, raster/reduce.frag, and raster/collect.vert with raster/value.frag: hand-made contents, and
+ * correspondence/raster/gather.frag, correspondence/raster/reduce.frag, and correspondence/raster/collect.vert with correspondence/raster/value.frag: hand-made contents, and
  * what each pass leaves, against sums in double of what the pass before left. */
 #include "stage.h"
 
 #include "common/bindings.h"
+#include "correspondence/raster/raster.h"
 #include "gl/pass.h"
-#include "render/raster/raster.h"
 
 /* Float sums of four numbers of one sign round by at most 3 x 6e-8 of the sum, products by 6e-8. */
 static const double step_tolerance = 3e-7;
@@ -257,9 +257,10 @@ static void test_collect_alone(void **context)
     for (int k = 0; k < 4; k++)
         for (uint32_t image = rows[k].first_image; image < rows[k].end_image; image++)
             want[rows[k].row] += (double)sums[image] * (double)rows[k].factor;
-    struct gl_program *program = gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
-                                                                                    .fragment = "raster/value.frag",
-                                                                                    .label = "collect alone"});
+    struct gl_program *program =
+        gl_program_create(ctx, &(struct gl_program_params){.vertex = "correspondence/raster/collect.vert",
+                                                           .fragment = "correspondence/raster/value.frag",
+                                                           .label = "collect alone"});
     struct gl_texture *source = gl_texture_create(
         ctx, &(struct gl_texture_params){.label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});
     struct gl_target *target = gl_target_create(

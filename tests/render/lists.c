@@ -5,7 +5,7 @@
  * that sums added in any order have the same bits every time. */
 #include "stage.h"
 
-#include "render/values.h"
+#include "correspondence/values.h"
 
 /* Forward, the same elements summed in two orders; back, elements whose cells' edges are reached in
  * two ways in float. Over the largest value. */
@@ -320,7 +320,7 @@ static void sum_singles(const struct bench *bench, const lr_selection *part, con
     free(image);
 }
 
-/* Largest error of rounding a term to fixed point: values are at most 1 here (src/render/values.h). */
+/* Largest error of rounding a term to fixed point: values are at most 1 here (src/correspondence/values.h). */
 static const double FIXED_STEP = 0x1p-61;
 
 /* Values over six decades and one voxel seen by some of them only: every voxel is good to the

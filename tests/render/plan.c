@@ -6,7 +6,7 @@
 #include "scanners.h"
 
 #include "common/bindings.h"
-#include "render/plan.h"
+#include "correspondence/plan.h"
 
 struct setting {
     lr_scanner *scanner;

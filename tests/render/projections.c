@@ -6,7 +6,7 @@
 #include "backend_arrays.h"
 #include "stage.h"
 
-#include "vector/place.h"
+#include "device/place.h"
 
 /* Relative to the norms, in float. */
 static const double adjoint_tolerance = 1e-6;

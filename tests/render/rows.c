@@ -4,7 +4,7 @@
  * Rows read off correspondence images: in order, whole, whatever batches they came from. */
 #include "stage.h"
 
-#include "render/raster/raster.h"
+#include "correspondence/raster/raster.h"
 
 /* Elements of float weights, added in double in another order. */
 static const double order_tolerance = 1e-13;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/scatter.vert with raster/value.frag, and raster/reduce.frag where it adds LOR images: hand-made
+ * correspondence/raster/scatter.vert with correspondence/raster/value.frag, and correspondence/raster/reduce.frag where it adds LOR images: hand-made
  * correspondence images against sums in double. */
 #include "stage.h"
 
-#include "render/raster/raster.h"
-#include "vector/place.h"
+#include "correspondence/raster/raster.h"
+#include "device/place.h"
 
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What it takes to run the passes of src/render one by one on a test's scanner. */
+ * What it takes to run the passes of src/correspondence one by one on a test's scanner. */
 #ifndef LR_TESTS_RENDER_STAGE_H
 #define LR_TESTS_RENDER_STAGE_H
 
 #include "lines.h"
 #include "scanners.h"
 
+#include "correspondence/raster/raster.h"
 #include "operator/backend.h"
-#include "render/raster/raster.h"
 
 /* One texel of the correspondence atlas. */
 struct texel {

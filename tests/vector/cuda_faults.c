@@ -6,9 +6,9 @@
 #include "test.h"
 
 #include "base/log.h"
+#include "device/kinds.h"
+#include "device/later.h"
 #include "fake_cuda.h"
-#include "vector/kinds.h"
-#include "vector/later.h"
 
 #include <cuda_runtime_api.h>
 

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "cuda_interop/lend.h"
+#include "device/kinds.h"
 #include "listmode/backend.h"
 #include "plugin/plugin.h"
 #include "test.h"
-#include "vector/kinds.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

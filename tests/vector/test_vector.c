@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
+#include "device/kinds.h"
+#include "device/later.h"
 #include "test.h"
-#include "vector/kinds.h"
-#include "vector/later.h"
 
 #include "base/mem.h"
-#include "vector/place.h"
+#include "device/place.h"
 
 #include <float.h>
 

@@ -6,10 +6,10 @@
  * machine's memory. */
 #include "test.h"
 
+#include "device/place.h"
+#include "device/vector.h"
 #include "gl/context.h"
 #include "gl/resource.h"
-#include "vector/place.h"
-#include "vector/vector.h"
 
 #ifdef LR_TEST_FAKE_CUDA
 #include "fake_cuda.h"

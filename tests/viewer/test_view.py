@@ -156,7 +156,7 @@ modules:
         """cpu goes on; one sentence says so, below and in the panel."""
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        (shaders / "raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        (shaders / "correspondence/raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
         steps = [*READY, "point 1 2 1", "wait", "point 2 1 1", "wait", "print voxel.drawn_by",
                  "print message", "key m", "frames 2", "screenshot a.png"]
         pairs, said = self.view(steps, env=dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))

@@ -3,7 +3,7 @@
  *
  * The `cuda` backend of the family `direct`: images are those of render/, on which CUDA projects and
  * updates in place. */
-#include "render/direct/direct.h"
+#include "direct/compute/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/direct/passes.h"
@@ -85,7 +85,7 @@ static double watch_read(struct watch *watch, const lr_log *log)
     return seconds;
 }
 
-/* --- images of updates (render/direct/direct.h), on which CUDA works in place --- */
+/* --- images of updates (direct/compute/direct.h), on which CUDA works in place --- */
 
 enum { MOST_IMAGES = 4 };
 

@@ -6,7 +6,7 @@
  * types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
- * zeros around the grid (render/direct/direct.h). */
+ * zeros around the grid (direct/compute/direct.h). */
 #ifndef LR_CUDA_DIRECT_GATHERS_CUH
 #define LR_CUDA_DIRECT_GATHERS_CUH
 

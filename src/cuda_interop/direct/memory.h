@@ -4,8 +4,8 @@
  * Device memory that holds the lists of several views, one after another. Lists made by the host come first, so that
  * one copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
  * first counts their bytes, the second places them. No CUDA in it. */
-#ifndef LR_CUDA_DIRECT_MEMORY_H
-#define LR_CUDA_DIRECT_MEMORY_H
+#ifndef LR_CUDA_INTEROP_DIRECT_MEMORY_H
+#define LR_CUDA_INTEROP_DIRECT_MEMORY_H
 
 #include "cuda_interop/direct/plans.h"
 #include "cuda_interop/direct/tables.h"

@@ -3,8 +3,8 @@
  *
  * Parameters of the CUDA passes of the family `direct`, in memory of the device, and the functions that start them. C
  * and CUDA files include it; a C file sees the device's vector types as opaque. */
-#ifndef LR_CUDA_DIRECT_PASSES_H
-#define LR_CUDA_DIRECT_PASSES_H
+#ifndef LR_CUDA_INTEROP_DIRECT_PASSES_H
+#define LR_CUDA_INTEROP_DIRECT_PASSES_H
 
 #include <lr/direct.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@ typedef struct float4 float4;
 /* Threads of a block, unless the kernel says otherwise. */
 enum { LR_CUDA_GROUP = 256 };
 
-/* Layout of images and LORmap (render/direct/direct.h): texels (q, x, y), slices fastest. */
+/* Layout of images and LORmap (direct/compute/direct.h): texels (q, x, y), slices fastest. */
 typedef struct lr_cuda_layout {
     int32_t size[3]; /* extent of the grid */
     int32_t quads;

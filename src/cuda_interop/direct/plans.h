@@ -2,14 +2,14 @@
  * Copyright The LORaster authors
  *
  * Plans that the host makes of views, for any variant. No CUDA in it. */
-#ifndef LR_CUDA_DIRECT_PLANS_H
-#define LR_CUDA_DIRECT_PLANS_H
+#ifndef LR_CUDA_INTEROP_DIRECT_PLANS_H
+#define LR_CUDA_INTEROP_DIRECT_PLANS_H
 
 #include "cuda_interop/direct/passes.h"
 #include "direct/backend.h"
+#include "direct/compute/direct.h"
 #include "direct/lattice.h"
 #include "direct/tables.h"
-#include "render/direct/direct.h"
 
 /* --- gathers by bands --- */
 

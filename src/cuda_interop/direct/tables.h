@@ -3,12 +3,12 @@
  *
  * Look-up tables of the family `direct` in device memory, for the passes of each variant. Tables of several views are
  * made together, and kept while there is room. */
-#ifndef LR_CUDA_DIRECT_TABLES_H
-#define LR_CUDA_DIRECT_TABLES_H
+#ifndef LR_CUDA_INTEROP_DIRECT_TABLES_H
+#define LR_CUDA_INTEROP_DIRECT_TABLES_H
 
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/plans.h"
-#include "render/direct/direct.h"
+#include "direct/compute/direct.h"
 
 #include <lr/log.h>
 

@@ -8,8 +8,8 @@
 #include "base/parallel.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/tables.h"
+#include "device/place.h"
 #include "model/scanner/coincidence.h"
-#include "vector/place.h"
 
 #include <stdlib.h>
 #include <string.h>

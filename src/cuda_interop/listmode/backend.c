@@ -8,12 +8,12 @@
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/tables.h"
+#include "device/place.h"
 #include "listmode/hull.h"
 #include "listmode/line.h"
 #include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"
-#include "vector/place.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  *
  * Parameters of the CUDA passes of the family `listmode`, and their launches. Addresses are the device's.
  * Launches return a cudaError_t; none waits for the device. */
-#ifndef LR_CUDA_LISTMODE_PASSES_H
-#define LR_CUDA_LISTMODE_PASSES_H
+#ifndef LR_CUDA_INTEROP_LISTMODE_PASSES_H
+#define LR_CUDA_INTEROP_LISTMODE_PASSES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * The division of each range's work among blocks: chunks of arranged events, times slabs of the slices that their
  * lines may cross. No CUDA in it. */
-#ifndef LR_CUDA_LISTMODE_PLAN_H
-#define LR_CUDA_LISTMODE_PLAN_H
+#ifndef LR_CUDA_INTEROP_LISTMODE_PLAN_H
+#define LR_CUDA_INTEROP_LISTMODE_PLAN_H
 
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
+#include "device/place.h"
 #include "listmode/tube.h"
-#include "vector/place.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Tables in the memory of the current device that list-mode passes read, besides images and values. */
-#ifndef LR_CUDA_LISTMODE_TABLES_H
-#define LR_CUDA_LISTMODE_TABLES_H
+#ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
+#define LR_CUDA_INTEROP_LISTMODE_TABLES_H
 
 #include "cuda_interop/listmode/plan.h"
 #include "listmode/backend.h"

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The scene that src/correspondence/compute/pairs/pairs.c uploads for the passes by pairs of modules; lengths in mm.
+#include "common/bindings.h"
+
+layout(local_size_x = LR_GROUP_SIZE) in;
+
+struct PairModule {
+    dvec4 centre; // centre of the detection plane
+    dvec4 u, v, normal;
+    dvec4 cells;     // pitch along u and v, face along u and v
+    ivec4 crystals;  // number along u and v, total
+    ivec4 unused;
+};
+layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules {
+    PairModule pair_modules[];
+};
+
+struct ModulePair {
+    uint i, j;  // i < j
+    uint first; // first LOR, in the window
+    uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
+};
+layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs {
+    ModulePair module_pairs[];
+};
+
+layout(std430, binding = LR_BIND_PAIR_STATE) buffer State {
+    uint unfinished; // 1 if loops of a thread were ended too early
+};
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    ivec4 num_voxels;  // x, y, z; first slab of this pass
+    ivec4 num_samples; // sample points of a voxel; the current one
+    ivec4 range;       // pairs: first, end
+    ivec4 list;        // rows: points first, end; room of the list, in elements; rounds of
+                       // common/loops.glsl
+    dvec4 first_voxel; // centre of the first voxel
+    dvec4 voxel;       // edges of a voxel
+    vec4 scale;        // x: 1 / points of a voxel; y: scale of sums in fixed point
+};
+
+const int BLOCK = 4; // edge of the cube of a group, in voxels
+
+// The thread's voxel. Threads beyond the image's border get a voxel outside of it.
+ivec3 own_voxel()
+{
+    int thread = int(gl_LocalInvocationIndex);
+    ivec3 within = ivec3(thread % BLOCK, thread / BLOCK % BLOCK, thread / (BLOCK * BLOCK));
+    return BLOCK * ivec3(gl_WorkGroupID) + within + ivec3(0, 0, num_voxels.w);
+}
+
+int voxel_index(ivec3 at)
+{
+    return (at.z * num_voxels.y + at.y) * num_voxels.x + at.x;
+}
+
+// The thread's sample point.
+dvec3 own_point(ivec3 at)
+{
+    ivec3 n = num_samples.xyz;
+    int k = num_samples.w;
+    ivec3 part = ivec3(k % n.x, k / n.x % n.y, k / (n.x * n.y));
+    dvec3 offset = (dvec3(part) + 0.5lf) / dvec3(n) - 0.5lf;
+    return first_voxel.xyz + (dvec3(at) + offset) * voxel.xyz;
+}

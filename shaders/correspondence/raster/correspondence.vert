@@ -1,0 +1,154 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Correspondence image, cluster paper section II.A: the eye is the sample point, the window the
+// primary module, and the secondary is mirrored through the eye.
+//
+// reads:    modules, images, draws (one instance each: image, secondary module); with HIDING also
+//           draws of modules that only stop lines, on either side of the point
+// writes:   the mirrored rectangle of the secondary in the image's tile, slightly enlarged, and
+//           constants from which the fragment computes the hit
+// shape:    triangle strip of 4 vertices, one instance per draw
+// variants: RAYS=4; RAYS=3; RAYS=3 HIDING=1
+#include "correspondence/scene.glsl"
+#include "correspondence/raster/correspondence_pass.glsl"
+#include "correspondence/lor.glsl"
+#include "correspondence/coincidence.glsl"
+#include "correspondence/sight.glsl"
+
+#ifndef RAYS
+#define RAYS 4
+#endif
+
+layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
+    uvec2 draws[]; // image, secondary module
+};
+
+// The primary as seen from the eye: the coordinates of its centre along u and v, the eye's height
+// over its plane, and the area of a sample times this height / 2 pi.
+layout(location = 0) flat out vec4 out_primary;
+layout(location = 1) flat out vec4 out_denominator;   // Sight.denominator (correspondence/sight.glsl)
+layout(location = 2) flat out vec4 out_along_u;       // Sight.along_u
+layout(location = 3) flat out vec4 out_along_v;       // Sight.along_v
+layout(location = 4) flat out vec4 out_samples;       // pitch along u and v, sample spacing
+layout(location = 5) flat out vec4 out_cells;         // secondary: 1 / pitch, half the face / pitch
+layout(location = 6) flat out ivec4 out_tile;         // left and lower texel, primary, image
+layout(location = 7) flat out ivec4 out_secondary;    // crystals along u, v; first; module
+layout(location = 8) flat out uvec4 out_mask;         // kind, offsets, 1 if swapped
+layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
+#ifdef HIDING
+layout(location = 10) flat out uint out_role;         // ROLE_ bits
+#endif
+
+// A direction from the eye as a homogeneous point of the window, in pixels. The third coordinate is
+// positive if the direction is towards the primary.
+vec3 to_window(vec3 direction, Module primary, vec3 centre)
+{
+    float scale = dot(primary.normal.xyz, direction) / dot(primary.normal.xyz, centre);
+    float x = dot(primary.u_face_u.xyz, direction) - scale * dot(primary.u_face_u.xyz, centre);
+    float y = dot(primary.v_face_v.xyz, direction) - scale * dot(primary.v_face_v.xyz, centre);
+    vec2 pixels_per_mm = RAYS / vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
+    return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
+}
+
+// The window's pixel of corner k of the secondary. mirror: 1 for a module between the point and the
+// primary, else -1.
+vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
+{
+    vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
+    vec2 at = side * vec2(secondary.crystals.xy) *
+              vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
+    vec3 point = other + at.x * secondary.u_face_u.xyz + at.y * secondary.v_face_v.xyz;
+    return to_window(mirror * point, primary, centre);
+}
+
+// The plane through the eye and an edge, shifted outwards by a margin. Its normal is directed
+// towards `inside`.
+vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
+{
+    vec3 plane = cross(from, to);
+    plane *= dot(plane, inside) < 0.0 ? -1.0 : 1.0;
+    plane.z += dot(abs(plane.xy), margin);
+    return plane;
+}
+
+// The largest distance of a sample from its pixel's centre, plus half a pixel for the snapping of
+// vertices. Samples are not at the centres, because they cover faces and pixels cover pitch cells.
+vec2 window_margin(Module primary)
+{
+    vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
+    vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
+    return 0.5 + 0.5 * RAYS * (1.0 - face / pitch);
+}
+
+void write_position(vec3 window, ivec2 tile_at, ivec2 tile_size)
+{
+    vec2 pixel = window.xy + vec2(tile_at) * window.z;
+    gl_Position = vec4(2.0 * pixel / atlas_size - window.z, 0.0, window.z);
+    gl_ClipDistance[0] = window.x;
+    gl_ClipDistance[1] = window.y;
+    gl_ClipDistance[2] = float(tile_size.x) * window.z - window.x;
+    gl_ClipDistance[3] = float(tile_size.y) * window.z - window.y;
+}
+
+void main()
+{
+    uvec2 draw = draws[gl_InstanceID];
+    Image image = images[draw.x];
+    Module primary = modules[image.place.x];
+#ifdef HIDING
+    uint secondary_index = draw.y & LR_DRAW_MODULE;
+    float mirror = (draw.y & LR_BEFORE_PRIMARY) != 0u ? 1.0 : -1.0;
+#else
+    uint secondary_index = draw.y;
+    const float mirror = -1.0;
+#endif
+    Module secondary = modules[secondary_index];
+    vec3 centre = to_centre(image, primary);   // vector from the point to the primary's centre
+    vec3 other = to_centre(image, secondary);
+
+    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // converts strip order to loop order
+    vec3 before = corner((k + 3) & 3, primary, centre, secondary, other, mirror);
+    vec3 here = corner(k, primary, centre, secondary, other, mirror);
+    vec3 after = corner((k + 1) & 3, primary, centre, secondary, other, mirror);
+    vec3 opposite = corner((k + 2) & 3, primary, centre, secondary, other, mirror);
+    vec2 margin = window_margin(primary);
+    vec3 ray = cross(edge(before, here, after, margin), edge(here, after, before, margin));
+    ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
+#ifdef HIDING
+    // If a corner is as high over the primary's plane as the point, or higher, the rectangle is not
+    // bounded in pixels, and covers the whole window.
+    if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0) {
+        ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0,
+                   k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);
+    }
+#endif
+    write_position(ray, image.place.yz, primary.crystals.xy * RAYS);
+
+    float area = primary.u_face_u.w * primary.v_face_v.w / (RAYS * RAYS);
+    float height = -dot(primary.normal.xyz, centre);
+    out_primary = vec4(dot(primary.u_face_u.xyz, centre), dot(primary.v_face_v.xyz, centre), height,
+                       area * height / 6.283185307179586);
+#ifdef HIDING
+    Sight sight = make_hiding_sight(primary, centre, secondary, other, draw.y);
+    out_role = (draw.y & LR_BEFORE_PRIMARY) != 0u              ? ROLE_BEFORE
+               : (draw.y & LR_ONLY_STOPS) == 0u                ? ROLE_PAIR
+               : dot(secondary.normal.xyz, other) < 0.0 ? ROLE_FARTHER
+                                                               : ROLE_BACK;
+#else
+    Sight sight = make_sight(primary, centre, secondary, other);
+#endif
+    out_denominator = sight.denominator;
+    out_along_u = sight.along_u;
+    out_along_v = sight.along_v;
+    vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
+    out_samples = vec4(primary.centre_pitch_u.w, primary.rest_pitch_v.w, face / RAYS);
+    vec2 cell = vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
+    out_cells = vec4(1.0, 1.0, 0.5 * vec2(secondary.u_face_u.w, secondary.v_face_v.w)) / cell.xyxy;
+    out_tile = ivec4(image.place.yz, image.place.x, draw.x);
+    out_secondary = ivec4(secondary.crystals.xyz, secondary_index);
+    Mask mask = pair_mask(uint(image.place.x), secondary_index);
+    out_mask = uvec4(mask.kind, mask.offset_a, mask.offset_b, uint(mask.swapped));
+    out_primary_size = primary.crystals.xy;
+}

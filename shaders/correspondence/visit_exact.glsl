@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Exact mode of visit.glsl: the solid angle of the part of the primary face that is visible through
+// a secondary face. The visible part is the intersection of four half-planes on the primary, which
+// are linear in its coordinates. U >= U0 means (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 -
+// w)) >= 0; the other three are similar. The face is clipped by four lines, in coordinates around
+// the crystal's centre.
+
+#ifdef HIDING
+const int MAX_CORNERS = 16; // needed: 8 before a cut by a module, and one more for each of 5 lines
+#else
+const int MAX_CORNERS = 12; // needed: 4, and one more for each line of the cell
+#endif
+#include "common/polygon.glsl"
+
+Polygon face_polygon(vec2 face)
+{
+    Polygon polygon;
+    polygon.corners[0] = vec2(-0.5, -0.5) * face;
+    polygon.corners[1] = vec2(0.5, -0.5) * face;
+    polygon.corners[2] = vec2(0.5, 0.5) * face;
+    polygon.corners[3] = vec2(-0.5, 0.5) * face;
+    polygon.count = 4;
+    return polygon;
+}
+
+// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around
+// `crystal`. rectangle: its middle and half size; edge: 0 and 1 along u, 2 and 3 along v.
+vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
+{
+    bool is_u = edge < 2;
+    vec4 row = is_u ? sight.along_u : sight.along_v;
+    vec2 span = is_u ? rectangle.xz : rectangle.yw;
+    float sign = (edge & 1) == 0 ? 1.0 : -1.0;
+    float shift = row.w - (span.x - sign * span.y);
+    float height = sight.denominator.w;
+    float here = shift * along(sight.denominator, crystal) - height * along(row, crystal);
+    return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
+}
+
+// The part of a polygon that is visible through a rectangle of the target. middle, half_mm: the
+// rectangle's middle and half of its size.
+Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
+{
+    for (int edge = 0; edge < 4; edge++) {
+        polygon = clip(polygon, half_plane(sight, crystal, vec4(middle, half_mm), edge));
+    }
+    return polygon;
+}
+
+// Area and moments of a polygon.
+struct Moments {
+    float area;
+    vec2 mean;
+    vec3 second; // central: aa, bb, ab
+};
+
+Moments polygon_moments(Polygon polygon)
+{
+    float area = 0.0;
+    vec2 first = vec2(0.0);
+    vec3 second = vec3(0.0);
+    vec2 p = polygon.corners[max(polygon.count - 1, 0)];
+    for (int k = 0; k < polygon.count; k++) {
+        vec2 q = polygon.corners[k];
+        float twice = p.x * q.y - p.y * q.x;
+        area += 0.5 * twice;
+        first += twice / 6.0 * (p + q);
+        second.xy += twice / 12.0 * (p * p + p * q + q * q);
+        second.z += twice / 24.0 * (2.0 * p.x * p.y + 2.0 * q.x * q.y + p.x * q.y + q.x * p.y);
+        p = q;
+    }
+    vec2 mean = area > 0.0 ? first / area : vec2(0.0);
+    second -= area * vec3(mean * mean, mean.x * mean.y);
+    return Moments(area, mean, second);
+}
+
+// The solid angle / 2 pi of a polygon, by the mid-point rule with the terms of second order.
+float polygon_weight(View view, Moments moments)
+{
+    vec2 d = view.offset + view.crystal_mm + moments.mean;
+    float inverse = 1.0 / (dot(d, d) + view.height * view.height);
+    float density = view.height * inverse * sqrt(inverse) / 6.283185307179586;
+    vec3 bend = density * inverse * (15.0 * inverse * vec3(d * d, d.x * d.y) - vec3(3.0, 3.0, 0.0));
+    return moments.area * density + 0.5 * dot(bend.xy, moments.second.xy) +
+           bend.z * moments.second.z;
+}
+
+#ifdef HIDING
+#include "correspondence/visit_hidden.glsl"
+#endif
+
+// Cells of the target through which the primary face may be visible: first and last, inclusive.
+ivec4 cell_range(View view, Target target)
+{
+    vec2 low = vec2(1e30), high = vec2(-1e30);
+    for (int k = 0; k < 4; k++) {
+        vec2 at = view.crystal_mm + view.face * (vec2(k & 1, k >> 1) - 0.5);
+        float t = sight_distance(target.sight, at);
+        if (t < 0.0) {
+            return ivec4(ivec2(0), target.module.xy - 1);
+        }
+        vec2 hit = sight_hit(target.sight, at, t);
+        low = min(low, hit);
+        high = max(high, hit);
+    }
+    vec2 cells = vec2(target.module.xy);
+    vec2 first = floor(low / target.cells.xy + 0.5 * cells - 1e-3);
+    vec2 last = floor(high / target.cells.xy + 0.5 * cells + 1e-3);
+    return ivec4(clamp(first, vec2(0.0), cells), clamp(last, vec2(-1.0), cells - 1.0));
+}
+
+void visit_cell(View view, int index, ivec2 rs)
+{
+    Target target = targets[index];
+    vec2 middle = (vec2(rs) - 0.5 * vec2(target.module.xy - 1)) * target.cells.xy;
+    Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
+                                  target.cells.zw);
+    Moments moments = polygon_moments(polygon);
+    float smallest = 1e-6 * view.face.x * view.face.y; // smaller areas are rounding errors
+    if (polygon.count < 3 || moments.area <= smallest ||
+        !target_allows(target, view, rs)) {
+        return;
+    }
+#ifdef HIDING
+    Seen seen = cut_hidden(view, polygon, index);
+    float weight = seen.weight;
+    moments.mean = seen.area > smallest ? seen.moment / seen.area : moments.mean;
+#else
+    float weight = polygon_weight(view, moments);
+#endif
+    if (weight > 0.0) {
+        vec2 at = view.crystal_mm + moments.mean;
+        emit(target_lor(target, view, rs),
+             weight * view_survival(view, at, sight_distance(target.sight, at)));
+    }
+}
+
+void visit_crystal(View view)
+{
+#ifdef HIDING
+    if (find_hiders(view)) {
+        return;
+    }
+#endif
+    for (int k = first_secondary; k < num_targets; k++) {
+        if (targets[k].mask.x == LR_NONE) {
+            continue;
+        }
+        ivec4 range = cell_range(view, targets[k]);
+        for (int s = range.y; s <= range.w; s++) {
+            for (int r = range.x; r <= range.z; r++) {
+                visit_cell(view, k, ivec2(r, s));
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The columns method: the scanners it serves, the sizes of its workgroups, and its buffers. */
+#include "correspondence/compute/columns/columns.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "correspondence/compute/method.h"
+#include "model/scanner/arrangement.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The largest numbers of threads in a workgroup, and of strips that a workgroup holds at once. */
+enum {
+    MAX_FORWARD_GROUP = 256,
+    MAX_EXACT_FORWARD_GROUP = 384,
+    MAX_BACK_GROUP = 128,
+    MAX_STRIPS = 256,
+    MAX_HELD_STRIPS = 256
+};
+
+/* A stack has at most this many cells, so that their positions fit a workgroup's shared memory on every device. */
+enum { MAX_CELLS = 1500 };
+
+static bool serves(const struct lr_method_params *params, enum lr_method_work work)
+{
+    const struct lr_backend_params *backend = params->backend;
+    const lr_scanner *scanner = backend->scanner;
+    const int axis = lr_lors_axial_axis(backend->lors);
+    int64_t cells = 0; /* most crystals along an edge of a module */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int *crystals = scanner->modules[m].crystals;
+        const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
+        cells = most > cells ? most : cells;
+    }
+    const int positions = scanner->num_positions > 0 ? scanner->num_positions : 1;
+    const int64_t cells_of_stack = cells * ((scanner->num_modules + positions - 1) / positions);
+    return !params->may_hide && backend->mu == NULL && !backend->penetration &&
+           (work == LR_METHOD_PROJECTIONS || backend->mode == LR_MODE_EXACT) && axis >= 0 &&
+           backend->samples[axis] <= MAX_BACK_GROUP && cells_of_stack <= MAX_CELLS;
+}
+
+/* --- groups --- */
+
+static int round_to_group(int64_t count, int most)
+{
+    const int64_t rounded = (count + 31) / 32 * 32;
+    return (int)(rounded < most ? rounded : most);
+}
+
+/* THREADS_WANTED threads keep a large device busy. Adding up more than MOST_SHARES shares of an image would take longer
+ * than they save. */
+enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
+
+/* Chooses the size of a workgroup, up to `most` threads, that leaves the fewest threads without work. If `shared` is
+ * set, spare threads work for another column, and of several equally good sizes the smallest is chosen. */
+static int fitting_group(int64_t work, int most, bool shared)
+{
+    double best = 0.0;
+    int group = 32;
+    for (int size = 32; size <= most; size += 32) {
+        const int64_t rounds = (work + size - 1) / size;
+        const int64_t times = shared && work < size ? size / work : 1;
+        const double used = (double)(times * work) / (double)(rounds * size);
+        if (used > best || (used == best && !shared)) {
+            best = used;
+            group = size;
+        }
+    }
+    return group;
+}
+
+/* Chooses workgroup sizes that fit the numbers of crystals and points. */
+static void size_groups(struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const int points = lr_columns_num_points(columns, columns->axis);
+    int most[2] = {1, 1}, counts[2];
+    for (int m = 0; m < scanner->num_modules; m++) {
+        lr_columns_count_crystals(columns, m, counts);
+        most[0] = counts[0] > most[0] ? counts[0] : most[0];
+        most[1] = counts[1] > most[1] ? counts[1] : most[1];
+    }
+    columns->shares = 1;
+    if (columns->params.mode == LR_MODE_SAMPLED) {
+        columns->strips = round_to_group(most[0] * (int64_t)columns->params.rays, MAX_STRIPS);
+        columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
+        columns->back_group = round_to_group(points, MAX_BACK_GROUP);
+        columns->back_columns = 1;
+        return;
+    }
+    columns->strips = round_to_group(2 * (int64_t)most[0], MAX_STRIPS);
+    const int halves = columns->is_mirrored ? 2 : 1;
+    const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
+    columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
+
+    /* A thread has one slot, which is two points of a column, or of half a column. If a workgroup has far more threads
+     * than a column has slots, it takes several columns. */
+    const int slots = (gl_divide_up(points, halves) + 1) / 2;
+    const int least = round_to_group(slots, MAX_BACK_GROUP);
+    const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
+    const int group = fitting_group(slots, limit, true);
+    columns->back_group = group > least ? group : least;
+    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
+
+    /* Small images are computed in several shares, so that there are enough threads for a large device. */
+    const int *size = columns->params.grid->size;
+    const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
+                            size[columns->across[1]] * columns->back_group;
+    const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
+    const int64_t most_shares =
+        columns->params.lors->num_pairs < MOST_SHARES ? columns->params.lors->num_pairs : MOST_SHARES;
+    if (!gl_context_limits(columns->ctx)->small_batches && shares >= 1)
+        columns->shares = (int)(shares < most_shares ? shares : most_shares);
+}
+
+static lr_status init(struct lr_columns *columns)
+{
+    const struct lr_backend_params *params = &columns->params;
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    const bool exact = params->mode == LR_MODE_EXACT;
+    struct lr_columns_stacks *stacks = columns->stacks =
+        lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", params->log);
+    if (stacks == NULL) return LR_FAILED;
+    LR_TRY(lr_columns_stacks_init(stacks, columns));
+
+    /* Bounds the number of pieces of a strip (count_pieces of shaders/correspondence/columns/columns.glsl). Along a strip, the
+     * ratio of the distances to both faces changes by at most the strip's width over the smaller distance. A strip
+     * is cut into pieces so that the change moves a line by at most one cell within a piece. */
+    columns->most_rounds = lr_columns_ends_loops(columns) ? GL_MOST_ROUNDS_SOFTWARE : INT64_MAX;
+    columns->element_rounds = 1;
+    if (exact) {
+        enum { TRIANGLES = 8 }; /* triangles of near_weight in shaders/correspondence/columns/exact.glsl */
+        double widest = 0.0;
+        for (int m = 0; m < params->scanner->num_modules; m++) {
+            const double *face = params->scanner->modules[m].face_mm;
+            widest = fmax(widest, hypot(face[0], face[1]));
+        }
+        const double change = fmin(widest / fmax(lr_columns_nearest_mm(columns), 1e-6), 1.0);
+        const int pieces = 1 + (int)ceil(change * stacks->most_cells);
+        columns->element_rounds = columns->may_be_near ? (1 + TRIANGLES) * pieces : pieces;
+    }
+    const uint32_t none = 0;
+    if (limits->software) {
+        columns->state = lr_data_buffer(columns->ctx, "loops ended", sizeof(none), &none);
+        if (columns->state == NULL) return LR_FAILED;
+    }
+
+    /* If columns are mirrored, a thread has two points of a half column and their two mirror images. The closed form
+     * for near crystals gives other bits for a mirror image, so that mirror images are not used with it. */
+    columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
+                           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
+    columns->cells = lr_columns_upload_cells(columns);
+    if (columns->cells == NULL) return LR_FAILED;
+    size_groups(columns);
+    columns->image =
+        lr_data_buffer(columns->ctx, "image in columns", columns->shares * lr_columns_image_bytes(columns), NULL);
+    const int64_t packed_bytes = 4 * lr_columns_image_bytes(columns);
+    if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
+        columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
+        if (columns->packed == NULL) return LR_FAILED;
+    }
+    columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
+    if (columns->image == NULL || columns->watch == NULL) return LR_FAILED;
+    return lr_columns_upload_scene(columns);
+}
+
+/* Projections include the closed form for near crystals (passes over single points always do) if a face's squared
+ * diagonal exceeds this share of the squared distance between the grid and the nearest module. NEAR_SIZE of the
+ * shaders, the bound for a single overlap, is far smaller, because few overlaps are as large as this bound allows. The
+ * benchmark grids of the mMR and the Vista have ratios of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of
+ * the oracle, relative L2. */
+static const double near_size = 0.01;
+
+void *lr_columns_create(const struct lr_method_params *params)
+{
+    const struct lr_backend_params *backend = params->backend;
+    const bool exact = backend->mode == LR_MODE_EXACT;
+    const int64_t rays = exact ? 0 : backend->rays;
+    struct lr_columns *columns = lr_alloc(1, sizeof(*columns), "projections by columns", backend->log);
+    if (columns == NULL) return NULL;
+    columns->params = *backend;
+    columns->ctx = params->ctx;
+    columns->axis = lr_lors_axial_axis(backend->lors);
+    columns->across[0] = columns->axis == 0 ? 1 : 0;
+    columns->across[1] = columns->axis == 2 ? 1 : 2;
+    columns->max_window = params->max_window;
+
+    const double nearest = lr_columns_nearest_mm(columns);
+    double largest_face = 0.0; /* largest squared diagonal of a face, mm^2 */
+    int64_t crystals = 0;
+    for (int m = 0; m < backend->scanner->num_modules; m++) {
+        const lr_module *module = &backend->scanner->modules[m];
+        const double *face = module->face_mm;
+        const int64_t count = (int64_t)module->crystals[0] * module->crystals[1];
+        largest_face = fmax(largest_face, face[0] * face[0] + face[1] * face[1]);
+        crystals = count > crystals ? count : crystals;
+    }
+    columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
+
+    /* A thread follows all lines of one module's crystals. Its loops take about half of the rounds on the left side of
+     * the comparison. */
+    lr_status status = LR_OK;
+    if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * GL_MOST_ROUNDS_SOFTWARE)
+        status = lr_error(backend->log, LR_USAGE,
+                          "%d x %d lines a crystal are too many for the software renderer, which ends a "
+                          "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
+                          "a graphics processor",
+                          backend->rays, backend->rays);
+    if (status == LR_OK) status = init(columns);
+    if (status != LR_OK) {
+        lr_columns_destroy(columns);
+        return NULL;
+    }
+    return columns;
+}
+
+void lr_columns_destroy(void *self)
+{
+    struct lr_columns *columns = self;
+    if (columns == NULL) return;
+    for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) gl_program_destroy(columns->programs[k]);
+    lr_merge_programs_finish(&columns->merge);
+    if (columns->stacks != NULL) {
+        lr_columns_stacks_finish(columns->stacks);
+        free(columns->stacks);
+    }
+    gl_stopwatch_destroy(columns->watch);
+    gl_buffer_destroy(columns->state);
+    gl_buffer_destroy(columns->image);
+    gl_buffer_destroy(columns->mask_words);
+    gl_buffer_destroy(columns->mask_entries);
+    gl_buffer_destroy(columns->points);
+    gl_buffer_destroy(columns->cells);
+    gl_buffer_destroy(columns->packed);
+    gl_buffer_destroy(columns->modules);
+    free(columns);
+}
+
+/* --- the method --- */
+
+static double device_seconds(const void *self)
+{
+    return gl_stopwatch_seconds(((const struct lr_columns *)self)->watch);
+}
+
+static double device_clock(const void *self)
+{
+    return gl_stopwatch_total(((const struct lr_columns *)self)->watch);
+}
+
+static bool leaves_out(const void *self)
+{
+    const struct lr_columns *columns = self;
+    return columns->has_angles;
+}
+
+const struct lr_method lr_columns_method = {
+    .name = "columns",
+    .serves = serves,
+    .create = lr_columns_create,
+    .destroy = lr_columns_destroy,
+    .prepare = lr_columns_prepare,
+    .forward = lr_columns_forward,
+    .back = lr_columns_back,
+    .forward_lors = lr_columns_forward_lors,
+    .back_lors = lr_columns_back_lors,
+    .take_image = lr_columns_take_image,
+    .give_image = lr_columns_give_image,
+    .rows = lr_columns_read_rows,
+    .leaves_out = leaves_out,
+    .device_seconds = device_seconds,
+    .device_clock = device_clock,
+};

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections by the columns method, window by window. */
+#include "correspondence/compute/columns/columns.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "gl/vectors.h"
+#include "model/lors/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP = LR_GROUP_SIZE }; /* threads of a workgroup that reorders values */
+
+/* A dispatch should be large enough to fill a device, and short enough that a projection shows progress and stops soon
+ * if the user cancels it. */
+enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
+
+/* The number of a voxel's sample points across the columns that a thread visits in one dispatch. */
+enum { POINTS_OF_A_PART = 4 };
+
+static const char lor_label[] = "LOR values in LOR order";
+
+/* --- windows --- */
+
+/* Adds pairs until the window is full. Pairs of the same two stacks stay in one window. */
+bool lr_window_next(struct lr_window *window)
+{
+    const struct lr_columns *columns = window->columns;
+    struct lr_pair_window *part = &window->part;
+    const int64_t rays = columns->params.mode == LR_MODE_SAMPLED ? columns->params.rays : 0;
+    lr_pair_window_leave(part);
+    window->most_across = window->most_along = window->most_stacked = 0;
+    window->rounds = 0;
+    while (part->end < part->num_pairs) {
+        const int64_t number = lr_pair_window_pair(part, part->end);
+        const bool goes_in = part->end == part->begin ||
+                             (window->sources != NULL &&
+                              lr_columns_same_stacks(columns, lr_pair_window_pair(part, part->end - 1), number)) ||
+                             (part->num_values + lr_pair_window_size(part, part->end) <= columns->max_window &&
+                              2 * window->rounds <= window->most_rounds);
+        if (!goes_in) break;
+
+        const int32_t *pair = columns->params.lors->pairs[number];
+        int i[2], j[2];
+        lr_columns_count_crystals(columns, pair[0], i);
+        lr_columns_count_crystals(columns, pair[1], j);
+        window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
+        window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
+        const int stack_i = columns->stacks->stack_of[pair[0]], stack_j = columns->stacks->stack_of[pair[1]];
+        if (stack_i >= 0) i[1] *= columns->stacks->count[stack_i];
+        if (stack_j >= 0) j[1] *= columns->stacks->count[stack_j];
+        window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
+        const int64_t strip_rounds = 4 + 3 * (int64_t)(i[1] + j[1]) * columns->element_rounds;
+        window->rounds += 50 + (i[0] + j[0]) * strip_rounds + 2 * rays * (int64_t)(i[0] + j[0]) * i[1] * (rays + 3);
+
+        lr_pair_window_take(part);
+    }
+    return part->end > part->begin;
+}
+
+lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
+                          struct lr_stack_order *order)
+{
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    *order = (struct lr_stack_order){0};
+    if (exact) LR_TRY(lr_columns_order_by_stacks(columns, list, order));
+    const struct lr_pair_list *taken = exact ? &order->list : list;
+    *window = (struct lr_window){.columns = columns,
+                                 .list = taken,
+                                 .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
+                                 .sources = order->sources,
+                                 .num_sources = order->num_sources,
+                                 .most_rounds = INT64_MAX};
+    return LR_OK;
+}
+
+void lr_window_close(struct lr_window *window)
+{
+    gl_buffer_destroy(window->by_column);
+    gl_buffer_destroy(window->by_lor);
+    gl_buffer_destroy(window->pairs);
+    gl_buffer_destroy(window->stacks.pairs);
+    gl_buffer_destroy(window->stacks.members);
+    window->stacks = (struct lr_stack_buffers){0};
+    window->by_column = window->by_lor = window->pairs = NULL;
+    window->lor_order = (struct gl_range){0};
+}
+
+/* The values of pair k of the list. */
+static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
+{
+    return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
+}
+
+/* Copies the values of the window's pairs to a buffer, one pair after another. */
+static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
+{
+    const int64_t count = window->part.num_values;
+    struct gl_buffer *by_lor = NULL;
+    if (data->values != NULL) {
+        float *values = lr_alloc(count, sizeof(*values), "a window of LOR values", window->columns->params.log);
+        float *next = values;
+        for (int64_t k = window->part.begin; values != NULL && k < window->part.end; k++) {
+            const lr_vector from = values_at(window, data, k);
+            memcpy(next, from.values, (size_t)from.count * sizeof(*values));
+            next += from.count;
+        }
+        const lr_vector collected = lr_vector_of_floats(values, count);
+        if (values != NULL) by_lor = lr_values_buffer(window->columns->ctx, lor_label, count, &collected);
+        free(values);
+        return by_lor;
+    }
+
+    by_lor = lr_values_buffer(window->columns->ctx, lor_label, count, NULL);
+    int64_t at = 0;
+    for (int64_t k = window->part.begin; by_lor != NULL && k < window->part.end; k++) {
+        const lr_vector values = values_at(window, data, k);
+        if (lr_values_put(&values, by_lor, at * (int64_t)sizeof(float)) != LR_OK) {
+            gl_buffer_destroy(by_lor);
+            by_lor = NULL;
+        }
+        at += values.count;
+    }
+    return by_lor;
+}
+
+/* True if the window has all pairs and all values of the data fit a buffer. */
+static bool is_whole(const struct lr_window *window)
+{
+    return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
+           window->num_sources <= window->columns->max_window;
+}
+
+/* Sets *values to the values of the window's pairs if these are one contiguous part of the data, and returns false
+ * otherwise. Values are contiguous in sampled mode, and in exact mode if the window is whole (is_whole). */
+static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
+{
+    if (window->sources == NULL) {
+        *values = lr_vector_part(data, window->part.first_value, window->part.num_values);
+        return true;
+    }
+    if (!is_whole(window)) return false;
+    *values = lr_vector_part(data, 0, window->num_sources);
+    return true;
+}
+
+lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written)
+{
+    struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const int64_t range[2] = {window->part.begin, window->part.end};
+    lr_vector values = {0};
+    window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
+                                            exact && is_whole(window) ? window->sources : NULL);
+
+    /* Values in a buffer of the same device are bound directly if their offset satisfies the driver's alignment. */
+    const bool follow = data != NULL && find_values(window, data, &values);
+    if (follow && values.values == NULL) {
+        const struct lr_vector_range found = lr_vector_gl_range(&values);
+        if (found.bytes > 0 && found.offset % gl_context_limits(columns->ctx)->storage_alignment == 0)
+            window->lor_order = (struct gl_range){found.buffer, found.offset, found.bytes};
+    }
+    if (data != NULL && window->lor_order.buffer == NULL) {
+        const int64_t count = follow ? values.count : window->part.num_values;
+        window->by_lor = is_written ? lr_values_buffer(columns->ctx, lor_label, count, NULL)
+                         : follow   ? lr_values_buffer(columns->ctx, lor_label, count, &values)
+                                    : collect_values(window, data);
+        window->lor_order = (struct gl_range){.buffer = window->by_lor};
+        if (window->by_lor == NULL) return LR_FAILED;
+    }
+
+    /* If LORs are interleaved, a forward projection leaves a 0 for LORs of other parts. */
+    if (exact) LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
+    window->by_column =
+        lr_values_buffer(columns->ctx, exact ? "LOR values in stack order" : "LOR values in column order",
+                         exact ? window->stacks.num_values : window->part.num_values, NULL);
+    if (window->by_column != NULL && is_written && window->list->interleave > 1) gl_buffer_clear(window->by_column, 0);
+    return window->pairs && window->by_column ? LR_OK : LR_FAILED;
+}
+
+/* --- passes --- */
+
+/* One dispatch: its workgroups, the numbers of the first ones, and the range of each voxel's sample points across the
+ * columns that a back-projection visits. */
+struct step {
+    int groups[3], first[2];
+    int first_point, end_point;
+};
+
+static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which, const struct step *step)
+{
+    struct gl_program *program = lr_columns_program(window->columns, which);
+    if (program == NULL) return LR_FAILED;
+    struct lr_columns_pass uniforms = lr_columns_uniforms(window->columns);
+    uniforms.first[0] = step->first[0];
+    uniforms.first[1] = step->first[1];
+    uniforms.first[2] = step->first_point;
+    uniforms.count[0] =
+        window->stacks.pairs != NULL ? window->stacks.num_pairs : (int32_t)(window->part.end - window->part.begin);
+    uniforms.count[1] = step->end_point;
+    uniforms.count[2] = window->columns->shares;
+    uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
+    if (window->list->interleave > 1 && window->columns->has_angles) {
+        uniforms.angles[0] = window->list->interleave;
+        uniforms.angles[1] = window->list->turn;
+        uniforms.angles[2] = window->columns->params.lors->angles->count;
+        uniforms.angles[3] = lr_turn_shift(window->columns->params.lors, window->list->interleave);
+    }
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {step->groups[0], step->groups[1], step->groups[2]},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    lr_columns_bind_scene(window->columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
+    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
+
+    const bool to_lor_order = which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
+    const struct gl_range by_column = {.buffer = window->by_column};
+    pass.buffers[LR_BIND_SUMS] = to_lor_order ? by_column : window->lor_order;
+    pass.buffers[LR_BIND_OUTPUT] = to_lor_order ? window->lor_order : by_column;
+    if (which == LR_COLUMNS_PACK)
+        pass.buffers[LR_BIND_OUTPUT] = (struct gl_range){.buffer = window->columns->packed};
+    else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL)
+        pass.buffers[LR_BIND_SUMS] = (struct gl_range){.buffer = window->columns->packed};
+    gl_stopwatch_begin(window->columns->watch);
+    const lr_status status = gl_pass_run(window->columns->ctx, &pass);
+    gl_stopwatch_end(window->columns->watch);
+    return status;
+}
+
+static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
+{
+    const int64_t most = (int64_t)window->most_across * window->most_along;
+    const int pairs = (int)(window->part.end - window->part.begin);
+    const struct step step = {.groups = {gl_groups_in_turn(most, 16 * GROUP), 1, pairs}};
+    return run_pass(window, which, &step);
+}
+
+/* A pass in several dispatches. Dimension `divided` of its workgroups, `count` in total, is cut into parts. */
+struct parts {
+    enum lr_columns_program which;
+    const char *what; /* text for the progress report */
+    int groups[3];    /* workgroups; 1 in the divided dimension */
+    int divided;      /* the divided dimension, 1 or 2 */
+    int first;        /* index in step.first of the first workgroup's number */
+    int count;
+    int points;  /* back: sample points of a voxel across the columns; forward: 1 */
+    int at_once; /* sample points that one dispatch visits */
+};
+
+static lr_status run_parts(const struct lr_window *window, const struct parts *parts)
+{
+    const bool small = gl_context_limits(window->columns->ctx)->small_batches;
+    const int64_t groups =
+        (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2] * lr_columns_work_of_thread(window->columns);
+    const int size =
+        small ? gl_divide_up(parts->count, PARTS_SOFTWARE) : gl_divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
+    for (int begin = 0; begin < parts->count; begin += size) {
+        struct step step = {.groups = {parts->groups[0], parts->groups[1], parts->groups[2]}};
+        step.groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
+        step.first[parts->first] = begin;
+        for (int point = 0; point < parts->points; point += parts->at_once) {
+            step.first_point = point;
+            step.end_point = parts->points - point < parts->at_once ? parts->points : point + parts->at_once;
+            LR_TRY(run_pass(window, parts->which, &step));
+        }
+        const double share = (double)(begin + step.groups[parts->divided]) / parts->count;
+        const int64_t all = window->part.num_pairs;
+        const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+        LR_TRY(lr_progress_report(window->columns->params.progress, parts->what, done / (double)all, 1.0));
+    }
+    return LR_OK;
+}
+
+/* --- projections --- */
+
+static lr_status forward_window(struct lr_window *window, const lr_vector *data)
+{
+    struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    LR_TRY(lr_columns_start_projection(columns, true, false, false));
+    LR_TRY(lr_window_open(window, data, true));
+    if (exact && columns->packed != NULL) { /* a thread of the pass then reads a voxel and its mirror images at once */
+        const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
+        const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
+        LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
+    }
+
+    const int along = !exact                 ? window->most_along
+                      : columns->is_mirrored ? (window->most_stacked + 1) / 2
+                                             : window->most_stacked;
+    const struct parts parts = {.which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+                                .what = "projecting forward",
+                                .groups = {window->most_across, gl_divide_up(along, columns->forward_group), 1},
+                                .divided = 2,
+                                .first = 0,
+                                .count =
+                                    exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
+                                .points = 1,
+                                .at_once = 1};
+    LR_TRY(run_parts(window, &parts));
+    LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
+
+    /* If the pass wrote to a buffer of the window, the values are copied from it to `data`. */
+    lr_vector values;
+    if (window->by_lor == NULL) return LR_OK;
+    if (find_values(window, data, &values)) return lr_values_get(window->by_lor, 0, &values);
+    int64_t at = 0;
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
+        values = values_at(window, data, k);
+        LR_TRY(lr_values_get(window->by_lor, at * (int64_t)sizeof(float), &values));
+        at += values.count;
+    }
+    return LR_OK;
+}
+
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
+{
+    struct lr_columns *columns = self;
+    struct lr_stack_order order;
+    struct lr_window window;
+    lr_status status = LR_OK;
+    gl_stopwatch_reset(columns->watch);
+    LR_TRY(image != NULL ? lr_columns_upload_image(columns, image) : LR_OK);
+    LR_TRY(lr_window_begin(&window, columns, list, &order));
+    while (status == LR_OK && lr_window_next(&window)) {
+        status = forward_window(&window, data);
+        lr_window_close(&window);
+    }
+    lr_stack_order_finish(&order);
+    LR_TRY(status);
+    if (columns->params.mode == LR_MODE_EXACT) LR_TRY(lr_columns_clear_left_out(columns, list, data));
+    return lr_columns_check_pairs(columns, list, false);
+}
+
+static lr_status back_window(struct lr_window *window, const lr_vector *data)
+{
+    struct lr_columns *columns = window->columns;
+    const int *size = columns->params.grid->size, *samples = columns->params.samples;
+    const bool exact = columns->params.mode == LR_MODE_EXACT, ones = data == NULL;
+    if (!exact) LR_TRY(lr_columns_start_projection(columns, false, ones, false));
+    LR_TRY(lr_window_open(window, data, false));
+    const bool has_images = window->stacks.has_half_turn;
+    if (exact) LR_TRY(lr_columns_start_projection(columns, false, ones, has_images));
+    if (exact)
+        LR_TRY(reorder(window, ones ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
+    else if (!ones)
+        LR_TRY(reorder(window, LR_COLUMNS_FROM_LOR_ORDER));
+
+    const int points = (columns->is_mirrored ? 4 : exact ? 2 : 1) * columns->back_group;
+    const int voxels = points / samples[columns->axis], rows = size[columns->across[1]];
+    const struct parts parts = {.which = has_images ? LR_COLUMNS_BACK_HALF_TURN
+                                         : exact    ? LR_COLUMNS_BACK_EXACT
+                                         : ones     ? LR_COLUMNS_ONES
+                                                    : LR_COLUMNS_BACK,
+                                .what = "projecting back",
+                                .groups = {gl_divide_up(size[columns->across[0]], columns->back_columns), 1,
+                                           columns->shares * gl_divide_up(size[columns->axis], voxels)},
+                                .divided = 1,
+                                .first = 1,
+                                .count = has_images ? (rows + 1) / 2 : rows,
+                                .points = samples[columns->across[0]] * samples[columns->across[1]],
+                                .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART};
+    LR_TRY(run_parts(window, &parts));
+
+    /* The pass leaves the sum in the first share and zeros in the others. */
+    const struct step sum = {.groups = {gl_groups_in_turn(lr_grid_num_voxels(columns->params.grid), GROUP), 1, 1}};
+    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &sum) : LR_OK;
+}
+
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
+{
+    struct lr_columns *columns = self;
+    struct lr_stack_order order;
+    struct lr_window window;
+    lr_status status = LR_OK;
+    gl_stopwatch_reset(columns->watch);
+    gl_buffer_clear(columns->image, 0);
+    /* The program that writes the image to the caller's vector is built now, while others are built. */
+    if (image == NULL) LR_TRY(lr_columns_program(columns, LR_COLUMNS_GIVE_IMAGE) != NULL ? LR_OK : LR_FAILED);
+    LR_TRY(lr_window_begin(&window, columns, list, &order));
+    window.most_rounds = columns->most_rounds; /* limited, since a thread visits all pairs of the window */
+    while (status == LR_OK && lr_window_next(&window)) {
+        status = back_window(&window, data);
+        lr_window_close(&window);
+    }
+    lr_stack_order_finish(&order);
+    LR_TRY(status);
+    LR_TRY(image != NULL ? lr_columns_read_image(columns, NULL, image) : LR_OK);
+    return lr_columns_check_pairs(columns, list, true);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "correspondence/compute/columns/columns.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "correspondence/plan.h"
+#include "device/place.h"
+#include "model/lors/place.h"
+#include "model/scanner/arrangement.h"
+#include "model/scanner/coincidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* `struct ColumnModule` of shaders/correspondence/columns/scene.glsl. */
+struct column_module {
+    float centre[3], sign;
+    float rest[3], first_cell;
+    float tangent[2], normal[2];
+    float pitch_across, face_across, pitch_along, face_along;
+    int32_t count_across, count_along, step_across, step_along;
+    int32_t first_around, step_around, unused[2];
+};
+_Static_assert(sizeof(struct column_module) == 96, "the shaders' layout");
+
+/* `struct ColumnPair` of shaders/correspondence/columns/scene.glsl. */
+struct column_pair {
+    uint32_t i, j, first, mask, swapped;
+    uint32_t unused[3];
+    double closer[4];
+};
+_Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
+
+struct column_mask {
+    uint32_t kind, offset_a, offset_b, unused;
+};
+
+static struct column_module describe_module(const struct lr_columns *columns, int index)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const lr_module *module = &scanner->modules[index];
+    const int along = lr_module_axial(module, columns->axis) == 0 ? 0 : 1, over = 1 - along;
+    const double *tangent = over == 0 ? module->u : module->v;
+    const double *axial = along == 0 ? module->u : module->v;
+    struct column_module out = {
+        .sign = axial[columns->axis] > 0.0 ? 1.0f : -1.0f,
+        .pitch_across = (float)module->pitch_mm[over],
+        .face_across = (float)module->face_mm[over],
+        .pitch_along = (float)module->pitch_mm[along],
+        .face_along = (float)module->face_mm[along],
+        .count_across = module->crystals[over],
+        .count_along = module->crystals[along],
+        .step_across = over == 0 ? 1 : module->crystals[0],
+        .step_along = along == 0 ? 1 : module->crystals[0],
+    };
+
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    out.first_cell =
+        (float)(stacks->first_cell[stacks->stack_of[index]] + stacks->place_of[index] * module->crystals[along]);
+    if (columns->params.lors->angles != NULL) {
+        const struct lr_module_places *places = &columns->params.lors->angles->modules[index];
+        out.first_around = places->first;
+        out.step_around = places->is_v == (over == 1) ? places->step : 0;
+    }
+    double centre[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 2; k++) {
+        lr_split_float(centre[columns->across[k]], &out.centre[k], &out.rest[k]);
+        out.tangent[k] = (float)tangent[columns->across[k]];
+        out.normal[k] = (float)module->normal[columns->across[k]];
+    }
+    lr_split_float(centre[columns->axis], &out.centre[2], &out.rest[2]);
+    return out;
+}
+
+double lr_columns_nearest_mm(const struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const lr_grid *grid = columns->params.grid;
+    double nearest_mm = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *normal = scanner->modules[m].normal;
+        double centre[3], height = 0.0; /* height of the grid's nearest corner above the module's plane */
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+            const double high = low + grid->size[k] * grid->voxel_mm[k];
+            const double nearest = normal[k] > 0.0 ? low : high;
+            height += normal[k] * (nearest - centre[k]);
+        }
+        nearest_mm = fmin(nearest_mm, fmax(height, 0.0));
+    }
+    return nearest_mm;
+}
+
+static struct gl_buffer *upload_modules(struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const int count = scanner->num_modules;
+    struct column_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
+    if (modules == NULL) return NULL;
+    for (int m = 0; m < count; m++) {
+        const bool fits = lr_module_axial(&scanner->modules[m], columns->axis) >= 0;
+        modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
+        if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
+
+        /* If half a turn maps an earlier module to module m, the numbers of the earlier one are turned for m, so
+         * that both have the same bits. */
+        int image = 0;
+        while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
+               stacks->place_of[image] != stacks->place_of[m])
+            image++;
+        if (image >= m) continue;
+        const struct column_module own = modules[m];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, image, centre);
+        modules[m] = modules[image];
+        for (int k = 0; k < 2; k++) {
+            const int axis = columns->across[k];
+            const double turned = 2.0 * lr_columns_middle(columns, axis) - centre[axis];
+            lr_split_float(turned, &modules[m].centre[k], &modules[m].rest[k]);
+            modules[m].tangent[k] = -modules[m].tangent[k];
+            modules[m].normal[k] = -modules[m].normal[k];
+        }
+        modules[m].first_cell = own.first_cell;
+        modules[m].first_around = own.first_around;
+        modules[m].step_around = own.step_around;
+    }
+
+    /* Passes find a LOR's angle from its crystals across the columns if modules of a stack have the same places around
+     * the scanner. */
+    columns->has_angles = true;
+    for (int m = 0; m < count && columns->has_angles; m++) {
+        const int stack = stacks->stack_of[m];
+        columns->has_angles = stack >= 0 && modules[m].step_around != 0 &&
+                              modules[m].first_around == modules[stacks->first[stack]].first_around;
+    }
+    struct gl_buffer *buffer =
+        lr_data_buffer(columns->ctx, "column modules", count * (int64_t)sizeof(*modules), modules);
+    free(modules);
+    return buffer;
+}
+
+/* Dispatches are shortened if a voxel has more sample points than this. */
+enum { FEW_POINTS = 64 };
+
+int lr_columns_work_of_thread(const struct lr_columns *columns)
+{
+    const int *samples = columns->params.samples;
+    const int64_t points = (int64_t)samples[0] * samples[1] * samples[2];
+    return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
+}
+
+lr_status lr_columns_upload_scene(struct lr_columns *columns)
+{
+    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
+    columns->modules = upload_modules(columns);
+    if (columns->modules == NULL) return LR_FAILED;
+
+    /* The coordinates of sample points along each axis, each in two floats. */
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    const int num_along = lr_columns_num_points(columns, columns->axis);
+    int64_t count = num_along;
+    for (int k = 0; k < 3; k++) count += lr_columns_num_points(columns, axes[k]);
+    float(*points)[2] = lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
+    if (points == NULL) return LR_FAILED;
+    int64_t next = 0;
+    for (int a = 0; a < 3; a++)
+        for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++)
+            lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
+    float origin[2];
+    lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
+    /* The last part has the axial coordinates relative to the middle. `difference` of the shaders computes the same
+     * bits for passes over single points, which do not read the table. */
+    for (; next < count; next++) {
+        const float leading = points[next - num_along][0] - origin[0];
+        const float trailing = points[next - num_along][1] - origin[1];
+        points[next][0] = leading + trailing;
+    }
+
+    columns->points = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
+    free(points);
+    if (columns->points == NULL) return LR_FAILED;
+
+    struct column_mask *entries =
+        lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
+    if (entries == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < masks->num_pairs; k++) {
+        const struct lr_pair_mask *mask = &masks->pairs[k];
+        entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
+    }
+    columns->mask_entries =
+        lr_data_buffer(columns->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
+    free(entries);
+    columns->mask_words = lr_data_buffer(columns->ctx, "coincidence mask words",
+                                         masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
+    return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
+}
+
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                          int64_t begin, int64_t end, const int64_t *first_values)
+{
+    const lr_lors *lors = columns->params.lors;
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    const int *stack_of = columns->stacks->stack_of;
+    struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
+    if (pairs == NULL) return NULL;
+    /* The primary of a pair in exact mode is the module of the lower stack. */
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    int64_t first = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        struct column_pair *out = &pairs[k - begin];
+        const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+        const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
+        *out = (struct column_pair){.i = (uint32_t)i,
+                                    .j = (uint32_t)j,
+                                    .first = (uint32_t)(first_values ? first_values[k] : first),
+                                    .mask = is_masked ? (uint32_t)pair : LR_NONE,
+                                    .swapped = exact && stack_of[i] > stack_of[j]};
+        /* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
+        double a[3], b[3];
+        lr_scanner_detection_centre(columns->params.scanner, i, a);
+        lr_scanner_detection_centre(columns->params.scanner, j, b);
+        for (int axis = 0; axis < 3; axis++) out->closer[axis] = -2.0 * (a[axes[axis]] - b[axes[axis]]);
+        out->closer[3] = vec_dot(a, a) - vec_dot(b, b);
+        first += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    struct gl_buffer *buffer =
+        lr_data_buffer(columns->ctx, "column pairs", (end - begin) * (int64_t)sizeof(*pairs), pairs);
+    free(pairs);
+    return buffer;
+}
+
+enum { CHECK_ROUNDS = 8 };
+
+struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    struct lr_columns_pass pass = {0};
+    pass.num_samples[3] = CHECK_ROUNDS;
+    for (int k = 0; k < 3; k++) {
+        pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
+        pass.num_samples[k] = columns->params.samples[axes[k]];
+        pass.spacing_mm[k] = (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
+    }
+    lr_split_float(lr_columns_middle(columns, columns->axis), &pass.origin[0], &pass.origin[1]);
+    return pass;
+}
+
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_COLUMN_MODULES].buffer = columns->modules;
+    pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
+    pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
+    pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
+}
+
+/* --- images --- */
+
+/* Copies an image between the grid's order and the order of columns. */
+static void reorder_image(const struct lr_columns *columns, float *grid_order, float *column_order, bool to_columns)
+{
+    const int *size = columns->params.grid->size;
+    const int64_t strides[3] = {1, size[0], (int64_t)size[0] * size[1]};
+    const int a = columns->across[0], b = columns->across[1], c = columns->axis;
+    float *next = column_order;
+    for (int y = 0; y < size[b]; y++) {
+        for (int x = 0; x < size[a]; x++) {
+            float *voxel = grid_order + x * strides[a] + y * strides[b];
+            for (int z = 0; z < size[c]; z++, next++, voxel += strides[c])
+                if (to_columns)
+                    *next = *voxel;
+                else
+                    *voxel = *next;
+        }
+    }
+}
+
+int64_t lr_columns_image_bytes(const struct lr_columns *columns)
+{
+    return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
+}
+
+lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image)
+{
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
+    if (staging == NULL) return LR_FAILED;
+    reorder_image(columns, (float *)(uintptr_t)image, staging, true);
+    const lr_status status = gl_buffer_upload(columns->image, 0, lr_columns_image_bytes(columns), staging);
+    free(staging);
+    return status;
+}
+
+lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image)
+{
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
+    if (staging == NULL) return LR_FAILED;
+    const lr_status status = sums != NULL ? lr_fixed_read(sums, staging)
+                                          : gl_buffer_read(columns->image, 0, lr_columns_image_bytes(columns), staging);
+    if (status == LR_OK) reorder_image(columns, image, staging, false);
+    free(staging);
+    return status;
+}
+
+lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums)
+{
+    struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
+    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+    uniforms.count[3] = (int32_t)sums->count;
+    uniforms.origin[3] = (float)sums->unit;
+    if (program == NULL) return LR_FAILED;
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_groups_in_turn(sums->count, LR_GROUP_SIZE), 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    return gl_pass_run(columns->ctx, &pass);
+}
+
+/* --- images at the backend's place --- */
+
+enum { MOST_GROUPS = 1024 };
+
+/* The uniform block of shaders/correspondence/columns/image_order.comp. */
+struct order_pass {
+    uint32_t extent[4], strides[4];
+};
+_Static_assert(sizeof(struct order_pass) == 32, "the shaders' layout");
+
+static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *image, enum lr_columns_program which)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
+    const int64_t aligned = range.offset / alignment * alignment;
+    const int *size = columns->params.grid->size;
+    const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* axes, fastest first */
+    struct order_pass uniforms = {0};
+    uint32_t stride = 1;
+    for (int k = 0; k < 3; k++) {
+        uniforms.extent[k] = (uint32_t)size[k];
+        uniforms.strides[order[k]] = stride;
+        stride *= (uint32_t)size[order[k]];
+    }
+    uniforms.extent[3] = stride;
+
+    struct gl_program *program = lr_columns_program(columns, which);
+    if (program == NULL) return LR_FAILED;
+    uniforms.strides[3] = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));
+    const int groups = gl_divide_up(uniforms.extent[3], LR_GROUP_SIZE);
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_ORDER_GRID] = (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
+    pass.buffers[LR_BIND_ORDER_PROJECTOR].buffer = columns->image;
+    return gl_pass_run(columns->ctx, &pass);
+}
+
+lr_status lr_columns_take_image(void *self, const lr_vector *image)
+{
+    return reorder_at_place(self, image, LR_COLUMNS_TAKE_IMAGE);
+}
+
+lr_status lr_columns_give_image(void *self, lr_vector *image)
+{
+    return reorder_at_place(self, image, LR_COLUMNS_GIVE_IMAGE);
+}

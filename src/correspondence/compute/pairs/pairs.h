@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of modules in any orientation to each other, pair by pair, in exact mode:
+ * docs/method/correspondence.md, "Tilted pairs". Back-projections gather in each voxel and have the same bits in every
+ * run. Forward projections add to LORs in any order, or in fixed point if they must be deterministic. */
+#ifndef LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
+#define LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
+
+#include "correspondence/compute/method.h"
+#include "correspondence/compute/rows/merge.h"
+#include "gl/pass.h"
+#include "gl/timer.h"
+
+enum lr_pairs_program {
+    LR_PAIRS_FORWARD = 0,
+    LR_PAIRS_BACK,
+    LR_PAIRS_ROWS,       /* lists elements of the grid's points */
+    LR_PAIRS_POINT_ROWS, /* lists elements of any points */
+    LR_NUM_PAIRS_PROGRAMS
+};
+
+struct lr_pairs {
+    struct lr_backend_params params;
+    struct gl_context *ctx; /* context of the backend */
+    bool may_be_near;       /* a crystal may look so large that it must be divided into parts */
+    /* True if a part of a module may not be visible from a point through the other module's plane, since it lies no
+     * higher over that plane than the point. */
+    bool meets_horizon;
+    bool has_masks;     /* true if a pair has LORs out of coincidence */
+    int64_t max_window; /* values */
+    struct gl_buffer *modules, *mask_entries, *mask_words;
+    struct gl_buffer *image; /* in the grid's order: input or output */
+    struct gl_buffer *state;
+    struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
+    struct lr_merge_programs merge;                     /* each is started at first use */
+    struct gl_timer *timer;
+    double device_seconds; /* device time of the last projection */
+};
+
+/* Creates the method, which serves exact mode if no module hides another and there is no attenuation or penetration
+ * along lines. The context is current, here and below. errors: NULL, logged. */
+void *lr_pairs_create(const struct lr_method_params *params);
+void lr_pairs_destroy(void *pairs); /* NULL is allowed */
+
+/* The functions of struct lr_method. Forward with `deterministic` needs the image on the host. */
+lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
+lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
+lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
+
+/* Returns a program, which is started at first use. errors: NULL, logged. */
+struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
+
+/* errors: LR_USAGE, logged, if the device has ended a loop early. */
+lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
+
+/* --- scene --- */
+
+/* The scanner and the grid as shaders/correspondence/pairs/scene.glsl declares them. */
+
+/* The block of shaders/correspondence/pairs/scene.glsl. */
+struct lr_pairs_pass {
+    int32_t num_voxels[4], num_samples[4], range[4], list[4];
+    double first_voxel[4], voxel[4];
+    float scale[4];
+};
+_Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
+
+/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
+lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
+
+/* Module pairs list[begin .. end-1], their values counted from those of the first pair. */
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
+                                       const int64_t range[2]);
+
+/* The uniforms of every pass, without its range and list. */
+struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
+
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
+
+#endif

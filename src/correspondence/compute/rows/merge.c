@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Merging by hashing (shaders/correspondence/rows/collect.comp) and a radix sort from the least significant digit on. */
+#include "correspondence/compute/rows/merge.h"
+
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/parallel.h"
+#include "common/bindings.h"
+#include "gl/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread reads SHARE_SLOTS slots of a table. At most COLLECT_GROUPS groups put listed elements into tables. */
+enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
+/* At most PLACE_THREADS threads turn numbers into places, each at least LEAST_NUMBERS of them. */
+enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
+
+/* A thread adds up at most MOST_VALUES values, but reads LEAST_GATHERED slots in any case. The limit gives threads
+ * similar run times, and keeps loops far below the number of rounds after which software renderers end them. */
+enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
+
+/* Every device accepts ranges of buffers with this alignment, in bytes. */
+enum { ALIGNMENT = 256 };
+
+/* The block of shaders/correspondence/rows/rows.glsl. */
+struct block {
+    uint32_t total, share, num_shares, row_shares;
+    uint32_t slot_bits, num_points, per_row, first_point;
+    uint32_t shift, unused[3];
+};
+
+/* `define` is the define of a program; NULL = none. If `repeats` is set and a LOR may be listed more than once, the
+ * program's define is REPEATS instead. */
+static const struct {
+    const char *shader, *label, *define;
+    bool repeats;
+} descriptions[LR_NUM_MERGE_PROGRAMS] = {
+    [LR_MERGE_COLLECT] = {"correspondence/rows/collect.comp", "matrix elements to tables", NULL, true},
+    [LR_MERGE_COUNT] = {"correspondence/rows/gather.comp", "lengths of matrix rows", "COUNT", false},
+    [LR_MERGE_GATHER] = {"correspondence/rows/gather.comp", "tables to matrix rows", NULL, true},
+    [LR_MERGE_SUM] = {"correspondence/rows/sum.comp", "sums of numbers", NULL, false},
+    [LR_MERGE_PLACE] = {"correspondence/rows/place.comp", "places of numbers", NULL, false},
+    [LR_MERGE_DIGITS] = {"correspondence/rows/digits.comp", "digits of matrix rows", NULL, false},
+    [LR_MERGE_SCATTER] = {"correspondence/rows/scatter.comp", "matrix rows by a digit", NULL, false},
+};
+
+void lr_merge_programs_finish(struct lr_merge_programs *programs)
+{
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) gl_program_destroy(programs->list[k]);
+    *programs = (struct lr_merge_programs){0};
+}
+
+/* --- memory --- */
+
+static lr_status make_buffer(const struct lr_merge *merge, struct gl_buffer **buffer, const char *label, int64_t bytes)
+{
+    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
+    gl_buffer_destroy(*buffer);
+    *buffer = NULL;
+    if (bytes > most) {
+        return lr_error(merge->log, LR_FAILED,
+                        "%lld bytes for the matrix elements of a few points are more than the "
+                        "device's buffers hold (%lld): use backend cpu",
+                        (long long)bytes, (long long)most);
+    }
+    *buffer = gl_buffer_create(merge->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    return *buffer != NULL ? LR_OK : LR_FAILED;
+}
+
+static int64_t value_bytes(const struct lr_merge *merge)
+{
+    return merge->repeats ? 8 : 4;
+}
+
+/* The bytes of half a list. Merged elements are half as large as listed ones, so half the list has room for all. */
+static int64_t half_list_bytes(const struct lr_merge *merge)
+{
+    const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+int lr_merge_num_rows(const struct lr_merge *merge, int num_points)
+{
+    return gl_divide_up(num_points, merge->per_row);
+}
+
+int64_t lr_merge_tally_bytes(int num_rows)
+{
+    return (int64_t)sizeof(struct lr_merge_tally) + 4 * ((int64_t)num_rows + 1);
+}
+
+static int64_t place_bytes(int64_t slots)
+{
+    return slots / SHARE_SLOTS * (4 << LR_SORT_BITS);
+}
+
+int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point)
+{
+    return elements_of_point * LR_LIST_ELEMENT_BYTES + value_bytes(merge) * merge->slots +
+           (4 * merge->slots + place_bytes(merge->slots)) / merge->per_row;
+}
+
+lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity)
+{
+    merge->capacity = capacity;
+    return make_buffer(merge, &merge->list, "matrix elements", 2 * half_list_bytes(merge));
+}
+
+/* Makes tables that have `slots` slots and room for `values` values in total. */
+static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t values)
+{
+    merge->all_slots = slots;
+    merge->all_values = values;
+    LR_TRY(make_buffer(merge, &merge->keys, "LORs of matrix rows", 4 * slots));
+    LR_TRY(make_buffer(merge, &merge->values, "values of matrix rows", 8 + values * value_bytes(merge)));
+    return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
+}
+
+/* The number of slots, a power of two, that the table of a row gets in a part of `num_points` points. */
+static int64_t count_slots(const struct lr_merge *merge, int num_points)
+{
+    const int rows = lr_merge_num_rows(merge, num_points);
+    int64_t slots = merge->slots;
+    while (slots > LR_MERGE_LEAST_SLOTS && (slots * rows > merge->all_slots || slots * num_points > merge->all_values))
+        slots /= 2;
+    return slots;
+}
+
+lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits)
+{
+    const int64_t before = count_slots(merge, num_points);
+    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
+    const bool may_double = 8 + 2 * merge->all_values * value_bytes(merge) <= most;
+    const bool is_alone = num_points == 1 || (num_points <= merge->per_row && may_double);
+
+    merge->slots *= 2;
+    const bool has_grown = count_slots(merge, num_points) > before;
+    *fits = has_grown || is_alone;
+    return !has_grown && is_alone ? make_tables(merge, 2 * merge->all_slots, 2 * merge->all_values) : LR_OK;
+}
+
+lr_status lr_merge_open(struct lr_merge *merge)
+{
+    const int rows = lr_merge_num_rows(merge, merge->max_points);
+    if (merge->list_only) return lr_merge_grow_list(merge, merge->capacity);
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
+        struct gl_program **program = &merge->programs->list[k];
+        struct gl_define defines[3] = {{descriptions[k].define, NULL}};
+        if (descriptions[k].repeats && merge->repeats) defines[0].name = "REPEATS";
+        if (*program == NULL)
+            *program = gl_program_start(merge->ctx, &(struct gl_program_params){.compute = descriptions[k].shader,
+                                                                                .defines = defines,
+                                                                                .label = descriptions[k].label});
+        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
+    }
+
+    LR_TRY(make_buffer(merge, &merge->sums, "sums of numbers", 4 * PLACE_THREADS));
+    LR_TRY(make_buffer(merge, &merge->tally, "begins of matrix rows", lr_merge_tally_bytes(rows)));
+    LR_TRY(make_tables(merge, rows * merge->slots, merge->max_points * merge->slots));
+    return lr_merge_grow_list(merge, merge->capacity);
+}
+
+void lr_merge_finish(struct lr_merge *merge)
+{
+    gl_buffer_destroy(merge->tally);
+    gl_buffer_destroy(merge->sums);
+    gl_buffer_destroy(merge->places);
+    gl_buffer_destroy(merge->values);
+    gl_buffer_destroy(merge->keys);
+    gl_buffer_destroy(merge->list);
+}
+
+/* --- passes --- */
+
+/* Runs a pass, which reads one half of the list and writes half `to`. */
+static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, const struct block *block, int to)
+{
+    struct gl_program *program = merge->programs->list[which];
+    const int64_t half = half_list_bytes(merge);
+    const int groups = which == LR_MERGE_COLLECT ? (int)(block->total < COLLECT_GROUPS * LR_GROUP_SIZE
+                                                             ? gl_divide_up(block->total, LR_GROUP_SIZE)
+                                                             : COLLECT_GROUPS)
+                                                 : gl_divide_up(block->num_shares, LR_SORT_GROUP);
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = block,
+                           .uniform_bytes = sizeof(*block),
+                           .groups = {groups, 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    if (which == LR_MERGE_COLLECT) {
+        pass.buffers[LR_BIND_ROWS_LIST].buffer = merge->list;
+    } else {
+        pass.buffers[LR_BIND_ROWS_FROM] = (struct gl_range){merge->list, (1 - to) * half, half};
+        pass.buffers[LR_BIND_ROWS_TO] = (struct gl_range){merge->list, to * half, half};
+    }
+    pass.buffers[LR_BIND_ROWS_KEYS].buffer = merge->keys;
+    pass.buffers[LR_BIND_ROWS_VALUES].buffer = merge->values;
+    pass.buffers[LR_BIND_ROWS_PLACES].buffer = merge->places;
+    pass.buffers[LR_BIND_ROWS_SUMS].buffer = merge->sums;
+    pass.buffers[LR_BIND_ROWS_STARTS].buffer = merge->tally;
+    return gl_pass_run(merge->ctx, &pass);
+}
+
+/* Replaces each of the first `count` numbers of merge->places by the sum of all numbers before it. */
+static lr_status make_places(const struct lr_merge *merge, int64_t count)
+{
+    const int64_t share = gl_divide_up(count, PLACE_THREADS);
+    struct block block = {.total = (uint32_t)count, .share = (uint32_t)(share > LEAST_NUMBERS ? share : LEAST_NUMBERS)};
+    block.num_shares = (uint32_t)gl_divide_up(count, block.share);
+    LR_TRY(run(merge, LR_MERGE_SUM, &block, 0));
+    return run(merge, LR_MERGE_PLACE, &block, 0);
+}
+
+/* The number of passes of the sort, one for each digit. */
+static int num_digits(const struct lr_merge *merge)
+{
+    int digits = 0;
+    while ((merge->num_lors - 1) >> (digits * LR_SORT_BITS) > 0) digits++;
+    return digits;
+}
+
+lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part)
+{
+    static const struct lr_merge_tally none = {0};
+    static const uint32_t zero = 0;
+    const int rows = lr_merge_num_rows(merge, part->num_points);
+    const int64_t slots = count_slots(merge, part->num_points);
+    struct block block = {.total = (uint32_t)merge->capacity,
+                          .share = SHARE_SLOTS,
+                          .row_shares = (uint32_t)(slots / SHARE_SLOTS),
+                          .num_points = (uint32_t)(part->num_points / rows),
+                          .per_row = (uint32_t)merge->per_row,
+                          .first_point = (uint32_t)part->first_point};
+    block.num_shares = (uint32_t)rows * block.row_shares;
+    while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
+
+    /* The tables are emptied; then one pass puts the listed elements into them. */
+    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * rows};
+    const struct gl_buffer_range values = {.to = merge->values,
+                                           .bytes = 8 + value_bytes(merge) * slots * part->num_points};
+    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
+    LR_TRY(gl_buffer_fill_range(&values, &zero, 1));
+    LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
+    LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
+
+    /* The tables' elements are written to their rows, still in any order. */
+    struct block gathering = block;
+    while (gathering.share > LEAST_GATHERED && gathering.share * gathering.num_points > MOST_VALUES) {
+        gathering.share /= 2;
+        gathering.row_shares *= 2;
+        gathering.num_shares *= 2;
+    }
+    LR_TRY(run(merge, LR_MERGE_COUNT, &gathering, 0));
+    LR_TRY(make_places(merge, gathering.num_shares));
+    LR_TRY(run(merge, LR_MERGE_GATHER, &gathering, 0));
+
+    /* Rows are sorted by stable passes, one for each digit. */
+    for (int digit = 0; digit < num_digits(merge); digit++) {
+        const int to = 1 - digit % 2;
+        block.shift = (uint32_t)(digit * LR_SORT_BITS);
+        LR_TRY(run(merge, LR_MERGE_DIGITS, &block, to));
+        LR_TRY(make_places(merge, (int64_t)block.num_shares << LR_SORT_BITS));
+        LR_TRY(run(merge, LR_MERGE_SCATTER, &block, to));
+    }
+    return LR_OK;
+}
+
+struct gl_range lr_merge_rows(const struct lr_merge *merge)
+{
+    const int64_t half = half_list_bytes(merge);
+    return (struct gl_range){merge->list, num_digits(merge) % 2 * half, half};
+}
+
+/* --- by the host --- */
+
+/* The arguments of merge_rows, for a part that is being merged. */
+struct merging {
+    struct lr_host_merge *merge;
+    const struct lr_merge *list;
+    const struct lr_merge_part *part;
+};
+
+void lr_host_merge_finish(struct lr_host_merge *merge)
+{
+    for (int64_t k = 0; k < merge->max_rows; k++) lr_elements_finish(&merge->rows[k]);
+    free(merge->rows);
+    free(merge->begin);
+    free(merge->sorted);
+    free(merge->listed);
+}
+
+/* Merges rows. The elements of a point are in the order in which its thread listed them, and points are added in
+ * ascending order, so that the sums are the same in each run. */
+static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct merging *merging = user;
+    const struct lr_host_merge *merge = merging->merge;
+    const int64_t per_row = merging->list->per_row, num_points = merging->part->num_points;
+    const double factor = 1.0 / (double)per_row;
+    (void)worker;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t first = row * per_row, last = first + per_row < num_points ? first + per_row : num_points;
+        struct lr_elements *elements = &merge->rows[row];
+        lr_status status = LR_OK;
+        elements->count = 0;
+        for (int64_t k = merge->begin[first]; status == LR_OK && k < merge->begin[last]; k++) {
+            const struct lr_listed *listed = &merge->sorted[k];
+            status = lr_elements_add(elements, listed->lor, factor * (double)listed->weight, merge->log);
+        }
+        if (status == LR_OK && last - first == per_row)
+            status = lr_elements_merge(elements, merging->list->num_lors, merge->log);
+        if (status != LR_OK) elements->count = -1; /* marks a failure, which has been logged */
+    }
+}
+
+lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
+                            uint32_t *listed)
+{
+    const int num_rows = lr_merge_num_rows(list, part->num_points);
+    LR_TRY(gl_buffer_read(list->list, 0, sizeof(*listed), listed));
+    if (*listed > list->capacity) return LR_OK;
+    struct merging merging = {merge, list, part};
+    const int64_t count = *listed;
+
+    const lr_log *log = merge->log;
+    const struct lr_items items = {sizeof(*merge->listed), "matrix elements", log};
+    const int64_t max_rows = merge->max_rows;
+    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, count, &items));
+    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, count, &items));
+    LR_TRY(lr_grow(&merge->begin, &merge->max_points, part->num_points + 1,
+                   &(struct lr_items){sizeof(*merge->begin), "points", log}));
+    LR_TRY(lr_grow(&merge->rows, &merge->max_rows, part->num_points,
+                   &(struct lr_items){sizeof(*merge->rows), "matrix rows", log}));
+    for (int64_t k = max_rows; k < merge->max_rows; k++) merge->rows[k] = (struct lr_elements){0};
+
+    LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, count * LR_LIST_ELEMENT_BYTES, merge->listed));
+
+    /* The sort by point keeps the order of each point's elements. */
+    int64_t *begin = merge->begin;
+    const uint32_t first = (uint32_t)part->first_point;
+    memset(begin, 0, ((size_t)part->num_points + 1) * sizeof(*begin));
+    for (int64_t k = 0; k < count; k++) begin[merge->listed[k].point - first + 1]++;
+    for (int point = 0; point < part->num_points; point++) begin[point + 1] += begin[point];
+    for (int64_t k = 0; k < count; k++) merge->sorted[begin[merge->listed[k].point - first]++] = merge->listed[k];
+    memmove(begin + 1, begin, (size_t)part->num_points * sizeof(*begin));
+    begin[0] = 0;
+
+    lr_parallel_for(merge->threads, num_rows, 1, merge_rows, &merging);
+    for (int row = 0; row < num_rows; row++) LR_TRY(merge->rows[row].count >= 0 ? LR_OK : LR_FAILED);
+    return LR_OK;
+}

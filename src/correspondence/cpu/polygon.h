@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Convex polygons in the plane of a primary module, and polygons in homogeneous form that are projected into this
+ * plane. The clipping algorithm is by Sutherland and Hodgman (CACM 17:32, 1974). */
+#ifndef LR_CORRESPONDENCE_CPU_POLYGON_H
+#define LR_CORRESPONDENCE_CPU_POLYGON_H
+
+#include <stdbool.h>
+
+/* Largest number of vertices of a polygon. */
+#define LR_CPU_POLYGON_MAX 32
+
+/* Largest number of vertices before a cut. A cut adds one vertex at most to a convex polygon, and at most half as many
+ * again to a polygon that rounding has made jagged. */
+#define LR_CPU_POLYGON_MAX_CUT 20
+
+/* A convex polygon in either orientation. Vertices are relative to the foot of the eye on the plane. */
+struct lr_cpu_polygon {
+    int count;
+    double at[LR_CPU_POLYGON_MAX][2];
+};
+
+/* A point of the plane as (x w, y w, w), w > 0 in front of the eye and <= 0 behind it. */
+struct lr_cpu_projected {
+    double x, y, w;
+};
+
+/* x low[0] .. high[0], y low[1] .. high[1]. */
+struct lr_cpu_rectangle {
+    double low[2], high[2];
+};
+
+/* The part of a projected convex polygon of 3 or 4 corners inside a rectangle; count = 0 if they do not overlap.
+ * Corners behind the eye need no special case: the rectangle's four half spaces are homogeneous and exclude them. */
+void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
+                                   const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
+
+/* Clips a polygon to the half plane plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` must be different polygons,
+ * and in->count <= LR_CPU_POLYGON_MAX_CUT. */
+void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out);
+
+/* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
+void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3]);
+
+/* Signed area, positive if the vertices run counter-clockwise. */
+double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
+
+/* One of the two halves into which a diagonal divides a polygon of at least 4 vertices. */
+void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out);
+
+/* The smallest rectangle around a polygon; empty (low > high) if it has no vertices. */
+struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
+
+/* Reverses the order of the vertices. */
+void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
+
+/* Centre of gravity. The area must not be 0. */
+void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centroid[2]);
+
+/* Solid angle seen from `height` above the origin, in steradians, positive. The relative error is about 1e-14 for exact
+ * vertices, however small the angle is. Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125 (1983). */
+double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height);
+
+#endif

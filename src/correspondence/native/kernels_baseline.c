@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The kernels, compiled for every processor of the architecture. */
+#define KERNELS lr_native_kernels_baseline
+#define KERNELS_NAME "baseline"
+
+#include "correspondence/native/kernels.h"
+
+#include "correspondence/native/kernels_body.h"

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of single LORs. Each LOR finds the sample points in its own tube. LORs of the same crystal columns
+ * share the columns of points and their strips. */
+#include "correspondence/native/native.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "correspondence/native/kernels.h"
+
+#include <stdlib.h>
+
+/* Number of LORs of a stretch, which is sorted as a whole. */
+#define STRETCH ((int64_t)1 << 22)
+
+/* Number of jobs for every thread, and number of groups of a job. */
+enum { JOBS_PER_THREAD = 8, GROUPS_PER_JOB = 64 };
+
+struct entry {
+    int32_t pair;
+    int32_t columns[2]; /* columns of modules i and j */
+    int32_t cells[2];
+    float value;
+    int64_t position; /* index among the caller's values */
+};
+
+struct lors {
+    struct lr_native *native;
+    struct entry *entries;
+    int64_t num;
+    int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
+    int64_t num_groups;
+    const float *columns; /* for forward: the image */
+    float *values;        /* for forward: the caller's values, which hold the latest sums; NULL for back */
+    double *totals;       /* for forward: [num] sums of the values of LORs from `first` on */
+    int64_t first;
+    double *sums;     /* for back: the image */
+    int rows_per_job; /* for back: rows of voxels */
+};
+
+/* --- sorting --- */
+
+static int compare(const void *one, const void *other)
+{
+    const struct entry *a = one, *b = other;
+    const int64_t key_a[4] = {a->pair, a->columns[0], a->columns[1], a->position};
+    const int64_t key_b[4] = {b->pair, b->columns[0], b->columns[1], b->position};
+    for (int k = 0; k < 4; k++)
+        if (key_a[k] != key_b[k]) return key_a[k] < key_b[k] ? -1 : 1;
+    return 0;
+}
+
+/* Column and cell of a crystal within its module. */
+static void place_crystal(const struct lr_native_module *module, int crystal, int32_t *column, int32_t *cell)
+{
+    const int along = crystal / abs(module->step_along) % module->num_cells;
+    *column = crystal / module->step % module->num_columns;
+    *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
+}
+
+/* Lists the LORs of the stretch that are in coincidence, in the order of their groups. LORs with the value 0 are
+ * skipped. */
+static void fill(struct lors *lors, const struct lr_native_lors *list, const float *values, const int64_t stretch[2])
+{
+    const struct lr_native_scene *scene = &lors->native->scene;
+    const int64_t *offsets = scene->params.lors->offsets;
+    int64_t pair = 0;
+    lors->num = lors->num_groups = 0;
+    for (int64_t k = stretch[0]; k < stretch[1]; k++) {
+        while (list->numbers[k] >= offsets[pair + 1]) pair++;
+        const struct lr_native_pair *at = &scene->pairs[pair];
+        const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
+        const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+        const int64_t within = list->numbers[k] - offsets[pair];
+        struct entry entry = {.pair = (int32_t)pair, .position = k, .value = values != NULL ? values[k] : 1.0f};
+        place_crystal(i, (int)(within / crystals), &entry.columns[0], &entry.cells[0]);
+        place_crystal(j, (int)(within % crystals), &entry.columns[1], &entry.cells[1]);
+        if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells))
+            lors->entries[lors->num++] = entry;
+    }
+    qsort(lors->entries, (size_t)lors->num, sizeof(*lors->entries), compare);
+    for (int64_t k = 0; k < lors->num; k++) {
+        const struct entry *here = &lors->entries[k], *last = k > 0 ? here - 1 : NULL;
+        if (last == NULL || last->pair != here->pair || last->columns[0] != here->columns[0] ||
+            last->columns[1] != here->columns[1])
+            lors->groups[lors->num_groups++] = k;
+    }
+    lors->groups[lors->num_groups] = lors->num;
+}
+
+/* --- one column of points --- */
+
+/* A strip of a group and a column of points. */
+struct meeting {
+    const struct lors *lors;
+    struct lr_native_view *view;
+    const struct lr_native_strip *strip;
+    struct lr_native_axial axial;
+    bool i_is_primary;
+    int x, y;         /* sample points across */
+    double starts[2]; /* start of the primary's and of the secondary's first cell */
+};
+
+/* Solid angle / 2 pi of one part of the primary cell cells[0], seen through the secondary cell cells[1]. */
+static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
+                           int part)
+{
+    const struct lr_native_strip *strip = meeting->strip;
+    struct lr_native_axial axial = meeting->axial;
+    lr_native_look_at(&axial, part, strip->parts);
+    const float at[2] = {(float)cells[0] * axial.pitch_a + axial.middle_a,
+                         (float)cells[1] * axial.pitch_b + axial.gap_b};
+    const bool is_straight = strip->dtau == 0.0f;
+    const struct lr_native_overlap overlap = is_straight ? lr_native_straight_overlap(strip, &axial, starts, at)
+                                                         : lr_native_bent_overlap(strip, &axial, starts, at);
+    if (!(overlap.height > LR_NATIVE_THIN * axial.half_a)) return 0.0f;
+    return is_straight ? lr_native_straight_weight(strip, overlap.y, overlap.height)
+                       : lr_native_weight(strip, &overlap);
+}
+
+/* Weight of line `ray` of the primary cell cells[0] if the line hits the secondary cell cells[1]; else 0. */
+static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
+                             int ray)
+{
+    const struct lr_native_strip *strip = meeting->strip;
+    const struct lr_native_axial *axial = &meeting->axial;
+    const double y = lr_native_line_start(axial, starts->exact_a, cells[0], ray);
+    const double place = lr_native_line_place(strip, axial, starts->exact_b, y);
+    if (!(place >= 0.0 && place <= axial->num_b)) return 0.0f;
+    const int met = place < axial->num_b ? (int)place : axial->num_b - 1;
+    return met == cells[1] && lr_native_line_meets(axial, place, met)
+               ? (float)(axial->exact_face_a / axial->rays) * lr_native_line_weight(strip, (float)y)
+               : 0.0f;
+}
+
+/* Adds the elements of one LOR and the strip. */
+static void meet_entry(const struct meeting *meeting, const struct entry *entry)
+{
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const bool is_exact = scene->params.mode == LR_MODE_EXACT;
+    const int primary = meeting->i_is_primary ? 0 : 1;
+    const int cells[2] = {entry->cells[primary], entry->cells[1 - primary]};
+    const int64_t column =
+        (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
+    const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
+    /* The first and the last point from which the primary cell may be seen through the secondary cell, with room for
+     * rounding. */
+    const struct lr_native_axial *axial = &meeting->axial;
+    const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
+    const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
+    const double on_b = meeting->starts[1] + (cells[1] + 0.5) * axial->exact_pitch_b;
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int k = 0; k < 2; k++) {
+        const double tau = fmax(meeting->strip->tau_exactly + (k == 0 ? -bend : bend), 0.0);
+        const double middle = (on_a + on_b * tau) / (1.0 + tau);
+        const double reach = 0.5 * (axial->exact_face_a + axial->exact_face_b * tau) / (1.0 + tau);
+        low = fmin(low, middle - reach);
+        high = fmax(high, middle + reach);
+    }
+    const double start = scene->points[2][0], num = scene->num_points[2];
+    const int first = (int)fmin(fmax(ceil((low - slack - start) / scene->spacing[2]), 0.0), num);
+    const int last = (int)fmin(fmax(floor((high + slack - start) / scene->spacing[2]), -1.0), num - 1.0);
+    for (int k = first; k <= last; k++) {
+        const double z = scene->points[2][k];
+        const double place[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
+        if (!is_exact && lr_native_farther_is_i(scene, entry->pair, place, z) != meeting->i_is_primary) continue;
+        const struct lr_native_starts starts =
+            lr_native_start(meeting->strip, (const double[2]){meeting->starts[0] - z, meeting->starts[1] - z});
+        const int count = is_exact ? meeting->strip->parts : scene->params.rays;
+        for (int n = 0; n < count; n++) {
+            const float weight =
+                is_exact ? exact_element(meeting, &starts, cells, n) : sampled_element(meeting, &starts, cells, n);
+            if (weight == 0.0f) continue;
+            const int64_t voxel = row + k / scene->num_samples[2];
+            if (meeting->lors->values != NULL)
+                meeting->lors->values[entry->position] += weight * meeting->lors->columns[voxel];
+            else
+                meeting->lors->sums[voxel] += (double)(weight * entry->value);
+        }
+    }
+}
+
+/* Adds the elements of a group of LORs and one column of points. */
+static void meet_column(struct meeting *meeting, const int64_t group[2])
+{
+    struct lr_native_view *view = meeting->view;
+    const struct lr_native_scene *scene = view->scene;
+    const struct entry *entries = meeting->lors->entries, *first = &entries[group[0]];
+    const double point[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
+    struct lr_native_side sides[2];
+    if (!lr_native_sees(scene, first->pair, point, sides)) return;
+
+    /* The primary in sampled mode may change once along the column. */
+    bool roles[2] = {sides[0].height >= sides[1].height};
+    int num_roles = 1;
+    if (scene->params.mode != LR_MODE_EXACT) {
+        const double *along = scene->points[2];
+        roles[0] = lr_native_farther_is_i(scene, first->pair, point, along[0]);
+        roles[1] = lr_native_farther_is_i(scene, first->pair, point, along[scene->num_points[2] - 1]);
+        num_roles = roles[1] != roles[0] ? 2 : 1;
+    }
+    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
+                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
+    for (int r = 0; r < num_roles; r++) {
+        const struct lr_native_crossing crossing = lr_native_cross(sides, roles[r]);
+        const int num = lr_native_find_strips(scene, &crossing, &range, view->strips);
+        if (num == 0) continue;
+        meeting->i_is_primary = roles[r];
+        meeting->axial = lr_native_make_axial(scene, first->pair, roles[r]);
+        meeting->starts[0] = crossing.primary.module->start_along;
+        meeting->starts[1] = crossing.secondary.module->start_along;
+        for (int n = 0; n < num; n++) {
+            meeting->strip = &view->strips[n];
+            for (int64_t k = group[0]; k < group[1]; k++) meet_entry(meeting, &entries[k]);
+        }
+    }
+}
+
+/* Forward: moves the sums of a group from floats to the totals in double. */
+static void add_to_totals(const struct lors *lors, const int64_t group[2])
+{
+    for (int64_t k = group[0]; lors->values != NULL && k < group[1]; k++) {
+        const int64_t position = lors->entries[k].position;
+        lors->totals[position - lors->first] += (double)lors->values[position];
+        lors->values[position] = 0.0f;
+    }
+}
+
+/* Projects a group on the rows of points begin .. end - 1. */
+static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
+{
+    const struct lors *lors = meeting->lors;
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const int64_t group[2] = {lors->groups[number], lors->groups[number + 1]};
+    const struct entry *first = &lors->entries[group[0]];
+    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
+                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
+    const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
+    int rows[2], columns[2];
+    lr_native_hull_rows(scene, &hull, rows);
+    const bool each_column = lr_native_sums_each_column(scene, first->pair);
+    const int begin = rows[0] > between[0] ? rows[0] : between[0];
+    const int end = rows[1] < between[1] ? rows[1] : between[1];
+    for (meeting->y = begin; meeting->y < end; meeting->y++) {
+        lr_native_hull_columns(scene, &hull, meeting->y, columns);
+        for (meeting->x = columns[0]; meeting->x < columns[1]; meeting->x++) {
+            meet_column(meeting, group);
+            if (each_column) add_to_totals(lors, group);
+        }
+        if (lr_native_sums_row(meeting->y)) add_to_totals(lors, group);
+    }
+    add_to_totals(lors, group);
+}
+
+/* --- jobs --- */
+
+static lr_status forward_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct lors *lors = user;
+    struct meeting meeting = {.lors = lors, .view = view};
+    const int between[2] = {0, view->scene->num_points[1]};
+    const int64_t end = (job + 1) * GROUPS_PER_JOB;
+    for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
+        LR_TRY(lr_native_ask(view));
+        meet_group(&meeting, k, between);
+    }
+    return LR_OK;
+}
+
+static lr_status back_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct lors *lors = user;
+    struct meeting meeting = {.lors = lors, .view = view};
+    const int rows = lors->rows_per_job * view->scene->num_samples[1];
+    const int first = (int)job * rows, all = view->scene->num_points[1];
+    const int between[2] = {first, first + rows < all ? first + rows : all};
+    for (int64_t k = 0; k < lors->num_groups; k++) {
+        LR_TRY(lr_native_ask(view));
+        meet_group(&meeting, k, between);
+    }
+    return LR_OK;
+}
+
+static lr_status open_lors(struct lors *lors, const struct lr_native_lors *list)
+{
+    const lr_log *log = lors->native->scene.params.log;
+    const int64_t most = list->num < STRETCH ? list->num : STRETCH;
+    lors->entries = lr_alloc(most, sizeof(*lors->entries), "LORs", log);
+    lors->groups = lr_alloc(most + 1, sizeof(*lors->groups), "LORs", log);
+    return lors->entries != NULL && lors->groups != NULL ? LR_OK : LR_FAILED;
+}
+
+/* --- forward --- */
+
+lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+                                 float *values)
+{
+    const lr_log *log = native->scene.params.log;
+    const float scale = 1.0f / (float)native->scene.num_all_samples;
+    const double all = (double)list->num;
+    struct lors lors = {.native = native, .values = values};
+    float *columns =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
+    lr_status status = columns != NULL ? open_lors(&lors, list) : LR_FAILED;
+    if (status == LR_OK) {
+        lr_native_to_columns(&native->scene, image, columns);
+        lors.columns = columns;
+        lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs", log);
+        status = lors.totals != NULL ? LR_OK : LR_FAILED;
+    }
+    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"projecting forward", (double)begin / all, (double)(end - begin) / all,
+                                            forward_job, &lors};
+        fill(&lors, list, NULL, (const int64_t[2]){begin, end});
+        for (int64_t k = begin; k < end; k++) {
+            values[k] = 0.0f;
+            lors.totals[k - begin] = 0.0;
+        }
+        lors.first = begin;
+        status = lr_native_run(native, &work, (lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
+        for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors.totals[k - begin] * scale;
+    }
+    free(lors.entries);
+    free(lors.groups);
+    free(lors.totals);
+    free(columns);
+    return status;
+}
+
+/* --- back --- */
+
+lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
+                              float *image)
+{
+    const struct lr_native_scene *scene = &native->scene;
+    const int rows = scene->num_voxels[1];
+    const int64_t jobs = (int64_t)JOBS_PER_THREAD * native->num_views;
+    const double all = (double)list->num;
+    struct lors lors = {.native = native, .rows_per_job = (int)((rows + jobs - 1) / jobs)};
+    lors.sums =
+        lr_alloc(lr_grid_num_voxels(scene->params.grid), sizeof(*lors.sums), "an image in columns", scene->params.log);
+    lr_status status = lors.sums != NULL ? open_lors(&lors, list) : LR_FAILED;
+    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"back-projecting", (double)begin / all, (double)(end - begin) / all,
+                                            back_job, &lors};
+        fill(&lors, list, values, (const int64_t[2]){begin, end});
+        status = lr_native_run(native, &work, (rows + lors.rows_per_job - 1) / lors.rows_per_job);
+    }
+    if (status == LR_OK) lr_native_from_columns(scene, lors.sums, image);
+    free(lors.entries);
+    free(lors.groups);
+    free(lors.sums);
+    return status;
+}

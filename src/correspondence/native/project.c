@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of whole pairs of modules. A forward job computes the values of some crystal columns of one module with
+ * all crystal columns of the other, and adds the contributions of the image's columns in a fixed order. A back job
+ * computes the sums of its own voxels. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "correspondence/native/native.h"
+#include "model/lors/pair_window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* === forward projection === */
+
+/* Approximate number of values of a job, so that they stay in a processor's cache. */
+#define JOB_VALUES ((int64_t)1 << 18)
+
+/* Number of jobs for every thread. */
+enum { JOBS_PER_THREAD = 8 };
+
+struct job {
+    int64_t entry;       /* entry of the list of pairs */
+    int begin, end;      /* columns of the pair's module i */
+    int64_t first_value; /* index of the pair's first value in the caller's array */
+};
+
+struct forward {
+    struct lr_native *native;
+    const struct lr_native_pairs *list;
+    const float *columns; /* image */
+    float *values;
+    struct job *jobs;
+    int64_t num_jobs;
+};
+
+/* --- jobs --- */
+
+/* Lists the jobs. If jobs is NULL, it only counts them. */
+static int64_t list_jobs(const struct forward *forward, struct job *jobs)
+{
+    const struct lr_native_scene *scene = &forward->native->scene;
+    int64_t num = 0, first_value = 0;
+    for (int64_t k = 0; k < forward->list->num; k++) {
+        const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[k] : k;
+        const int columns = scene->modules[scene->pairs[pair].i].num_columns;
+        const int64_t size = lr_pair_size(scene->params.lors, pair);
+        const int64_t parts =
+            ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->list->num - 1) / forward->list->num;
+        const int64_t by_jobs = columns / parts, by_values = JOB_VALUES / (size / columns);
+        const int64_t chosen = by_jobs < by_values ? by_jobs : by_values;
+        const int step = chosen > 1 ? (int)chosen : 1; /* crystal columns of module i in each job */
+        for (int begin = 0; begin < columns; begin += step, num++) {
+            if (jobs != NULL) {
+                const int end = begin + step < columns ? begin + step : columns;
+                jobs[num] = (struct job){k, begin, end, first_value};
+            }
+        }
+        first_value += size;
+    }
+    return num;
+}
+
+/* --- one job --- */
+
+struct scatter_target {
+    float *values; /* values of the job, block by block */
+    double *sums;  /* totals of the values */
+    bool *are_new; /* for each block: true if something was added to its values */
+    int64_t num_blocks;
+    int64_t first_block, block_size;
+    float *points; /* values of the image at the points of the column */
+};
+
+static lr_status scatter(void *user, const struct lr_native_part *part)
+{
+    const struct scatter_target *target = user;
+    const int64_t number = part->block - target->first_block;
+    float *block = target->values + number * target->block_size;
+    const float value = target->points[part->k];
+    target->are_new[number] = true;
+    for (int n = 0; n < part->count; n++) block[part->offset[n]] += part->weight[n] * value;
+    return LR_OK;
+}
+
+/* Moves the sums of blocks from floats to doubles. */
+static void add_to_sums(const struct scatter_target *target)
+{
+    for (int64_t number = 0; number < target->num_blocks; number++)
+        if (target->are_new[number]) {
+            float *values = target->values + number * target->block_size;
+            double *sums = target->sums + number * target->block_size;
+            for (int64_t k = 0; k < target->block_size; k++) {
+                sums[k] += (double)values[k];
+                values[k] = 0.0f;
+            }
+            target->are_new[number] = false;
+        }
+}
+
+/* Adds the elements of a job's LORs and every column of the image that may have some. */
+static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
+                               const struct lr_native_visit *visit)
+{
+    const struct lr_native_scene *scene = &forward->native->scene;
+    const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
+    const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
+    const bool sums_each_column = lr_native_sums_each_column(scene, visit->pair);
+    struct scatter_target *target = visit->user;
+    int rows[2], columns[2];
+    lr_native_hull_rows(scene, &hull, rows);
+    for (int y = rows[0]; y < rows[1]; y++) {
+        lr_native_hull_columns(scene, &hull, y, columns);
+        for (int x = columns[0]; x < columns[1]; x++) {
+            LR_TRY(lr_native_ask(view));
+            const int64_t voxel =
+                (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
+            const float *voxels = forward->columns + voxel * num_along;
+            bool any = false;
+            for (int k = 0; k < num_along; k++) {
+                any = any || voxels[k] != 0.0f;
+                for (int n = 0; n < samples; n++) target->points[k * samples + n] = voxels[k];
+            }
+            if (!any) continue;
+            const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
+                                                    .along = scene->points[2],
+                                                    .count = scene->num_points[2],
+                                                    .wanted = target->points};
+            LR_TRY(lr_native_visit_column(view, visit, &column));
+            if (sums_each_column) add_to_sums(target);
+        }
+        if (lr_native_sums_row(y)) add_to_sums(target);
+    }
+    add_to_sums(target);
+    return LR_OK;
+}
+
+static lr_status project_job(void *user, int64_t number, struct lr_native_view *view)
+{
+    const struct forward *forward = user;
+    const struct lr_native_scene *scene = &forward->native->scene;
+    const struct job *job = &forward->jobs[number];
+    const int64_t pair = forward->list->pairs != NULL ? forward->list->pairs[job->entry] : job->entry;
+    const int num_j = scene->modules[scene->pairs[pair].j].num_columns;
+    struct scatter_target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
+                                    .first_block = (int64_t)job->begin * num_j,
+                                    .block_size = lr_native_block_size(scene, pair)};
+    struct lr_native_visit visit = {
+        .pair = pair,
+        .range = lr_native_whole_pair(scene, pair, forward->list->part),
+        .take = scatter,
+        .user = &target,
+    };
+    visit.range.begin[0] = job->begin;
+    visit.range.end[0] = job->end;
+    const lr_log *log = scene->params.log;
+    const int64_t values = target.num_blocks * target.block_size;
+    target.values = lr_alloc(values, sizeof(*target.values), "LOR values", log);
+    target.sums = lr_alloc(values, sizeof(*target.sums), "LOR values", log);
+    target.are_new = lr_alloc(target.num_blocks, sizeof(*target.are_new), "LOR values", log);
+    target.points = lr_alloc(scene->num_points[2], sizeof(*target.points), "LOR values", log);
+    const bool has_all = target.values && target.sums && target.are_new && target.points;
+    const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
+
+    /* Copies values from blocks to the order of files. Values of LORs out of coincidence are 0. */
+    const struct lr_native_pair *on = &scene->pairs[pair];
+    const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+    const float scale = 1.0f / (float)scene->num_all_samples;
+    const bool is_full = lr_native_mask_is_full(scene, pair);
+    const double *sums = target.sums;
+    for (int ci = job->begin; status == LR_OK && ci < job->end; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&visit.range, ci, cj)) {
+                sums += i->num_cells * j->num_cells;
+                continue;
+            }
+            for (int q = 0; q < i->num_cells; q++) {
+                float *row = forward->values + job->first_value + lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++, sums++) {
+                    const int cell = q * j->num_cells + s;
+                    const bool allowed =
+                        (on->along == NULL || on->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, pair, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
+                }
+            }
+        }
+    }
+    free(target.values);
+    free(target.sums);
+    free(target.are_new);
+    free(target.points);
+
+    return status;
+}
+
+/* --- all of it --- */
+
+lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
+                            float *values)
+{
+    const lr_log *log = native->scene.params.log;
+    struct forward forward = {.native = native, .list = list, .values = values};
+    forward.num_jobs = list_jobs(&forward, NULL);
+    float *columns =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
+    forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", log);
+    lr_status status = columns != NULL && forward.jobs != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        lr_native_to_columns(&native->scene, image, columns);
+        list_jobs(&forward, forward.jobs);
+        forward.columns = columns;
+        const struct lr_native_work work = {"projecting forward", 0.0, 1.0, project_job, &forward};
+        status = lr_native_run(native, &work, forward.num_jobs);
+    }
+    free(forward.jobs);
+    free(columns);
+    return status;
+}
+
+/* === back-projection: a job owns some voxels of one row across the axis, and visits the pairs of modules in order.
+ * Memory holds the values of one window of pairs at a time, block by block === */
+
+/* Bytes of a window if no limit is given. */
+#define WINDOW_BYTES ((int64_t)512 << 20)
+
+/* Largest number of voxel columns of a job. */
+enum { JOB_VOXELS = 32 };
+
+/* Location of the values of a pair's blocks. */
+struct source {
+    const float *blocks; /* NULL = all values are 1 */
+    int64_t step;        /* step from block to block; 0 = all blocks are the same */
+    int64_t first; /* index in the window's memory, and in the caller's values from the window on; -1 = not held */
+};
+
+struct window {
+    struct lr_native *native;
+    const float *values;           /* the caller's values; NULL = all 1 */
+    const lr_selection *list_part; /* selected LORs of its pairs; NULL = all */
+    struct lr_pair_window part;
+    struct source *sources; /* [list->num] */
+    float *memory;
+    double *sums; /* [across 1][across 0][along] */
+    int jobs_per_row;
+};
+
+/* --- values --- */
+
+/* True if the window must hold the pair's values: the caller gives values, or the mask has one bit per LOR, so that the
+ * blocks of the pair differ. */
+static bool is_held(const struct window *window, int64_t pair)
+{
+    return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
+}
+
+static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct window *window = user;
+    const struct lr_native_scene *scene = &window->native->scene;
+    const int64_t entry = window->part.begin + job;
+    const int64_t index = lr_pair_window_pair(&window->part, entry);
+    const struct lr_native_pair *pair = &scene->pairs[index];
+    struct source *source = &window->sources[entry];
+    (void)view;
+    if (source->first < 0) {
+        source->blocks = pair->along;
+        return LR_OK;
+    }
+    float *blocks = window->memory + source->first;
+    source->blocks = blocks;
+    source->step = lr_native_block_size(scene, index);
+
+    /* If the caller gives values, every pair of the window is held, so that the window's memory and the caller's values
+     * are in the same order. */
+    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
+    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
+    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+    const bool is_full = lr_native_mask_is_full(scene, index);
+    for (int ci = 0; ci < i->num_columns; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&range, ci, cj)) { /* no job reads this block */
+                blocks += i->num_cells * j->num_cells;
+                continue;
+            }
+            for (int q = 0; q < i->num_cells; q++) {
+                const int64_t row = lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++) {
+                    const float value = values != NULL ? values[row + lr_native_crystal(j, cj, s)] : 1.0f;
+                    const int cell = q * j->num_cells + s;
+                    const bool allowed =
+                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    *blocks++ = allowed ? value : 0.0f;
+                }
+            }
+        }
+    }
+    return LR_OK;
+}
+
+/* --- one job --- */
+
+struct gather_target {
+    const struct lr_native_kernels *kernels;
+    const struct source *source;
+    double *sums; /* sums of the column's voxels */
+    int samples;
+};
+
+static lr_status gather(void *user, const struct lr_native_part *part)
+{
+    const struct gather_target *target = user;
+    const struct source *source = target->source;
+    const float found = source->blocks == NULL ? target->kernels->sum(part->weight, part->count)
+                                               : target->kernels->dot(part->weight, part->offset, part->count,
+                                                                      source->blocks + part->block * source->step);
+    target->sums[part->k / target->samples] += (double)found;
+    return LR_OK;
+}
+
+static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct window *window = user;
+    const struct lr_native_scene *scene = view->scene;
+    const int row = (int)(job / window->jobs_per_row);
+    const int first = (int)(job % window->jobs_per_row) * JOB_VOXELS;
+    const int last = first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
+    const int first_x = first * scene->num_samples[0], last_x = last * scene->num_samples[0];
+    struct gather_target target = {.kernels = view->kernels, .samples = scene->num_samples[2]};
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
+        const int64_t pair = lr_pair_window_pair(&window->part, k);
+        const struct lr_native_visit visit = {
+            .pair = pair,
+            .range = lr_native_whole_pair(scene, pair, window->list_part),
+            .take = gather,
+            .user = &target,
+        };
+        const struct lr_native_hull hull = lr_native_make_hull(scene, pair, &visit.range);
+        int rows[2], columns[2];
+        lr_native_hull_rows(scene, &hull, rows);
+        target.source = &window->sources[k];
+        for (int n = 0; n < scene->num_samples[1]; n++) {
+            const int y = row * scene->num_samples[1] + n;
+            if (y < rows[0] || y >= rows[1]) continue;
+            lr_native_hull_columns(scene, &hull, y, columns);
+            const int begin = columns[0] > first_x ? columns[0] : first_x;
+            const int end = columns[1] < last_x ? columns[1] : last_x;
+            for (int x = begin; x < end; x++) {
+                LR_TRY(lr_native_ask(view));
+                const int64_t voxel = (int64_t)row * scene->num_voxels[0] + x / scene->num_samples[0];
+                const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
+                                                        .along = scene->points[2],
+                                                        .count = scene->num_points[2]};
+                target.sums = window->sums + voxel * scene->num_voxels[2];
+                LR_TRY(lr_native_visit_column(view, &visit, &column));
+            }
+        }
+    }
+    return LR_OK;
+}
+
+/* --- all of it --- */
+
+lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
+                         float *image)
+{
+    const lr_log *log = native->scene.params.log;
+    struct window window = {.native = native,
+                            .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
+                            .list_part = list->part,
+                            .values = values};
+    window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
+    window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);
+    window.sums =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums), "an image in columns", log);
+    lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
+    if (status != LR_OK) goto finish;
+
+    /* A window holds as many values as the limit allows, if not all, and at least those of any one pair. */
+    const struct lr_native_scene *scene = &native->scene;
+    const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
+                                    ? scene->params.max_memory_bytes
+                                    : WINDOW_BYTES;
+    const int64_t limit = limit_bytes / (int64_t)sizeof(float);
+    int64_t all = 0, largest = 0;
+    for (int64_t k = 0; k < window.part.num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(&window.part, k);
+        const int64_t num = is_held(&window, pair) ? lr_pair_window_size(&window.part, k) : 0;
+        all += num;
+        largest = num > largest ? num : largest;
+    }
+    const int64_t fitting = all < limit ? all : limit, most = fitting > largest ? fitting : largest;
+    window.memory = lr_alloc(most, sizeof(*window.memory), "LOR values", log);
+    status = window.memory != NULL ? LR_OK : LR_FAILED;
+
+    const double num_pairs = (double)window.part.num_pairs;
+    struct lr_pair_window *part = &window.part;
+    while (status == LR_OK && part->end < part->num_pairs) {
+        /* The next pairs whose values fit, at least one. */
+        lr_pair_window_leave(part);
+        int64_t num_held = 0;
+        for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
+            const bool held = is_held(&window, lr_pair_window_pair(part, part->end));
+            const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
+            if (part->end > part->begin && num_held + needed > most) break;
+            window.sources[part->end] = (struct source){.first = needed > 0 ? num_held : -1};
+            num_held += needed;
+        }
+        const int64_t num = part->end - part->begin;
+        struct lr_native_work work = {"back-projecting", (double)part->begin / num_pairs, 0.0, load_job, &window};
+        status = lr_native_run(native, &work, num);
+        if (status != LR_OK) break;
+        work.job = gather_job;
+        work.share = (double)num / num_pairs;
+        status = lr_native_run(native, &work, (int64_t)scene->num_voxels[1] * window.jobs_per_row);
+    }
+    if (status == LR_OK) lr_native_from_columns(scene, window.sums, image);
+finish:
+    free(window.memory);
+    free(window.sums);
+    free(window.sources);
+    return status;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Correspondence images of a batch, in one atlas, and projections and matrix rows from them. The cluster paper is
+ * Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster; its section II describes the images. */
+#ifndef LR_CORRESPONDENCE_RASTER_RASTER_H
+#define LR_CORRESPONDENCE_RASTER_RASTER_H
+
+#include "correspondence/scene.h"
+#include "gl/resource.h"
+
+#include <lr/operator.h>
+#include <lr/vector.h>
+
+struct lr_correspondence {
+    struct lr_scene *scene;
+    const struct lr_plan *plan;
+    struct gl_program *program; /* NULL before lr_correspondence_start or the first batch */
+    /* RG32UI: crystal of the secondary plus 1 (0 = no hit), and bits of the weight. The target also has a depth buffer
+     * if modules may hide others, and R32F path lengths, mm, if path_length. */
+    struct gl_target *atlas;
+    struct gl_buffer *images, *draws;
+    bool path_length;
+};
+
+/* Makes an atlas. path_length: also stores the distance between the hits, for pictures. single: the atlas has one tile,
+ * for batches of one image. */
+lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
+                                 bool path_length, bool single);
+void lr_correspondence_finish(struct lr_correspondence *images);
+
+/* Starts building the program if there is none yet, and does not wait for it. */
+lr_status lr_correspondence_start(struct lr_correspondence *images);
+
+/* Renders a batch into the atlas. */
+lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch);
+
+/* --- vectors in textures --- */
+
+/* A vector's numbers in a texture that can be drawn on. It is used for voxels and for the LOR image of the cluster
+ * paper, section III. Number k is at (k mod width, k / width). The vector is on the host or at the backend's place. */
+
+struct lr_texels {
+    struct gl_target *target; /* R32F; NULL = none */
+    int64_t count;
+};
+
+/* Creates `count` zeros. errors: target is NULL; logged. */
+struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
+/* Makes *texels `count` zeros. The texture is kept if it has the right size. */
+lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
+void lr_texels_destroy(struct lr_texels *texels);
+
+/* The most numbers that one texture of at most `bytes` can hold. bytes: 0 = only the driver's limits apply. */
+int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
+
+/* Copy from and to a vector of `count` floats. Vectors at the place are copied on the device. */
+lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from);
+lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to);
+
+/* --- forward --- */
+
+/* Forward projection of correspondence images: cluster paper, section III. A vertex shader draws a list of points,
+ * which are blended additively into the LOR image. Points of a draw are blended in their order, so that sums have the
+ * same bits each time. */
+
+struct lr_scatter {
+    struct lr_scene *scene;
+    const struct lr_plan *plan;
+    struct gl_program *scatter, *add; /* `add` is built when it first runs */
+    float factor;                     /* 1 / N, with N sample points per voxel; set by the caller */
+    struct lr_texels voxels;          /* emission of the voxels; filled in by the caller */
+    /* The LOR image is added to this total after many terms per LOR, and then cleared. Otherwise a large sum in float
+     * would lose ever more of each new term. The target is NULL before the first addition. */
+    struct lr_texels total;
+    int64_t rays; /* upper bound of the terms in the LOR image */
+};
+
+/* num_voxels: number of rows of the later requests. errors: *scatter holds nothing. */
+lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
+                          int64_t num_voxels);
+void lr_scatter_finish(struct lr_scatter *scatter);
+
+/* Starts a window. The caller provides a LOR image of zeros. */
+void lr_scatter_begin(struct lr_scatter *scatter);
+
+/* Adds a batch's images, which are in the atlas, to the LORs of the window. */
+lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
+                         const struct lr_batch *batch, struct lr_texels *lors);
+
+/* Copies the window's sums to `values`. */
+lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_vector *values);
+
+/* --- back --- */
+
+/* Back-projection of correspondence images: cluster paper, section IV. The first run multiplies weights by LOR values
+ * and halves the images by adding four pixels at each texel. Each further run halves them again, until every image is
+ * one texel. One texel is a macropixel after log2 R runs, for R rays per crystal edge. */
+
+enum { LR_MOST_HALVINGS = 16 };
+
+struct lr_gather {
+    struct lr_scene *scene;
+    const struct lr_plan *plan;
+    struct gl_program *gather, *reduce, *collect;
+    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; each has tiles of half the size of the one before */
+    int tiles[LR_MOST_HALVINGS][2];           /* tile sizes of `sums`; the last is 1 x 1 */
+    int num_halvings;
+    struct gl_buffer *rows;
+    struct lr_texels image;                    /* sums of the voxels; cleared by the caller */
+    struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
+};
+
+/* num_voxels: number of rows of the later requests. errors: *gather holds nothing. */
+lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
+                         int64_t num_voxels);
+void lr_gather_finish(struct lr_gather *gather);
+
+/* Adds a batch's images, which are in the atlas, to the voxels' sums. */
+lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
+                        const struct lr_texels *lors);
+
+/* The uniform block of shaders/correspondence/raster/reduce.frag. */
+struct lr_reduce_pass {
+    int32_t source_tile[2], target_tile[2];
+};
+
+/* --- matrix rows --- */
+
+/* Matrix rows are read off correspondence images: cluster paper, section II.C. */
+
+/* The inputs of lr_rows_read. */
+struct lr_row_reader {
+    struct lr_correspondence *images;
+    struct lr_plan *plan;
+    int threads;
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* Renders the rows batch by batch, reads the atlas back, and hands every row to the sink in order, including empty
+ * rows. */
+lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows, const lr_row_sink *sink);
+
+/* --- pictures --- */
+
+/* A picture is one correspondence image for display, with the distance between the hits. */
+
+/* Renders one picture. images: made with path_length. module: the primary. pixels: [rays * nv][rays * nu] of the
+ * module. The scene's window must hold all LORs. */
+lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
+                            int module, lr_pixel *pixels);
+
+#endif

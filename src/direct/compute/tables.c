@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "direct/tables.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "direct/compute/direct.h"
+#include "gl/vectors.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The offsets of one column of mSR. The offsets at slices `low` to `high` have the numbers from `first` on. */
+struct column {
+    int32_t first;
+    int16_t low, high; /* low > high = no offsets */
+};
+
+struct columns {
+    const struct lr_direct_shape *shape;
+    struct column *columns; /* [2 half y + 1][2 half x + 1] */
+    int axis;
+};
+
+static struct column *column_at(const struct columns *columns, int x, int y)
+{
+    const int *half = columns->shape->info.half;
+    return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
+}
+
+/* Counts the steps of a gather, and writes the steps if `steps` is not NULL. */
+static int walk(const struct columns *columns, struct lr_direct_step *steps)
+{
+    const lr_direct_tables_info *info = &columns->shape->info;
+    const int along_half = info->half[columns->axis], across_half = info->half[1 - columns->axis];
+    const int quads[2] = {-((info->half[2] + 3) / 4), info->half[2] / 4};
+    int count = 0;
+    for (int across = -across_half; across <= across_half; across++) {
+        for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
+            bool fresh = true;
+            for (int quad = quads[0]; quad <= quads[1]; quad++) {
+                /* The step gets the offsets within a quad of slices. Its mask stays 0 if there are none. */
+                struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
+                for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
+                    /* Output j reads this column of mSR, unless it lies beyond mSR or is empty. */
+                    const int place = along - j;
+                    if (abs(place) > along_half) continue;
+                    const struct column *column =
+                        columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
+                    if (column->low > column->high) continue;
+                    step.first[j] = column->first + 4 * quad - column->low;
+                    for (int r = 0; r < 4; r++) {
+                        const int slice = 4 * quad + r;
+                        if (slice >= column->low && slice <= column->high) step.mask |= 1 << (4 * r + j);
+                    }
+                }
+
+                if (step.mask == 0) {
+                    fresh = true;
+                    continue;
+                }
+                step.mask |= fresh ? LR_DIRECT_FRESH : 0;
+                fresh = false;
+                if (steps != NULL) steps[count] = step;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* --- tables --- */
+
+/* The uniform block of shaders/direct/map.comp. */
+struct map_pass {
+    double origin_mm[2], voxel_mm[2], radial[2];
+    double epsilon_mm, tie;
+    int32_t size[2], margin[2];
+    int32_t mirrored, unused[3];
+};
+_Static_assert(sizeof(struct map_pass) == 96, "the shader's layout");
+
+/* The uniform block of shaders/direct/values.comp. */
+struct values_pass {
+    float tof[4], radial[4], axial[4];
+    int32_t num_offsets, num_kernels, num_samples;
+    float first_sample_mm, samples_per_mm, second_width, second_shift, unused;
+};
+_Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
+
+/* --- LORmap --- */
+
+static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                           const struct lr_direct_shape *shape)
+{
+    const lr_direct_tables_info *info = &shape->info;
+    struct map_pass uniforms = {
+        .epsilon_mm = info->epsilon_mm,
+        .tie = LR_DIRECT_TIE,
+        .mirrored = info->num_kernels > info->num_identifiers ? info->num_identifiers : 0,
+    };
+    for (int k = 0; k < 2; k++) {
+        uniforms.origin_mm[k] = info->grid.origin_mm[k];
+        uniforms.voxel_mm[k] = info->grid.voxel_mm[k];
+        uniforms.radial[k] = shape->axes[1][k];
+        uniforms.size[k] = info->grid.size[k];
+        uniforms.margin[k] = builder->margin[1 + k];
+    }
+    tables->map = gl_texture_create(builder->ctx,
+                                    &(struct gl_texture_params){.label = "LORmap",
+                                                                .format = GL_R16UI,
+                                                                .width = info->grid.size[0] + 2 * builder->margin[1],
+                                                                .height = info->grid.size[1] + 2 * builder->margin[2]});
+    if (tables->map == NULL) return LR_FAILED;
+    const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
+    struct gl_pass pass = {
+        .label = "LORmap",
+        .program = builder->map,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
+        .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
+    };
+    pass.images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
+    return gl_pass_run(builder->ctx, &pass);
+}
+
+/* --- mSRval --- */
+
+static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                              const struct lr_direct_shape *shape)
+{
+    const lr_direct_tables_info *info = &shape->info;
+    const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
+    tables->num_offsets = (int)info->num_offsets;
+    tables->num_rows = lr_direct_count_rows(shape);
+    const int64_t bytes = info->num_offsets * tables->num_rows * (int64_t)sizeof(float);
+    if (bytes > most) {
+        return lr_error(builder->params->log, LR_FAILED,
+                        "mSRval of %d kernels of %lld offsets takes %lld MiB, and %s has tables of "
+                        "%lld at most: take a larger epsilon, a smaller support or backend cpu",
+                        tables->num_rows, (long long)info->num_offsets, (long long)(bytes >> 20),
+                        gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
+    }
+    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
+    tables->bytes = bytes;
+    const int64_t count = info->num_offsets;
+    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
+    for (int64_t i = 0; list != NULL && i < count; i++)
+        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
+    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
+    free(list);
+    if (tables->values == NULL || tables->offsets == NULL) return LR_FAILED;
+
+    /* A pass computes the values from the parameters of each kernel. */
+    const int num_rows = tables->num_rows;
+    const lr_resolution *resolution = &shape->resolution;
+    const lr_radial_profiles *measured = resolution->measured;
+    struct values_pass uniforms = {
+        .num_offsets = (int32_t)info->num_offsets,
+        .num_kernels = num_rows,
+        .second_width = resolution->asymmetric ? (float)resolution->second_width : 0.0f,
+        .second_shift = (float)resolution->second_shift,
+    };
+    for (int k = 0; k < 3; k++) {
+        const double voxel_mm = info->grid.voxel_mm[k];
+        uniforms.tof[k] = (float)(shape->axes[0][k] * voxel_mm / info->sigma_mm[0]);
+        uniforms.radial[k] = (float)(shape->axes[1][k] * voxel_mm);
+        uniforms.axial[k] = (float)(shape->axes[2][k] * voxel_mm / info->sigma_mm[2]);
+    }
+    if (resolution->model == LR_RADIAL_MEASURED) {
+        uniforms.num_samples = measured->num_offsets;
+        uniforms.first_sample_mm = (float)measured->first_offset_mm;
+        uniforms.samples_per_mm = (float)(1 / measured->offset_step_mm);
+    }
+
+    const int64_t num_samples = (int64_t)num_rows * lr_direct_count_samples(shape);
+    float(*parameters)[2] = lr_alloc(num_rows, sizeof(*parameters), "kernels", builder->params->log);
+    for (int k = 0; parameters != NULL && k < num_rows; k++) {
+        double kernel[2];
+        lr_direct_describe_kernel(shape, k, kernel);
+        parameters[k][0] = (float)kernel[0];
+        parameters[k][1] = (float)kernel[1];
+    }
+    struct gl_buffer *kernels =
+        parameters ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
+                   : NULL;
+    free(parameters);
+
+    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(builder->ctx, "measured profiles", 4, NULL) : NULL;
+    float *samples =
+        num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", builder->params->log) : NULL;
+    if (samples != NULL) {
+        lr_direct_list_samples(shape, samples);
+        profiles = lr_data_buffer(builder->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
+    }
+    free(samples);
+
+    struct gl_pass pass = {
+        .label = "mSRval",
+        .program = builder->values,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {tables->num_rows, 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT,
+    };
+    pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
+    pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = tables->offsets;
+    pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = kernels;
+    pass.buffers[LR_BIND_DIRECT_PROFILES].buffer = profiles;
+    const lr_status status = kernels && profiles ? gl_pass_run(builder->ctx, &pass) : LR_FAILED;
+    gl_buffer_destroy(profiles);
+    gl_buffer_destroy(kernels);
+    return status;
+}
+
+/* --- steps --- */
+
+static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                             const struct lr_direct_shape *shape)
+{
+    const int *half = shape->info.half;
+    const int64_t num_columns = (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1);
+    struct columns columns = {
+        .shape = shape,
+        .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", builder->params->log),
+        /* The thread's outputs lie along the axis nearer to the line, where rows of mSR are longest, since little
+         * work is wasted at the ends of long rows. */
+        .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
+    };
+    if (columns.columns == NULL) return LR_FAILED;
+
+    /* The offsets of a column have no gaps, since an ellipsoid has no holes. */
+    for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct column *column = column_at(&columns, offset[0], offset[1]);
+        if (column->low > column->high) {
+            column->first = (int32_t)i;
+            column->low = (int16_t)offset[2];
+        }
+        column->high = (int16_t)offset[2];
+    }
+
+    tables->axis = columns.axis;
+    tables->num_steps = walk(&columns, NULL);
+    const int64_t bytes = tables->num_steps * (int64_t)sizeof(struct lr_direct_step);
+    struct lr_direct_step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", builder->params->log);
+    if (steps != NULL) {
+        walk(&columns, steps);
+        tables->steps = lr_data_buffer(builder->ctx, "steps of a view", bytes, steps);
+    }
+    tables->bytes += bytes;
+    free(steps);
+    free(columns.columns);
+    return tables->steps != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view)
+{
+    struct lr_direct_shape shape;
+    const struct lr_direct_backend_params *params = builder->params;
+    *tables = (struct lr_direct_view_tables){0};
+    if (builder->map == NULL) {
+        builder->map = gl_program_start(builder->ctx,
+                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
+    }
+    if (builder->values == NULL) {
+        builder->values = gl_program_start(
+            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
+    }
+    LR_TRY(builder->map && builder->values ? LR_OK : LR_FAILED);
+
+    lr_status status = lr_direct_shape_init(
+        &shape, &(lr_direct_tables_params){
+                    .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
+    if (status == LR_OK) status = build_map(tables, builder, &shape);
+    if (status == LR_OK) status = build_values(tables, builder, &shape);
+    if (status == LR_OK) status = build_steps(tables, builder, &shape);
+    if (status == LR_OK) tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
+
+    if (status != LR_OK) lr_direct_view_tables_finish(tables);
+    lr_direct_shape_finish(&shape);
+    return status;
+}
+
+void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables)
+{
+    gl_buffer_destroy(tables->steps);
+    gl_buffer_destroy(tables->offsets);
+    gl_buffer_destroy(tables->values);
+    gl_texture_destroy(tables->map);
+    *tables = (struct lr_direct_view_tables){0};
+}

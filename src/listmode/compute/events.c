@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Events on the device, and the lines that are made of them. */
+#include "listmode/events.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "common/bindings.h"
+#include "gl/vectors.h"
+#include "listmode/compute/listmode.h"
+#include "listmode/hull.h"
+#include "listmode/line.h"
+#include "listmode/tube.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The number of events that one upload copies. */
+enum { PIECE = 1 << 16 };
+
+/* The layout in shaders/listmode/prepare.comp. */
+struct device_event {
+    int32_t a, b;
+    float tof_mm;
+    int32_t number;
+};
+_Static_assert(sizeof(struct device_event) == LR_LISTMODE_EVENT_BYTES, "the shader's layout");
+
+struct prepare_pass {
+    double origin_mm[4], edge_mm[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4], kept[4];
+};
+_Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
+
+/* --- events --- */
+
+/* Copies events begin to end - 1 to the beginning of a segment. If lines are given by their ends, the ends are copied,
+ * too. */
+static lr_status upload(const struct lr_listmode_compute *compute, const struct lr_listmode_segment *segment,
+                        int64_t begin, int64_t end)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const uint32_t *order = compute->events.order;
+    const int64_t room = end - begin < PIECE ? end - begin : PIECE;
+    const bool has_ends = segment->ends != NULL, has_kinds = segment->kinds != NULL;
+    struct device_event *piece = lr_alloc(room, sizeof(*piece), "events on their way", compute->params.log);
+    double(*ends)[4] = lr_alloc(has_ends ? 2 * room : 1, sizeof(*ends), "ends of lines", compute->params.log);
+    int32_t(*kinds)[2] = lr_alloc(has_kinds ? room : 1, sizeof(*kinds), "kinds of lines", compute->params.log);
+    lr_status status = piece != NULL && ends != NULL && kinds != NULL ? LR_OK : LR_FAILED;
+    for (int64_t first = begin; status == LR_OK && first < end; first += PIECE) {
+        const int64_t count = end - first < PIECE ? end - first : PIECE;
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t at = order != NULL ? (int64_t)order[first + k] : first + k;
+            const int32_t crystals[2] = {events->crystals[0][at], events->crystals[1][at]};
+            piece[k] = (struct device_event){crystals[0], crystals[1], events->tof_mm[at], events->number[at]};
+            if (has_ends) {
+                piece[k].a = (int32_t)(2 * (first - begin + k));
+                piece[k].b = piece[k].a + 1;
+                for (int n = 0; n < 2; n++) memcpy(ends[2 * k + n], events->hits[crystals[n]], sizeof(events->hits[0]));
+            }
+            for (int n = 0; has_kinds && n < 2; n++) kinds[k][n] = events->kind_of[crystals[n]];
+        }
+        status = gl_buffer_upload(segment->events, (first - begin) * LR_LISTMODE_EVENT_BYTES,
+                                  count * LR_LISTMODE_EVENT_BYTES, piece);
+        if (status == LR_OK && has_ends) {
+            status = gl_buffer_upload(segment->ends, (first - begin) * LR_LISTMODE_ENDS_BYTES,
+                                      count * LR_LISTMODE_ENDS_BYTES, ends);
+        }
+        if (status == LR_OK && has_kinds) {
+            const int64_t bytes = (int64_t)sizeof(*kinds);
+            status = gl_buffer_upload(segment->kinds, (first - begin) * bytes, count * bytes, kinds);
+        }
+    }
+    free(piece);
+    free(ends);
+    free(kinds);
+    return status;
+}
+
+int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events)
+{
+    const int64_t kinds = events->kind_of != NULL ? 2 * (int64_t)sizeof(int32_t) : 0;
+    return LR_LISTMODE_EVENT_BYTES + (events->are_lines ? LR_LISTMODE_ENDS_BYTES + kinds : 0);
+}
+
+lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes)
+{
+    struct lr_listmode_device_events *device = &compute->events;
+    const struct lr_listmode_events *events = compute->params.events;
+    const lr_scanner *scanner = compute->params.model->scanner;
+    const lr_log *log = compute->params.log;
+    const bool is_exact = lr_listmode_is_exact(compute);
+
+    /* The crystals' positions, which are the ends of lines, their modules and their kinds. If lines are given by
+     * their ends, the segments have these data instead, for each event. */
+    const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
+    double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
+    for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
+        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+        ends[k][3] = is_exact ? lr_scanner_module_of(scanner, (int)k) : 0;
+    }
+    if (ends != NULL)
+        device->crystals = lr_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
+    free(ends);
+
+    const int64_t num_kinds = events->kind_of != NULL && !events->are_lines ? num_crystals : 0;
+    int32_t *kinds = lr_alloc(num_kinds > 0 ? num_kinds : 1, sizeof(*kinds), "kinds of crystals", log);
+    for (int64_t k = 0; kinds != NULL && k < num_kinds; k++) kinds[k] = events->kind_of[k];
+    if (kinds != NULL)
+        device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
+    free(kinds);
+
+    /* The table has the resolutions of all pairs of kinds, then the widths of their bins. */
+    const int64_t num_pairs = (int64_t)events->num_kinds * events->num_kinds;
+    double *both = lr_alloc(2 * num_pairs, sizeof(*both), "resolutions", log);
+    for (int64_t k = 0; both != NULL && k < num_pairs; k++) {
+        both[k] = events->sigma_mm[k];
+        both[num_pairs + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
+    }
+    if (both != NULL)
+        device->sigmas = lr_data_buffer(compute->ctx, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
+    free(both);
+
+    LR_TRY(device->crystals && device->kinds && device->sigmas ? LR_OK : LR_FAILED);
+    if (is_exact) {
+        struct lr_listmode_module *modules = lr_listmode_modules(scanner, log);
+        if (modules != NULL)
+            device->modules =
+                lr_data_buffer(compute->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+        free(modules);
+        LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
+    }
+
+    /* The events are cut into segments that fit a buffer. If memory is short, one segment receives the current
+     * events. */
+    const int64_t total = events->layout.count;
+    const bool are_lines = events->are_lines;
+    const int64_t largest = are_lines ? LR_LISTMODE_ENDS_BYTES : LR_LISTMODE_EVENT_BYTES;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / largest;
+    device->is_streamed = total > bytes / lr_listmode_event_bytes(events);
+    device->segment_events = device->is_streamed ? compute->most_lines : most;
+    device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
+    /* A sensitivity uses its events only once, so that ordering them would take longer than it saves. */
+    if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
+        LR_TRY(lr_listmode_order(compute));
+    device->segments = lr_alloc(device->num_segments, sizeof(*device->segments), "events", compute->params.log);
+    if (device->segments == NULL) return LR_FAILED;
+    for (int k = 0; k < device->num_segments; k++) {
+        const int64_t begin = k * device->segment_events, left = total - begin;
+        const int64_t count = left < device->segment_events ? left : device->segment_events;
+        struct lr_listmode_segment *segment = &device->segments[k];
+        segment->events = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        if (are_lines)
+            segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
+        if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
+        if (are_lines && events->kind_of != NULL) {
+            segment->kinds = lr_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
+            if (segment->kinds == NULL) return LR_FAILED;
+        }
+        if (!device->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
+    }
+    return LR_OK;
+}
+
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk)
+{
+    const struct lr_listmode_device_events *events = &compute->events;
+    if (chunk->end >= end) return false;
+    chunk->begin = chunk->end;
+    const int64_t in_segment =
+        events->is_streamed ? compute->most_lines : events->segment_events - chunk->begin % events->segment_events;
+    const int64_t room = in_segment < compute->most_lines ? in_segment : compute->most_lines;
+    const int64_t left = end - chunk->begin;
+    chunk->end = chunk->begin + (left < room ? left : room);
+    return true;
+}
+
+/* --- lines --- */
+
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected, bool are_cached)
+{
+    const struct lr_listmode_places all = {.count = INT32_MAX};
+    const struct lr_listmode_selected every = {.places = &all, .window = {0, INT32_MAX}};
+    struct lr_listmode_device_events *events = &compute->events;
+    if (selected == NULL) selected = &every;
+
+    const struct lr_listmode_events *arrays = compute->params.events;
+    const struct lr_listmode_places *places = selected->places;
+    struct prepare_pass uniforms = {.first = {0, arrays->kind_of != NULL ? arrays->num_kinds : 0, chunk->has_tof,
+                                              compute->params.model->tube.as_paper},
+                                    .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
+                                             selected->values.buffer != NULL},
+                                    .window = {(int32_t)selected->window[0],
+                                               (int32_t)(selected->window[1] - selected->window[0]),
+                                               (int32_t)selected->values_first, selected->only_large}};
+    const int axis = chunk->axis;
+    const struct lr_listmode_model *model = compute->params.model;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    for (int k = 0; k < 3; k++) {
+        const double edge = model->grid.voxel_mm[axes[k]];
+        const int samples = model->samples[axes[k]];
+        uniforms.axes[k] = axes[k];
+        uniforms.samples[k] = samples;
+        uniforms.size[k] = model->grid.size[axes[k]] * samples;
+        uniforms.origin_mm[k] = model->grid.origin_mm[axes[k]] - 0.5 * (edge - edge / samples);
+        uniforms.edge_mm[k] = edge / samples;
+    }
+    uniforms.axes[3] = model->kernel == LR_LISTMODE_LINE;
+    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
+                            : model->kernel == LR_LISTMODE_LINE ? 1.0
+                                                                : sqrt(lr_listmode_rim(&model->tube));
+    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
+    uniforms.kept[1] = uniforms.size[3];
+    if (are_cached) {
+        uniforms.kept[0] = (int32_t)chunk->begin;
+        uniforms.kept[1] = (int32_t)compute->params.events->layout.count;
+        uniforms.kept[2] = 1;
+    }
+
+    /* If events are streamed, the chunk's events replace those of the previous chunk. */
+    const struct lr_listmode_segment *segment = &events->segments[0];
+    if (!events->is_streamed) {
+        segment = &events->segments[chunk->begin / events->segment_events];
+        uniforms.first[0] = (int32_t)(chunk->begin % events->segment_events);
+    } else if (events->streamed_begin != chunk->begin || events->streamed_end < chunk->end) {
+        events->streamed_begin = events->streamed_end = 0;
+        LR_TRY(upload(compute, segment, chunk->begin, chunk->end));
+        events->streamed_begin = chunk->begin;
+        events->streamed_end = chunk->end;
+    }
+
+    struct gl_program *program =
+        lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
+    if (program == NULL) return LR_FAILED;
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
+    pass.buffers[LR_BIND_LIST_EVENTS].buffer = segment->events;
+    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = segment->ends != NULL ? segment->ends : events->crystals;
+    pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;
+    pass.buffers[LR_BIND_LIST_KINDS].buffer = segment->kinds != NULL ? segment->kinds : events->kinds;
+    pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;
+    pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : events->kinds;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->cache.lines : compute->lines;
+    pass.buffers[LR_BIND_LIST_VALUES] =
+        selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
+    return gl_pass_run(compute->ctx, &pass);
+}
+
+/* --- order --- */
+
+/* The events of a group are sorted by the size of their windows, then by the slices that their lines cross, so that the
+ * threads of a warp have about the same work. */
+
+enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
+
+/* The events of one group, which begin at `begin` of the arrays. */
+struct group {
+    const struct lr_listmode_compute *compute;
+    int64_t begin, count;
+    int axis;
+    struct lr_listmode_ticket *tickets; /* [count] */
+    struct lr_listmode_device_events *events;
+};
+
+static void find_keys(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct group *group = user;
+    const struct lr_listmode_model *model = group->compute->params.model;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        struct lr_listmode_line line;
+        struct lr_listmode_walk walk;
+        double halves[2] = {1.0, 1.0};
+        int slices[2];
+        lr_listmode_line_of(group->compute->params.events, group->begin + k, group->axis, &line);
+        lr_listmode_walk_of(&line, &model->grid, &walk);
+        lr_listmode_slices(&walk, slices);
+        if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
+        for (int c = 0; c < 2; c++) {
+            /* Slices are skipped if the line crosses them more than half a window outside the grid. */
+            const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
+            const double position = walk.position[c], step = walk.step[c];
+            if (fabs(step) < 1e-9) {
+                slices[1] = position > low && position < high ? slices[1] : slices[0];
+                continue;
+            }
+            const double a = (low - position) / step, b = (high - position) / step;
+            slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
+            slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
+        }
+        const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
+        const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
+        /* Windows of up to four voxels come first, then windows of five, then larger ones:
+         * shaders/listmode/kernel.glsl. */
+        const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
+        const uint32_t size = width <= 4 ? 0u : width <= 5 ? 1u : 2u;
+        group->tickets[k] =
+            (struct lr_listmode_ticket){(int32_t)k, size << 2 * SLICE_BITS | first << SLICE_BITS | last};
+    }
+}
+
+static void take_order(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct group *group = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const struct lr_listmode_ticket *ticket = &group->tickets[k];
+        group->events->order[group->begin + k] = (uint32_t)(group->begin + ticket->number);
+        group->events->keys[group->begin + k] = ticket->key;
+    }
+}
+
+void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
+{
+    slices[0] = (int32_t)(key >> SLICE_BITS & LAST_SLICE);
+    slices[1] = (int32_t)(key & LAST_SLICE);
+}
+
+lr_status lr_listmode_order(struct lr_listmode_compute *compute)
+{
+    static const char what[] = "ordering events";
+    struct lr_listmode_device_events *events = &compute->events;
+    const lr_log *log = compute->params.log;
+    const int64_t count = compute->params.events->layout.count;
+    const int64_t longest = lr_listmode_longest_group(compute->params.events);
+    struct lr_listmode_ticket *tickets[2];
+    events->order = lr_alloc(count, sizeof(*events->order), what, log);
+    events->keys = lr_alloc(count, sizeof(*events->keys), what, log);
+    for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
+    const bool has_all = events->order && events->keys && tickets[0] && tickets[1];
+    const struct lr_listmode_events *arrays = compute->params.events;
+    const int asked = compute->params.threads, threads = asked > 0 ? asked : lr_num_processors();
+    for (int64_t k = 0; has_all && k < arrays->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
+        const int g = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &arrays->groups[k / LR_LISTMODE_GROUPS][g];
+        struct group group = {compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0], events};
+        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, find_keys, &group);
+        lr_listmode_sort_tickets(group.tickets, tickets[1], group.count, threads);
+        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, take_order, &group);
+    }
+
+    free(tickets[0]);
+    free(tickets[1]);
+    return has_all ? LR_OK : LR_FAILED;
+}

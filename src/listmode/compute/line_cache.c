@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
+ * come first, so that no group works alone at the end. */
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "gl/vectors.h"
+#include "listmode/compute/listmode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECE = 256,          /* lines that go to a job together */
+    LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross: it also takes time to add its sums */
+    MOST_JOBS = 2048,     /* one side of a range has about this many jobs */
+    LINE_WORK = 1         /* work to begin a line in a slab, as a number of slices */
+};
+
+struct job_builder {
+    const struct lr_listmode_compute *compute;
+    struct lr_listmode_job *list; /* owned */
+    int64_t count, room;
+    int64_t job_work; /* work of a job of the current range and side */
+};
+
+/* Some consecutive lines of a group. */
+struct portion {
+    int64_t begin, end;
+    int axis;
+    int32_t slices[2]; /* the range of slices that the lines cross */
+};
+
+static lr_status add_job(struct job_builder *builder, const struct lr_listmode_job *job)
+{
+    const struct lr_items items = {sizeof(*builder->list), "jobs", builder->compute->params.log};
+    LR_TRY(lr_grow(&builder->list, &builder->room, builder->count + 1, &items));
+    builder->list[builder->count++] = *job;
+    return LR_OK;
+}
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int32_t most_of(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Counts the slices within a range that a portion's lines cross, and LINE_WORK more for each line. */
+static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
+{
+    int64_t work = 0;
+    for (int64_t k = portion->begin; k < portion->end; k++) {
+        int32_t own[2];
+        lr_listmode_key_slices(builder->compute->events.keys[k], own);
+        const int32_t low = most_of(own[0], slices[0]), high = least(own[1], slices[1]);
+        work += high > low ? high - low + LINE_WORK : 0;
+    }
+    return work;
+}
+
+static struct portion widen(const struct job_builder *builder, const struct portion *portion, int64_t end)
+{
+    struct portion wider = *portion;
+    wider.end = end - portion->end < PIECE ? end : portion->end + PIECE;
+    for (int64_t k = portion->end; k < wider.end; k++) {
+        int32_t own[2];
+        lr_listmode_key_slices(builder->compute->events.keys[k], own);
+        if (own[0] < own[1]) {
+            wider.slices[0] = least(wider.slices[0], own[0]);
+            wider.slices[1] = most_of(wider.slices[1], own[1]);
+        }
+    }
+    return wider;
+}
+
+static int32_t slabs_of(const struct portion *portion, int32_t most)
+{
+    const int32_t length = portion->slices[1] - portion->slices[0];
+    return length > 0 ? (length + most - 1) / most : 0;
+}
+
+/* --- back-projections --- */
+
+static int compare_jobs(const void *a, const void *b)
+{
+    const struct lr_listmode_job *left = a, *right = b;
+    for (int k = 3; k >= 0; k -= 3) /* compares work, then the first line */
+        if (left->lines[k] != right->lines[k]) return (left->lines[k] < right->lines[k] ? -1 : 1) * (k == 3 ? -1 : 1);
+    return left->slices[0] - right->slices[0];
+}
+
+/* Adds the jobs of one side of a range, for the groups of all axes. A job is one slab of a portion of lines; jobs have
+ * about the same work. */
+static lr_status add_back_jobs(struct job_builder *builder, const int64_t *groups, int side)
+{
+    const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
+    const int64_t begin = builder->count;
+    int64_t total = 0;
+    for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
+        total += work_within(builder, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
+    const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
+    builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
+
+    for (int axis = 0; axis < 3; axis++) {
+        /* A job has at most as many slices and lines as the shader's sums allow. */
+        struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
+        lr_listmode_cut_slabs(builder->compute, &uniforms);
+        const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
+        const int limit = LR_EVENTS_GROUP * LR_LISTMODE_LINES_OF_THREAD;
+        const int most[2] = {uniforms.slab[0], lines < limit ? lines : limit};
+        const int64_t *ends = &groups[2 * axis + side];
+        struct portion portion = {.end = ends[0]};
+        while (portion.end < ends[1]) {
+            /* Pieces are added until each slab has about the work of a job. Half of that work is enough if one more
+             * piece would need more slabs. */
+            const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
+            portion = widen(builder, &empty, ends[1]);
+            int64_t work = work_within(builder, &portion, all);
+            while (portion.end < ends[1] && portion.end - portion.begin + PIECE <= most[1]) {
+                const struct portion wider = widen(builder, &portion, ends[1]);
+                const struct portion added = {.begin = portion.end, .end = wider.end};
+                const int32_t now = slabs_of(&portion, most[0]), then = slabs_of(&wider, most[0]);
+                const int64_t enough = builder->job_work * now;
+                if (now > 0 && (work >= enough || (then > now && 2 * work >= enough))) break;
+                portion = wider;
+                work += work_within(builder, &added, all);
+            }
+            const int32_t slabs = slabs_of(&portion, most[0]);
+            const int64_t first = portion.slices[0], length = portion.slices[1] - first;
+            for (int32_t k = 0; k < slabs; k++) {
+                struct lr_listmode_job job = {
+                    .lines = {(int32_t)portion.begin, (int32_t)(portion.end - portion.begin), axis},
+                    .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
+                work = work_within(builder, &portion, job.slices);
+                job.lines[3] = (int32_t)work; /* shaders do not read it */
+                LR_TRY(work > 0 ? add_job(builder, &job) : LR_OK);
+            }
+        }
+    }
+    if (builder->count > begin)
+        qsort(builder->list + begin, (size_t)(builder->count - begin), sizeof(*builder->list), compare_jobs);
+    return LR_OK;
+}
+
+/* --- groups of lines --- */
+
+static lr_status add_line_jobs(struct job_builder *builder, const int64_t *groups, int side, int lines)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t *ends = &groups[2 * axis + side];
+        for (int64_t first = ends[0]; first < ends[1]; first += lines) {
+            struct portion portion = {first, first, axis, {LR_LISTMODE_KEY_SLICES, 0}};
+            while (portion.end < ends[1] && portion.end < first + lines) {
+                const int64_t end = first + lines < ends[1] ? first + lines : ends[1];
+                portion = widen(builder, &portion, end);
+            }
+            const struct lr_listmode_job job = {
+                .lines = {(int32_t)first, (int32_t)(portion.end - first), axis},
+                .slices = {least(portion.slices[0], portion.slices[1]), portion.slices[1]}};
+            LR_TRY(add_job(builder, &job));
+        }
+    }
+    return LR_OK;
+}
+
+/* Makes the jobs of forward projections, `lines` lines each, or those of back-projections if `lines` is 0. errors:
+ * LR_FAILED. */
+static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t sides = 2 * events->layout.num_pairs;
+    struct job_builder builder = {.compute = compute};
+    jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", compute->params.log);
+    lr_status status = jobs->first != NULL ? LR_OK : LR_FAILED;
+    for (int64_t k = 0; status == LR_OK && k < sides; k++) {
+        const int64_t *groups = events->groups[k / 2];
+        jobs->first[k] = builder.count;
+        status = lines > 0 ? add_line_jobs(&builder, groups, (int)(k % 2), lines)
+                           : add_back_jobs(&builder, groups, (int)(k % 2));
+    }
+    if (status == LR_OK) {
+        jobs->first[sides] = builder.count;
+        jobs->buffer =
+            lr_data_buffer(compute->ctx, "jobs", builder.count * (int64_t)sizeof(*builder.list), builder.list);
+        status = jobs->buffer != NULL ? LR_OK : LR_FAILED;
+    }
+    free(builder.list);
+    return status;
+}
+
+/* --- projections --- */
+
+enum {
+    AXES = 3,
+    CACHED_BYTES = 8,        /* an event's bytes besides its line: its value and its place in lists */
+    CACHED_VOXEL_BYTES = 24, /* a voxel's bytes: slices and sums across the two other axes */
+    MOST_GROUPS = 1 << 15,   /* along an axis */
+    GROUPS_OF_LISTED = 256,  /* groups for listed lines */
+    JOBS_AT_ONCE = 32,       /* jobs of a small batch */
+    MOST_AT_ONCE = 1 << 30
+};
+
+static const GLbitfield usual_barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
+
+/* The block of shaders/listmode/pass.glsl. */
+struct frame {
+    int32_t size[4], strides[4], slab[4];
+    float voxel_mm[4], unit[4];
+};
+struct cached_pass {
+    struct frame frames[AXES];
+    float tube[4];
+    int32_t range[4], part[4], values_at[4];
+};
+_Static_assert(sizeof(struct cached_pass) == 304, "the shaders' layout");
+
+/* --- creation --- */
+
+bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t bytes)
+{
+    const struct lr_listmode_backend_params *params = &compute->params;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
+    const int64_t events = params->events->layout.count;
+    const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
+    bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
+    for (int axis = 0; may && axis < AXES; axis++) {
+        /* Slabs need whole slices, and a thread must not take too long for a slab. */
+        const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+        may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
+              uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
+              lr_listmode_slices_at_once(compute, axis) == uniforms.size[0];
+    }
+    const int64_t line_bytes = lr_listmode_line_bytes(compute);
+    return may && events <= most / line_bytes && events < INT32_MAX / 4 && voxels <= most / (8 * AXES) &&
+           events * (line_bytes + CACHED_BYTES + lr_listmode_event_bytes(params->events)) +
+                   voxels * CACHED_VOXEL_BYTES <=
+               bytes / 2;
+}
+
+static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes)
+{
+    return gl_buffer_create(compute->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
+}
+
+lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    struct lr_listmode_line_cache *cache = &compute->cache;
+    cache->are_sums_clear = true;
+    for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
+        const int group = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
+        cache->has_lines[lr_listmode_group_axis(group)] |= ends[1] > ends[0];
+        cache->num_untimed += lr_listmode_group_has_tof(group) ? 0 : ends[1] - ends[0];
+    }
+    const int64_t count = events->layout.count;
+    cache->lines = make_buffer(compute, "lines that are kept", count * lr_listmode_line_bytes(compute));
+    cache->values = make_buffer(compute, "values of lines", count * (int64_t)sizeof(float));
+    cache->others = make_buffer(compute, "unusual lines", count * (int64_t)sizeof(uint32_t));
+    cache->are_taken =
+        lr_alloc(events->layout.num_pairs, sizeof(*cache->are_taken), "ranges of events", compute->params.log);
+    LR_TRY(cache->lines && cache->values && cache->others && cache->are_taken ? LR_OK : LR_FAILED);
+    LR_TRY(make_jobs(compute, 0, &cache->back));
+    return make_jobs(compute, lr_listmode_job_threads(true), &cache->forward);
+}
+
+/* --- uniforms of passes --- */
+
+static struct cached_pass describe(const struct lr_listmode_projection *p, int side)
+{
+    const struct lr_listmode_compute *compute = p->compute;
+    const struct lr_listmode_pass any = lr_listmode_pass_of(compute, 0);
+    const struct lr_listmode_selected *selected = &p->selected;
+    struct cached_pass uniforms = {.range = {0, 0, side, (int32_t)compute->cache.num_untimed}};
+    for (int axis = 0; axis < AXES; axis++) {
+        struct lr_listmode_pass own = lr_listmode_pass_of(compute, axis);
+        struct frame *frame = &uniforms.frames[axis];
+        const double most = compute->largest_elements[2 * axis + side];
+        lr_listmode_find_unit(p, &own);
+        own.size[3] = (int32_t)compute->params.events->layout.count;
+        own.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
+        frame->slab[0] = lr_listmode_cells(compute) / (own.size[1] * own.size[2]);
+        frame->slab[3] = compute->cache.has_lines[axis];
+        memcpy(frame->size, own.size, sizeof(frame->size));
+        memcpy(frame->strides, own.strides, sizeof(frame->strides));
+        memcpy(frame->voxel_mm, own.voxel_mm, sizeof(frame->voxel_mm));
+        memcpy(frame->unit, own.unit, sizeof(frame->unit));
+    }
+    memcpy(uniforms.tube, any.tube, sizeof(uniforms.tube));
+    if (selected->places != NULL) {
+        const int32_t part[4] = {(int32_t)selected->places->first, (int32_t)selected->places->count,
+                                 selected->map != NULL, selected->values.buffer != NULL};
+        const int32_t window[4] = {(int32_t)selected->window[0], (int32_t)(selected->window[1] - selected->window[0]),
+                                   (int32_t)selected->values_first, selected->window[0] > 0};
+        memcpy(uniforms.part, part, sizeof(part));
+        memcpy(uniforms.values_at, window, sizeof(window));
+    }
+    return uniforms;
+}
+
+/* --- passes --- */
+
+static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    const struct lr_listmode_values grid = lr_listmode_image(p, image);
+    const int64_t all[2] = {0, image->count};
+    const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
+    struct cached_pass uniforms = describe(p, 0);
+    struct gl_pass pass = {
+        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, to_grid ? 1 : AXES, 1},
+        .barriers = usual_barriers};
+    int64_t first;
+    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
+    uniforms.values_at[2] = (int32_t)first;
+    if (to_grid) {
+        pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
+    } else {
+        pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
+    }
+    return lr_listmode_run_program(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES,
+                                   &uniforms, sizeof(uniforms), &pass);
+}
+
+static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
+{
+    const struct lr_listmode_compute *compute = p->compute;
+    pass->buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
+    pass->buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
+}
+
+static void bind_values(const struct lr_listmode_projection *p, struct gl_pass *pass)
+{
+    const struct lr_listmode_selected *selected = &p->selected;
+    pass->buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : p->compute->events.kinds;
+    pass->buffers[LR_BIND_LIST_VALUES] =
+        selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = p->compute->cache.others};
+}
+
+static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pass)
+{
+    const struct lr_listmode_compute *compute = p->compute;
+    pass->buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
+    pass->buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
+    pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
+}
+
+/* Runs jobs ends[0] to ends[1] - 1 of a table. Passes in software are short, so that the user can cancel a
+ * projection. */
+static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
+                          const struct gl_pass *what)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    const bool is_timed = which == LR_LISTMODE_CACHED_FORWARD_TOF || which == LR_LISTMODE_CACHED_BACK_TOF;
+    const int64_t most = gl_context_limits(compute->ctx)->small_batches ? JOBS_AT_ONCE : MOST_AT_ONCE;
+    struct cached_pass uniforms = describe(p, is_timed);
+    for (int64_t at = ends[0]; at < ends[1]; at += most) {
+        struct gl_pass pass = *what;
+        const int64_t count = ends[1] - at < most ? ends[1] - at : most;
+        uniforms.range[0] = (int32_t)at;
+        uniforms.range[1] = (int32_t)(at + count);
+        pass.groups[0] = count < MOST_GROUPS ? (int)count : MOST_GROUPS;
+        pass.groups[1] = gl_divide_up(count, MOST_GROUPS);
+        pass.groups[2] = 1;
+        LR_TRY(lr_progress_report(compute->params.progress, p->what, p->done, p->total));
+        LR_TRY(lr_listmode_run_program(compute, which, &uniforms, sizeof(uniforms), &pass));
+    }
+    return LR_OK;
+}
+
+/* --- forward --- */
+
+static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
+{
+    const struct lr_listmode_jobs *jobs = &p->compute->cache.forward;
+    struct gl_pass pass = {.barriers = usual_barriers};
+    bind_lines(p, &pass);
+    bind_values(p, &pass);
+    pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
+    pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
+    for (int side = 0; side < 2; side++)
+        LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_FORWARD + side, &jobs->first[2 * r + side], &pass));
+    p->done += (double)(p->selected.window[1] - p->selected.window[0]);
+    return LR_OK;
+}
+
+/* --- back --- */
+
+/* Copies the values of a range to the order of its lines, and lists the lines of unusual values. */
+static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    const int64_t *groups = compute->params.events->groups[r];
+    struct cached_pass uniforms = describe(p, 0);
+    struct gl_pass pass = {.groups = {gl_divide_up(groups[LR_LISTMODE_GROUPS] - groups[0], LR_EVENTS_GROUP), 1, 1},
+                           .barriers = usual_barriers};
+    uniforms.range[0] = (int32_t)groups[0];
+    uniforms.range[1] = (int32_t)groups[LR_LISTMODE_GROUPS];
+    bind_values(p, &pass);
+    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
+    pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
+    pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
+    compute->cache.are_taken[r] = true;
+    return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
+}
+
+/* Runs a pass over the listed lines of unusual values, which adds them or bounds their terms. */
+static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
+{
+    const int64_t untimed = p->compute->cache.num_untimed;
+    const bool has_side[2] = {untimed > 0, untimed < p->compute->params.events->layout.count};
+    struct gl_pass pass = {.groups = {GROUPS_OF_LISTED, 1, 1}, .barriers = usual_barriers};
+    bind_lines(p, &pass);
+    bind_sums(p, &pass);
+    pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->cache.others;
+    for (int side = 0; side < 2; side++) {
+        const struct cached_pass uniforms = describe(p, side);
+        LR_TRY(has_side[side] ? lr_listmode_run_program(p->compute, which + side, &uniforms, sizeof(uniforms), &pass)
+                              : LR_OK);
+    }
+    return LR_OK;
+}
+
+lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    struct lr_listmode_line_cache *cache = &compute->cache;
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t ranges = events->layout.num_pairs;
+
+    /* The first projection finds the lines, so that creating a backend compiles no program. */
+    for (int64_t k = 0; !cache->are_found && k < ranges * LR_LISTMODE_GROUPS; k++) {
+        const int group = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
+        struct lr_listmode_chunk chunk = {
+            .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
+        while (lr_listmode_next_chunk(compute, ends[1], &chunk))
+            LR_TRY(lr_listmode_prepare(compute, &chunk, NULL, true));
+    }
+    cache->are_found = true;
+    if (p->forward) {
+        LR_TRY(reorder(p, image, false));
+        return lr_listmode_each_range(p, forward_range);
+    }
+
+    if (!cache->are_sums_clear) gl_buffer_clear(compute->sums, 0);
+    memset(cache->are_taken, 0, (size_t)ranges * sizeof(*cache->are_taken));
+    LR_TRY(lr_listmode_find_usual(p, values));
+    LR_TRY(lr_listmode_each_range(p, bring_values));
+    LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
+    cache->are_sums_clear = false;
+
+    /* Back-projects lines of usual values. No barrier is needed between passes, since all add to the same sums by
+     * atomic operations. */
+    const struct lr_listmode_jobs *jobs = &cache->back;
+    struct gl_pass pass = {.barriers = 0};
+    bind_lines(p, &pass);
+    bind_sums(p, &pass);
+    pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
+    for (int64_t r = 0; r < ranges; r++)
+        for (int side = 0; side < 2 && cache->are_taken[r]; side++)
+            LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_BACK + side, &jobs->first[2 * r + side], &pass));
+
+    LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
+    LR_TRY(reorder(p, image, true));
+    cache->are_sums_clear = true;
+    return LR_OK;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend of events: its functions, limits, memory, creation and destruction. */
+#include "listmode/compute/listmode.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "gl/context.h"
+#include "gl/vectors.h"
+#include "listmode/tube.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- the backend --- */
+
+/* Limits of the number of lines that passes work on at once. */
+enum {
+    LEAST_LINES = 1 << 10,
+    MOST_LINES = 1 << 20,
+    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached: then rows alone use these lines, and need few */
+    MOST_EXACT_LINES = 1 << 19,   /* exact elements: 120 MiB */
+    SMALL_LINES = 1 << 14         /* renderers in software */
+};
+
+/* An axis has at most this many sample points, whose numbers single precision can distinguish. */
+enum { MOST_PLANES = 1 << 21 };
+
+/* A voxel takes VOXEL_BYTES in slices, sums and the grid's order. shaders/listmode/scale.glsl has SCALE_WORDS words. */
+enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
+
+/* --- projections --- */
+
+static lr_status enter(struct lr_listmode_compute *compute)
+{
+    LR_TRY(gl_context_make_current(compute->ctx));
+    gl_stopwatch_reset(compute->watch);
+    gl_stopwatch_begin(compute->watch);
+    return LR_OK;
+}
+
+static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
+{
+    gl_stopwatch_end(compute->watch);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
+static lr_status project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
+                         const lr_vector *in, lr_vector *out)
+{
+    lr_traffic *traffic = &compute->place->traffic;
+    const int64_t size = (int64_t)sizeof(float);
+    LR_TRY(enter(compute));
+    traffic->to_device += in != NULL && in->values != NULL ? in->count * size : 0;
+    traffic->to_host += out->values != NULL ? out->count * size : 0;
+    return leave(compute, lr_listmode_project(compute, is_forward, part, in, out));
+}
+
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+{
+    return project(self, true, part, image, values);
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+{
+    return project(self, false, part, values, image);
+}
+
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
+{
+    struct lr_listmode_compute *compute = self;
+    LR_TRY(enter(compute));
+    return leave(compute, lr_listmode_compute_rows(compute, request, sink));
+}
+
+static double device_seconds(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
+    const double seconds = gl_stopwatch_seconds(compute->watch);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
+static double device_clock(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
+    const double seconds = gl_stopwatch_total(compute->watch);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static lr_status check_limits(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    const int64_t voxels = lr_grid_num_voxels(&model->grid);
+    if (voxels > limits->max_storage_bytes / 8 || voxels > INT32_MAX / 2) {
+        return lr_error(compute->params.log, LR_FAILED,
+                        "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
+                        "MiB: take larger voxels, or backend native",
+                        (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
+    }
+    const int longest = lr_listmode_cells(compute);
+    for (int axis = 0; axis < 3; axis++) {
+        if (model->grid.size[axis] > longest) {
+            return lr_error(compute->params.log, LR_FAILED,
+                            "backend compute has rows of up to %d voxels, and the grid has %d: "
+                            "take backend native",
+                            longest, model->grid.size[axis]);
+        }
+        if (model->grid.size[axis] > MOST_PLANES / model->samples[axis]) {
+            return lr_error(compute->params.log, LR_FAILED,
+                            "backend compute has exact elements of at most %d sample points along an "
+                            "axis, and %d voxels have %d each: take backend native, or fewer samples",
+                            MOST_PLANES, model->grid.size[axis], model->samples[axis]);
+        }
+        if (lr_listmode_slices_at_once(compute, axis) < 1) {
+            return lr_error(compute->params.log, LR_FAILED,
+                            lr_listmode_is_exact(compute)
+                                ? "a line sees more sample points of a plane than %s can go through: "
+                                  "take backend native, or fewer samples"
+                                : "a tube of response holds more voxels of a slice than %s can go "
+                                  "through: take backend native, or a narrower tube",
+                            limits->renderer);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- creating --- */
+
+static lr_status init(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_backend_params *params = &compute->params;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    const bool is_exact = lr_listmode_is_exact(compute);
+    if (is_exact) lr_listmode_exact_init(compute);
+    for (int g = 0; !is_exact && g < LR_LISTMODE_GROUPS; g++) {
+        bool has_events = false;
+        for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
+            has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
+        if (has_events) {
+            compute->largest_elements[g] = lr_listmode_largest_element(
+                params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
+        }
+    }
+
+    LR_TRY(check_limits(compute));
+    const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
+    const int64_t device_bytes = limits->memory_bytes;
+    const int64_t budget = params->max_memory_bytes > 0 ? params->max_memory_bytes
+                                                        : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 2;
+    compute->caches_lines = lr_listmode_may_cache(compute, budget);
+    const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
+
+    /* Lines take up to a quarter of the memory, but at least LEAST_LINES lines have room. */
+    int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
+    most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
+    most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
+    most = most > LEAST_LINES ? most : LEAST_LINES;
+    most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
+    compute->most_lines = smaller(most, params->events->layout.count);
+
+    const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
+    compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
+    compute->lines = lr_data_buffer(compute->ctx, "lines", line_bytes, NULL);
+    compute->slices = lr_data_buffer(compute->ctx, "an image in slices", frames * voxels * 4, NULL);
+    compute->sums = lr_data_buffer(compute->ctx, "sums of an image", frames * voxels * 8, NULL);
+    compute->scale = lr_data_buffer(compute->ctx, "sizes of values", SCALE_WORDS * 4, NULL);
+    const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
+    LR_TRY(is_made ? LR_OK : LR_FAILED);
+
+    /* The last entry of the tube's table is repeated, since linear interpolation at that entry reads the next one. */
+    const lr_listmode_tube *tube = &params->model->tube;
+    if (tube->table != NULL) {
+        const int64_t count = (int64_t)tube->table_count + 1;
+        float *table = lr_alloc(count, sizeof(*table), "the tube's table", params->log);
+        for (int64_t k = 0; table != NULL && k < count; k++)
+            table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
+        if (table != NULL)
+            compute->table = lr_data_buffer(compute->ctx, "the tube's table", count * (int64_t)sizeof(*table), table);
+        free(table);
+        LR_TRY(compute->table != NULL ? LR_OK : LR_FAILED);
+    }
+    LR_TRY(lr_listmode_device_events_init(compute, budget - line_bytes - VOXEL_BYTES * voxels));
+    compute->caches_lines = compute->caches_lines && !compute->events.is_streamed;
+    LR_TRY(compute->caches_lines ? lr_listmode_cache_init(compute) : LR_OK);
+    free(compute->events.keys);
+    compute->events.keys = NULL;
+    return LR_OK;
+}
+
+static void destroy(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
+        struct lr_listmode_line_cache *cache = &compute->cache;
+        gl_buffer_destroy(cache->forward.buffer);
+        gl_buffer_destroy(cache->back.buffer);
+        gl_buffer_destroy(cache->lines);
+        gl_buffer_destroy(cache->values);
+        gl_buffer_destroy(cache->others);
+        free(cache->forward.first);
+        free(cache->back.first);
+        free(cache->are_taken);
+
+        struct lr_listmode_device_events *events = &compute->events;
+        for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
+            gl_buffer_destroy(events->segments[k].events);
+            gl_buffer_destroy(events->segments[k].ends);
+            gl_buffer_destroy(events->segments[k].kinds);
+        }
+        free(events->segments);
+        free(events->order);
+        free(events->keys);
+        gl_buffer_destroy(events->modules);
+        gl_buffer_destroy(events->sigmas);
+        gl_buffer_destroy(events->kinds);
+        gl_buffer_destroy(events->crystals);
+
+        gl_buffer_destroy(compute->image);
+        gl_buffer_destroy(compute->table);
+        gl_buffer_destroy(compute->scale);
+        gl_buffer_destroy(compute->sums);
+        gl_buffer_destroy(compute->slices);
+        gl_buffer_destroy(compute->lines);
+        gl_stopwatch_destroy(compute->watch);
+        for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
+
+        gl_context_release(compute->ctx);
+    }
+    /* Vectors may keep the place open after the backend's log has ended. */
+    if (compute->owns_place && compute->place != NULL) lr_place_silence(compute->place);
+    lr_place_close(compute->place);
+    free(compute);
+}
+
+lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {.name = "compute",
+                                              .has_parts = true,
+                                              .voxel_bytes = VOXEL_BYTES,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .device_seconds = device_seconds,
+                                              .device_clock = device_clock,
+                                              .destroy = destroy};
+    struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
+    if (compute == NULL) return LR_FAILED;
+    compute->params = *params;
+    /* A sensitivity shares the programs of its backend, unless that one has bins of time of flight: LORs of a
+     * sensitivity have no time of flight. */
+    const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
+    compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
+                            ? other->programs
+                            : compute->own_programs;
+    lr_status status = LR_OK;
+    if (params->place != NULL) {
+        compute->place = lr_place_keep(params->place);
+    } else {
+        compute->owns_place = true;
+        status = lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
+                                  &compute->place);
+    }
+    if (status == LR_OK) {
+        compute->ctx = compute->place->ctx;
+        status = gl_context_make_current(compute->ctx);
+    }
+    if (status == LR_OK) {
+        status = init(compute);
+        gl_context_release(compute->ctx);
+        status = gl_context_status(compute->ctx, status);
+    }
+    if (status != LR_OK) {
+        destroy(compute);
+        return status;
+    }
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    backend->fns = &fns;
+    backend->self = compute;
+    backend->place = compute->place;
+    snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
+    backend->is_gpu = !limits->software;
+    backend->is_emulated = limits->software;
+    return LR_OK;
+}

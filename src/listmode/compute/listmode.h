@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"): events stay on the
+ * device as long as they fit, lines are made of them chunk by chunk, and shaders follow the lines through the slices
+ * of the image. */
+#ifndef LR_LISTMODE_COMPUTE_LISTMODE_H
+#define LR_LISTMODE_COMPUTE_LISTMODE_H
+
+#include "device/place.h"
+#include "gl/pass.h"
+#include "gl/timer.h"
+#include "listmode/backend.h"
+#include "listmode/rows.h"
+
+enum lr_listmode_program {
+    LR_LISTMODE_PREPARE = 0,
+    LR_LISTMODE_EXPONENTS,
+    LR_LISTMODE_USUAL,
+    LR_LISTMODE_TO_SLICES,
+    LR_LISTMODE_TO_GRID,
+    LR_LISTMODE_FORWARD, /* forward directly, then by slabs; each program is followed by its time-of-flight version */
+    LR_LISTMODE_FORWARD_TOF,
+    LR_LISTMODE_FORWARD_SLABS,
+    LR_LISTMODE_FORWARD_SLABS_TOF,
+    LR_LISTMODE_BACK,
+    LR_LISTMODE_BACK_TOF,
+    LR_LISTMODE_BOUND,
+    LR_LISTMODE_BOUND_TOF,
+    LR_LISTMODE_ELEMENTS,
+    LR_LISTMODE_ELEMENTS_TOF,
+    LR_LISTMODE_EXACT_PREPARE, /* programs for exact elements, in the same order as above */
+    LR_LISTMODE_EXACT_FORWARD,
+    LR_LISTMODE_EXACT_FORWARD_TOF,
+    LR_LISTMODE_EXACT_BACK,
+    LR_LISTMODE_EXACT_BACK_TOF,
+    LR_LISTMODE_EXACT_BOUND,
+    LR_LISTMODE_EXACT_BOUND_TOF,
+    LR_LISTMODE_EXACT_ELEMENTS,
+    LR_LISTMODE_EXACT_ELEMENTS_TOF,
+    LR_LISTMODE_CACHED_TO_SLICES, /* programs for cached lines */
+    LR_LISTMODE_CACHED_TO_GRID,
+    LR_LISTMODE_CACHED_VALUES,
+    LR_LISTMODE_CACHED_FORWARD,
+    LR_LISTMODE_CACHED_FORWARD_TOF,
+    LR_LISTMODE_CACHED_BACK,
+    LR_LISTMODE_CACHED_BACK_TOF,
+    LR_LISTMODE_CACHED_BOUND,
+    LR_LISTMODE_CACHED_BOUND_TOF,
+    LR_LISTMODE_CACHED_OTHERS,
+    LR_LISTMODE_CACHED_OTHERS_TOF,
+    LR_LISTMODE_NUM_PROGRAMS
+};
+
+/* The bytes of data on the device. LR_LISTMODE_ENDS_BYTES are the two ends of a line, if lines are given by their ends;
+ * lines are longer with bins of time of flight, and with the exact kernel. */
+enum {
+    LR_LISTMODE_EVENT_BYTES = 16,
+    LR_LISTMODE_ENDS_BYTES = 64,
+    LR_LISTMODE_LINE_BYTES = 64,
+    LR_LISTMODE_BINNED_LINE_BYTES = 80,
+    LR_LISTMODE_EXACT_LINE_BYTES = 240
+};
+
+/* A part of the events on the device. */
+struct lr_listmode_segment {
+    struct gl_buffer *events;
+    struct gl_buffer *ends;  /* two points for each event, which joins them; NULL = the events join crystals */
+    struct gl_buffer *kinds; /* the kinds of these points; NULL = all are of kind 0, or there are no ends */
+};
+
+/* All events on the device. */
+struct lr_listmode_device_events {
+    struct lr_listmode_segment *segments; /* owned [num_segments]; one for the current events if not all fit */
+    int num_segments;
+    int64_t segment_events;
+    /* Owned [count]: each device event's index in the arrays. NULL = events have the same order as the arrays. */
+    uint32_t *order;
+    uint32_t *keys; /* owned [count]: sort keys of `order`, kept until jobs are made; else NULL */
+    bool is_streamed;
+    int64_t streamed_begin, streamed_end; /* streamed events on the device */
+    struct gl_buffer *crystals, *sigmas, *kinds;
+    struct gl_buffer *modules; /* NULL unless elements are exact */
+};
+
+/* State that only the exact kernel uses. */
+struct lr_listmode_exact {
+    bool is_leaning;      /* modules share no axial direction */
+    int exponent;         /* 2^exponent exceeds every element */
+    int point_bits;       /* number of bits by which a sample point's share is smaller than a voxel's element */
+    int64_t plane_points; /* most points of one line in one plane of sample points */
+    int64_t pieces;       /* most pieces of a face */
+};
+
+/* Work of a workgroup, in the layout of shaders/listmode/job.glsl. */
+struct lr_listmode_job {
+    int32_t lines[4];  /* index of the first line, number of lines, axis */
+    int32_t slices[4]; /* first slice, and one after the last */
+};
+
+/* Jobs of all ranges. Those of range r begin at first[2 r] for events without time of flight, and at first[2 r + 1] for
+ * events with it. */
+struct lr_listmode_jobs {
+    struct gl_buffer *buffer;
+    int64_t *first; /* owned [2 ranges + 1] */
+};
+
+/* Lines that are found once, before the first projection, and further data that projections of cached lines need. All
+ * is zero if lines are not cached. */
+struct lr_listmode_line_cache {
+    struct gl_buffer *lines, *values, *others; /* [events] a line, a value and a number each */
+    struct lr_listmode_jobs forward, back;
+    bool has_lines[3];   /* [axis]: true if there are lines across it */
+    int64_t num_untimed; /* events without time of flight */
+    bool *are_taken;     /* owned [ranges]: taken in the current back-projection */
+    bool are_found;      /* the lines are found */
+    bool are_sums_clear; /* sums are zero; false after a call that failed */
+};
+
+struct lr_listmode_compute {
+    struct lr_listmode_backend_params params;
+    lr_place *place;                                           /* a reference is kept */
+    bool owns_place;                                           /* the place was opened for this backend */
+    struct gl_context *ctx;                                    /* context of the place */
+    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each is created at first use */
+    struct gl_program **programs; /* own_programs, or those of the backend that this one computes the sensitivity for */
+    struct gl_stopwatch *watch;
+    struct lr_listmode_device_events events;
+    struct gl_buffer *lines; /* lines of the current events */
+    int64_t most_lines;      /* capacity of `lines` */
+    struct lr_listmode_exact exact;
+    struct gl_buffer *slices, *sums, *scale, *table; /* slices and sums cover all axes if lines are cached */
+    bool caches_lines;
+    struct lr_listmode_line_cache cache;
+    struct gl_buffer *image; /* image in the grid's order, for vectors on the host; created at first use */
+    double largest_elements[LR_LISTMODE_GROUPS]; /* [group]: 0 for a group without events and with the exact kernel */
+};
+
+/* Some consecutive events of one group, on which a pass works at once. */
+struct lr_listmode_chunk {
+    int64_t begin, end;
+    int axis;
+    bool has_tof;
+};
+
+/* --- the block of shaders/listmode/pass.glsl --- */
+
+struct lr_listmode_pass {
+    int32_t size[4], strides[4], window[4], slab[4];
+    float voxel_mm[4], tube[4], unit[4];
+};
+_Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
+
+struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
+
+/* Adds the program and its uniforms to a pass, and runs the pass. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                                  const void *uniforms, int64_t bytes, struct gl_pass *pass);
+
+/* Runs a program with the block above and the barriers that most passes need. */
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
+
+/* Returns the program, which is created at first use. errors: NULL, logged. */
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
+
+static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
+{
+    return compute->params.model->kernel == LR_LISTMODE_EXACT;
+}
+
+/* True if times of flight are in bins. */
+static inline bool lr_listmode_has_bins(const struct lr_listmode_compute *compute)
+{
+    return compute->params.events->bin_mm != NULL;
+}
+
+/* Bytes of a line. */
+static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *compute)
+{
+    return lr_listmode_is_exact(compute)   ? LR_LISTMODE_EXACT_LINE_BYTES
+           : lr_listmode_has_bins(compute) ? LR_LISTMODE_BINNED_LINE_BYTES
+                                           : LR_LISTMODE_LINE_BYTES;
+}
+
+/* The number of words of a workgroup's shared memory. */
+int lr_listmode_cells(const struct lr_listmode_compute *compute);
+
+/* The largest number of voxels of a slice in which a line has shares, and with the exact kernel of points in a plane. A
+ * shader's loops have this many rounds. */
+int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
+
+/* --- events --- */
+
+/* Bytes of an event on the device, with the ends of lines that are given by them. */
+int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events);
+
+/* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
+
+/* Finds events->order, group by group, and the keys. There must be fewer than 2^32 events.
+ * errors: LR_FAILED if memory runs out. */
+lr_status lr_listmode_order(struct lr_listmode_compute *compute);
+
+/* Finds the slices that an event's line crosses, from the event's key: the first slice, and one after the last. */
+void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
+
+/* A thread adds this many lines, one after the other. */
+enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
+
+/* A key can hold this many slices across an axis. */
+enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
+
+/* Sets the chunk to the next events of a group, which ends at `end`. Events are taken from chunk->end on. Returns false
+ * if none are left. */
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk);
+
+/* --- lines --- */
+
+/* The values of a range's lines. */
+struct lr_listmode_selected {
+    const struct lr_listmode_places *places;
+    const struct gl_buffer *map; /* map of the places, or NULL */
+    struct gl_range values;      /* values; buffer NULL = all are 1 */
+    int64_t values_first;        /* index in the range of the first value of the window */
+    int64_t window[2];           /* current places of the range: first, and one after the last */
+    bool only_large;             /* only lines with larger values than usual are followed; the others get no slices */
+};
+
+/* Finds the lines of a chunk. selected: NULL = all events of the chunk. are_cached: lines are stored at the places of
+ * their events in compute->cache.lines, otherwise in compute->lines. */
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected, bool are_cached);
+
+/* The first function returns the number of slices across an axis. The second one returns how many of them a thread can
+ * handle in one pass; 0 = not even one. With the exact kernel, planes of sample points replace slices. */
+int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
+int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
+
+/* Sets uniforms->slab to the slab of a workgroup: several slices, or bands of rows of one slice. */
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
+
+/* --- cached lines --- */
+
+/* True if lines can be cached. bytes: memory for all data on the device. */
+bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t bytes);
+
+/* Fills compute->cache, except for the lines; events are on the device.
+ * errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute);
+
+/* True if each projection computes its lines again. */
+bool lr_listmode_finds_lines(void);
+
+/* The first function returns the threads of a workgroup, for forward or back. The second one returns the most jobs of a
+ * back-projection, which is `most` by default. */
+int lr_listmode_job_threads(bool forward);
+int lr_listmode_most_jobs(int most);
+
+/* True if workgroups add zero terms instead of branching around them. */
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
+
+/* --- exact elements --- */
+
+/* Fills compute->exact. */
+void lr_listmode_exact_init(struct lr_listmode_compute *compute);
+
+/* --- projections, and rows --- */
+
+/* The functions of struct lr_backend_fns. in, out: an image and values if is_forward, otherwise values and an image. */
+lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
+                              const lr_vector *in, lr_vector *out);
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *request,
+                                   const lr_row_sink *sink);
+
+/* --- a projection in progress --- */
+
+/* A pass whose threads handle several items each has at most this many workgroups. */
+enum { LR_LISTMODE_MOST_GROUPS = 1024 };
+
+/* Values of a call on the device. buffer: NULL = all values are 1. */
+struct lr_listmode_values {
+    struct gl_buffer *buffer;
+    int64_t offset; /* bytes */
+    bool is_ours;
+};
+
+struct lr_listmode_projection {
+    struct lr_listmode_compute *compute;
+    const lr_selection *part;
+    const char *what;
+    bool forward, only_large; /* only_large: finds only the terms of large values */
+    struct lr_listmode_values values;
+    int axis;                         /* current axis */
+    struct lr_listmode_pass uniforms; /* uniforms of the current axis */
+    struct lr_listmode_places places; /* places of the current range */
+    struct gl_buffer *map;            /* map of the places, or NULL */
+    struct lr_listmode_selected selected;
+    double done, total; /* selected events */
+};
+
+/* Returns a range of the buffer whose begin is aligned as the driver requires. first: index in that range of the first
+ * float that the caller asked for. */
+struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
+                                  const int64_t floats[2], int64_t *first);
+
+/* Returns the buffer of an image in the grid's order: the image's memory at the place, or compute->image. */
+struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image);
+
+/* Sets uniforms->unit: bits and exponent of the sums of a projection. */
+void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
+
+/* Finds the usual exponent of the values, and fills compute->scale except for the largest term of larger values.
+ * values: NULL = all are 1. */
+lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
+
+/* Calls `take` for each range that has selected events, once for each stretch of its values that fits into one binding.
+ * errors: also those of `take`. */
+typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
+lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
+
+/* Does the same for one range, whose places are already found. */
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
+
+/* Projects with cached lines. values: NULL = all are 1. */
+lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values);
+
+#endif

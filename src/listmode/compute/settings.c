@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Sizes of groups and dispatches. The file is separate, so that test programs can link other values in its place
+ * (tests/listmode/settings.h). */
+#include "common/bindings.h"
+#include "listmode/compute/listmode.h"
+
+int lr_listmode_job_threads(bool forward)
+{
+    return forward ? LR_EVENTS_SLAB_GROUP : LR_EVENTS_GROUP;
+}
+
+int lr_listmode_most_jobs(int most)
+{
+    return most;
+}
+
+/* A processor takes longer for an addition than for a branch. */
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
+{
+    return !gl_context_limits(compute->ctx)->software;
+}
+
+bool lr_listmode_finds_lines(void)
+{
+    return false;
+}

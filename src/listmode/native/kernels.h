@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The time-critical loops of list mode, compiled for several instruction sets, which give the same bits. Positions
+ * are in double, shares and products in float, sums in double. */
+#ifndef LR_LISTMODE_NATIVE_KERNELS_H
+#define LR_LISTMODE_NATIVE_KERNELS_H
+
+#include "listmode/backend.h"
+#include "listmode/line.h"
+#include "listmode/rows.h"
+
+/* The number of shares of a slice is a multiple of LR_NATIVE_LISTMODE_LANES. */
+enum { LR_NATIVE_LISTMODE_LANES = 8 };
+
+/* Distance in voxels by which a crossing may be farther from the image than its shares reach. */
+#define LR_NATIVE_LISTMODE_SLACK 0.01
+
+/* --- time of flight --- */
+
+/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, divided by z, as a function of y = z^2. The error
+ * is 1.2e-9. It is a polynomial interpolated at Chebyshev nodes. */
+static inline double lr_native_normal_over_z(double y)
+{
+    double sum = 7.265240938010537e-13;
+    sum = sum * y - 4.9351281427964255e-11;
+    sum = sum * y + 1.646896334987382e-09;
+    sum = sum * y - 3.7063257709655425e-08;
+    sum = sum * y + 6.474043354947225e-07;
+    sum = sum * y - 9.390115464063845e-06;
+    sum = sum * y + 0.00011533315099385993;
+    sum = sum * y - 0.0011872166848502176;
+    sum = sum * y + 0.009973493641516347;
+    sum = sum * y - 0.06649036592480707;
+    return sum * y + 0.39894227987633807;
+}
+
+/* The integral of the normal distribution, integrated once more from 0 to z and divided by z^2, as a function of
+ * y = z^2, 0 <= z <= 3. It is the polynomial of lr_native_normal_over_z, integrated term by term. */
+static inline double lr_native_normal_over_square(double y)
+{
+    double sum = 3.3023822445502444e-14;
+    sum = sum * y - 2.4675640713982128e-12;
+    sum = sum * y + 9.1494240832632331e-11;
+    sum = sum * y - 2.316453606853464e-09;
+    sum = sum * y + 4.6243166821051607e-08;
+    sum = sum * y - 7.8250962200532041e-07;
+    sum = sum * y + 1.1533315099385992e-05;
+    sum = sum * y - 0.0001484020856062772;
+    sum = sum * y + 0.0016622489402527245;
+    sum = sum * y - 0.016622591481201768;
+    return sum * y + 0.19947113993816903;
+}
+
+/* The integral of the normal distribution from 0 to z, constant beyond the cut. */
+static inline double lr_native_normal(double z)
+{
+    const double most = z < LR_LISTMODE_CUT ? z : LR_LISTMODE_CUT;
+    const double held = most > -LR_LISTMODE_CUT ? most : -LR_LISTMODE_CUT;
+    return held * lr_native_normal_over_z(held * held);
+}
+
+/* The integral of lr_native_normal. */
+static inline double lr_native_normal_sum(double z)
+{
+    const double size = z < 0 ? -z : z, held = size < LR_LISTMODE_CUT ? size : LR_LISTMODE_CUT;
+    return held * held * lr_native_normal_over_square(held * held) + 0.5 * LR_LISTMODE_HELD * (size - held);
+}
+
+/* --- kernels --- */
+
+/* The layout of an image that is cut into slices across an axis. Each slice has a border of zeros in which kernels may
+ * read and add. Voxel (u, v) of slice s is at s plane + (v + border[1]) row + u + border[0]. */
+struct lr_native_frame {
+    int axis, across[2];
+    int size[2]; /* numbers of voxels along the two axes across */
+    int slices;
+    int border[2]; /* border before the first voxel; the border after the last voxel is wider */
+    int64_t row, plane;
+};
+
+/* A tube as the kernels read it. */
+struct lr_native_tube {
+    float rim;        /* square of the largest distance */
+    float fall;       /* decrease of shares between half the width and the rim, per mm^2 */
+    float scale;      /* table entries per mm */
+    int last;         /* entry at half the width; the next entry has the same value */
+    float *table;     /* owned, [last + 2] */
+    int64_t capacity; /* largest number of shares of a slice, rounded up to full lanes */
+};
+
+/* Arranged events of one group. */
+struct lr_native_listmode_job {
+    const struct lr_listmode_model *model;
+    const struct lr_listmode_events *events;
+    const struct lr_listmode_places *places;
+    const struct lr_native_frame *frame;
+    const struct lr_native_tube *tube;
+    const float *image; /* for forward: image in the frame */
+    double *sums;       /* for back: sums in the frame */
+    float *to;          /* for forward */
+    const float *from;  /* for back; NULL = all values are 1 */
+};
+
+struct lr_native_listmode_kernels {
+    const char *name;
+    /* Projects events range[0] .. range[1] - 1. memory: [5][tube->capacity] working memory. */
+    void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory);
+    /* Adds only elements in slices slab[0] .. slab[1] - 1. */
+    void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory);
+    /* Visits the elements of event k, slice by slice. */
+    void (*list)(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
+                 float *memory);
+};
+
+extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
+extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* if LR_NATIVE_AVX2 is defined */
+
+/* The exact kernel, in double; it needs no memory. */
+extern const struct lr_native_listmode_kernels lr_native_listmode_exact;
+
+/* --- the backend --- */
+
+struct lr_native_listmode {
+    struct lr_listmode_backend_params params;
+    const struct lr_native_listmode_kernels *kernels;
+    struct lr_native_tube tube;
+    float *memory; /* [threads][5][tube.capacity] working memory */
+};
+
+/* The kernels that this processor can run, the best first; NULL after the last. */
+const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
+
+#endif
