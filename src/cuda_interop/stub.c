@@ -6,7 +6,7 @@
 #include "direct/backend.h"
 #include "listmode/backend.h"
 
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     (void)backend;
     return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");

@@ -29,20 +29,10 @@ struct lr_direct_backend_params {
 /* Estimates below this number are taken for 0 in whole updates. */
 #define LR_DIRECT_LEAST 1e-30
 
-/* A backend of the family: functions that every family has, and functions of this family, with the same `self`. */
-struct lr_direct_backend {
-    struct lr_backend common;
-    /* lr_direct_device_attributes; NULL = not known */
-    lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    /* lr_direct_time, for an image on the host in single precision. The device's clock counts the seconds. NULL =
-     * the facade calls forward and back. */
-    lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
-};
-
 /* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. */
-lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
-lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
+lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
+lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
 
 /* --- depositions --- */
 

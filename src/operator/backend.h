@@ -7,6 +7,7 @@
 
 #include "model/lors/rows.h"
 
+#include <lr/direct.h>
 #include <lr/recon.h>
 
 /* Parameters of a backend. The facade has checked them and replaced every default. The pointers outlive the backend. */
@@ -106,6 +107,11 @@ struct lr_backend_fns {
     /* Builds the programs of `picture`, so that a driver that cannot build them is noticed before the first picture. */
     lr_status (*prepare_picture)(void *self);
     const struct lr_backend_updates *updates;
+    /* lr_direct_device_attributes; NULL = not known */
+    lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
+    /* lr_direct_time, for an image on the host in single precision. The device's clock counts the seconds. NULL = the
+     * facade calls forward and back. */
+    lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
     void (*destroy)(void *self);
 };
 

@@ -18,11 +18,52 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The mode and the physics that a backend must have. */
-struct wish {
-    lr_mode mode;
-    bool penetration;
+/* --- the table --- */
+
+/* Each of these creates a backend of a plugin, which it loads. */
+#define FROM_PLUGIN(name, plugin, member, params_struct)                                                               \
+    static lr_status name(const struct params_struct *params, struct lr_backend *backend)                              \
+    {                                                                                                                  \
+        const struct lr_##plugin##_plugin *from = lr_plugin_##plugin(params->log);                                     \
+        return from != NULL ? from->member(params, backend) : LR_NO_DEVICE;                                            \
+    }
+FROM_PLUGIN(create_compute, gl, compute, lr_backend_params)
+FROM_PLUGIN(create_raster, gl, raster, lr_backend_params)
+FROM_PLUGIN(create_direct_compute, gl, direct, lr_direct_backend_params)
+FROM_PLUGIN(create_direct_cuda, cuda, direct, lr_direct_backend_params)
+FROM_PLUGIN(create_listmode_compute, gl, listmode, lr_listmode_backend_params)
+FROM_PLUGIN(create_listmode_cuda, cuda, listmode, lr_listmode_backend_params)
+
+static lr_status arrange_by_cuda(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
+{
+    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
+    return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
+}
+
+/* The backends of all families. "auto" tries those of one family in this order. */
+static const struct lr_backend_choice backends[] = {
+    {.name = "compute", .place = LR_PLACE_GL, .has_exact = true, .has_penetration = true, .create = create_compute},
+    {.name = "native", .has_exact = true, .has_penetration = true, .create = lr_native_backend_create},
+    {.name = "raster", .place = LR_PLACE_GL, .create = create_raster},
+    {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
+
+    {LR_DIRECT, "cuda", LR_PLACE_CUDA, .needs_hardware = true, .create_direct = create_direct_cuda},
+    {LR_DIRECT, "compute", LR_PLACE_GL, .needs_hardware = true, .create_direct = create_direct_compute},
+    {LR_DIRECT, "cpu", .create_direct = lr_direct_cpu_create},
+
+    {LR_LISTMODE, "cuda", LR_PLACE_CUDA, .create_listmode = create_listmode_cuda, .arrange = arrange_by_cuda},
+    {LR_LISTMODE, "compute", LR_PLACE_GL, .needs_hardware = true, .create_listmode = create_listmode_compute},
+    {LR_LISTMODE, "native", .create_listmode = lr_listmode_native_create},
+    {LR_LISTMODE, "cpu", .has_hiding = true, .is_reference = true, .create_listmode = lr_listmode_cpu_create},
 };
+
+struct lr_choices lr_all_choices(enum lr_family family)
+{
+    return (struct lr_choices){
+        .list = backends, .count = (int)(sizeof(backends) / sizeof(backends[0])), .family = family};
+}
+
+/* --- devices --- */
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -40,9 +81,36 @@ int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
     return 1;
 }
 
+bool lr_gl_is_hardware(int device, const lr_log *log)
+{
+    lr_device devices[16];
+    int usable = 0;
+    const lr_device *refused = NULL;
+    const int count = lr_device_list(devices, 16, NULL);
+    for (int k = 0; k < count && k < 16; k++) {
+        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
+        /* Only entries whose name begins like this are hardware that EGL has found. */
+        const bool is_refused_hardware =
+            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
+        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
+    }
+    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
+    return false;
+}
+
+/* --- choosing --- */
+
+/* What a backend must have. */
+struct wish {
+    lr_mode mode;
+    bool penetration, hiding;
+};
+
 static bool fits(const struct lr_backend_choice *choice, const struct wish *wish)
 {
-    return (wish->mode != LR_MODE_EXACT || choice->has_exact) && (!wish->penetration || choice->has_penetration);
+    const bool is_correspondence = choice->family == LR_CORRESPONDENCE; /* other families have no such modes */
+    return (!is_correspondence || wish->mode != LR_MODE_EXACT || choice->has_exact) &&
+           (!wish->penetration || choice->has_penetration) && (!wish->hiding || choice->has_hiding);
 }
 
 /* Writes "NAME, NAME" of the backends that fit; "" if there are none. */
@@ -50,7 +118,7 @@ static void list_names(const struct lr_choices *choices, const struct wish *wish
 {
     text[0] = '\0';
     for (int k = 0; k < choices->count; k++) {
-        if (!fits(&choices->list[k], wish)) continue;
+        if (choices->list[k].family != choices->family || !fits(&choices->list[k], wish)) continue;
         if (text[0] != '\0') strncat(text, ", ", size - strlen(text) - 1);
         strncat(text, choices->list[k].name, size - strlen(text) - 1);
     }
@@ -62,15 +130,24 @@ static const struct lr_backend_choice *find_choice(const struct lr_choices *choi
 {
     char names[128];
     for (int k = 0; k < choices->count; k++)
-        if (strcmp(choices->list[k].name, name) == 0) return &choices->list[k];
+        if (choices->list[k].family == choices->family && strcmp(choices->list[k].name, name) == 0)
+            return &choices->list[k];
+    static const char *const families[] = {"correspondence", "direct", "listmode"};
     list_names(choices, &(struct wish){0}, names, sizeof(names));
-    lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
+    lr_error(log, LR_USAGE, "the family %s has no backend %s: use auto, %s", families[choices->family], name, names);
     return NULL;
+}
+
+static lr_status create(struct lr_operator *op, const struct lr_choices *choices,
+                        const struct lr_backend_choice *choice, struct lr_backend *backend)
+{
+    return choices->open != NULL ? choices->open(op, choices->user, choice, backend)
+                                 : choice->create(&op->params, backend);
 }
 
 static lr_status create_named(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
-    struct wish wish = {op->params.mode, op->params.penetration};
+    struct wish wish = {op->params.mode, op->params.penetration, choices->needs_hiding};
     const struct lr_backend_choice *choice = find_choice(choices, name, op->params.log);
     if (choice == NULL) return LR_USAGE;
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
@@ -78,6 +155,12 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
         /* Reports the property that the backend lacks, and the backends that have it. */
         char names[128];
         list_names(choices, &wish, names, sizeof(names));
+        if (wish.hiding) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "modules of this scanner may hide each other, and the backend %s has exact elements only "
+                            "where none does: take the backend %s, or another kernel",
+                            name, names);
+        }
         if (wish.penetration && !choice->has_penetration) {
             return lr_error(op->params.log, LR_USAGE,
                             "backend %s has no crystal penetration: use backend %s, or leave "
@@ -89,7 +172,7 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
     }
 
     op->params.mode = wish.mode;
-    return choice->create(&op->params, &op->backend);
+    return create(op, choices, choice, &op->backend);
 }
 
 enum { NAME_ROOM = 32 };
@@ -112,12 +195,21 @@ static void note_passed_over(struct lr_operator *op, const char *name)
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
-    bool is_refused; /* a backend with the required properties cannot run here */
-    char why[1200];  /* reason why the last of the tried backends was not taken */
+    bool is_refused;     /* a backend with the required properties cannot run here */
+    bool is_gpu_refused; /* one of these has found a graphics processor */
+    char why[1200];      /* reason why the last of the tried backends was not taken */
     /* A renderer in software, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
+    bool has_asked, has_hardware; /* whether OpenGL has been asked for hardware, and has it */
 };
+
+static bool is_hardware(struct search *search, int device, const lr_log *log)
+{
+    if (!search->has_asked) search->has_hardware = lr_gl_is_hardware(device, log);
+    search->has_asked = true;
+    return search->has_hardware;
+}
 
 /* Takes the backend. The log names it, and the reason why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
@@ -125,7 +217,7 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
 {
     op->backend = *backend;
     if (backend->is_gpu) op->passed_over[0] = '\0';
-    if (op->passed_over[0] != '\0')
+    if (search->is_gpu_refused && op->passed_over[0] != '\0')
         lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);
     else if (search->is_refused)
         lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
@@ -138,19 +230,29 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
 {
     for (int k = 0; k < search->choices->count; k++) {
         const struct lr_backend_choice *choice = &search->choices->list[k];
-        if (choice->is_reference != are_references) continue;
+        if (choice->family != search->choices->family || choice->is_reference != are_references) continue;
         if (!fits(choice, &search->wish)) {
             snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
-                     search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
+                     search->wish.penetration && !choice->has_penetration ? "crystal penetration"
+                     : search->wish.hiding                                ? "exact elements of modules that may hide"
+                                                                          : "exact mode");
             continue;
         }
+        if (choice->needs_hardware && !is_hardware(search, op->params.device, op->params.log)) continue;
 
         struct lr_backend backend = {0};
         op->log_filter.holds_refusals = true;
-        const lr_status status = choice->create(&op->params, &backend);
+        const lr_status status = create(op, search->choices, choice, &backend);
         op->log_filter.holds_refusals = false;
+        if (choice->place == LR_PLACE_CUDA && status == LR_NO_DEVICE) { /* most machines have none */
+            lr_debug(op->params.log, "%s cannot run here (%s)", choice->name, op->log_filter.reason);
+            snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
+            if (choice->needs_hardware) note_passed_over(op, choice->name);
+            continue;
+        }
         if (status == LR_NO_DEVICE || status == LR_USAGE) {
             search->is_refused = true;
+            search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu;
             snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
             if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
             continue;
@@ -170,7 +272,7 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
 /* Tries all backends in one mode. */
 static lr_status create_first_able(struct lr_operator *op, struct search *search)
 {
-    search->wish = (struct wish){op->params.mode, op->params.penetration};
+    search->wish = (struct wish){op->params.mode, op->params.penetration, search->choices->needs_hiding};
     lr_status status = try_all(op, search, false);
     if (status == LR_NO_DEVICE && search->emulated_choice != NULL)
         return take(op, search, search->emulated_choice, &search->emulated);
@@ -187,7 +289,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         struct search search = {.choices = choices};
         op->params.mode = mode == LR_MODE_AUTO ? LR_MODE_EXACT : mode;
         lr_status status = create_first_able(op, &search);
-        if (status == LR_NO_DEVICE && mode == LR_MODE_AUTO) {
+        if (status == LR_NO_DEVICE && mode == LR_MODE_AUTO && choices->family == LR_CORRESPONDENCE) {
             op->params.mode = LR_MODE_SAMPLED;
             status = create_first_able(op, &search);
         }
@@ -222,21 +324,4 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         if (status != LR_OK && rest != NULL) note_passed_over(op, one);
     }
     return status;
-}
-
-bool lr_direct_on_hardware(int device, const lr_log *log)
-{
-    lr_device devices[16];
-    int usable = 0;
-    const lr_device *refused = NULL;
-    const int count = lr_device_list(devices, 16, NULL);
-    for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* Only entries whose name begins like this are hardware that EGL has found. */
-        const bool is_refused_hardware =
-            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
-        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
-    }
-    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
-    return false;
 }

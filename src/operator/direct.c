@@ -21,31 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct choice {
-    const char *name;
-    lr_status (*create)(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
-};
-
-static lr_status create_compute(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
-{
-    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
-    return gl != NULL ? gl->direct(params, backend) : LR_NO_DEVICE;
-}
-
-static lr_status create_cuda(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
-{
-    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
-    return cuda != NULL ? cuda->direct(params, backend) : LR_NO_DEVICE;
-}
-
-static const struct choice choices[] = {
-    {"cpu", lr_direct_cpu_create},
-    {"compute", create_compute},
-    {"cuda", create_cuda},
-};
-
-enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
-
 static lr_status check(const lr_direct_params *params)
 {
     if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
@@ -74,39 +49,17 @@ static lr_status check(const lr_direct_params *params)
     return LR_OK;
 }
 
-static void write_cuda_log(void *user, lr_log_level level, lr_status status, const char *sentence)
+static lr_status open_choice(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,
+                             struct lr_backend *backend)
 {
-    struct lr_direct_cuda_log *log = user;
-    if (!log->is_made && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
-        snprintf(log->reason, sizeof(log->reason), "%s", sentence);
-        if (log->is_named)
-            lr_warn(log->to, "%s; backend compute does it instead", sentence);
-        else
-            lr_debug(log->to, "taking backend compute: %s", sentence);
-    } else if (log->to != NULL) {
-        log->to->write(log->to->user, level, status, sentence);
-    }
+    (void)op;
+    return choice->create_direct(user, backend);
 }
 
 static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
 {
     struct lr_direct_family *family = op->direct;
-    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    const bool is_shared = params->shared != NULL;
-    const char *name = params->backend;
-    if (is_auto && lr_direct_on_hardware(is_shared ? 0 : params->device, params->log))
-        name = "cuda";
-    else if (is_auto)
-        name = is_shared ? "compute" : "cpu";
-    const struct choice *choice = NULL;
-    for (int k = 0; k < NUM_CHOICES; k++)
-        if (strcmp(choices[k].name, name) == 0) choice = &choices[k];
-    if (choice == NULL) {
-        return lr_error(params->log, LR_USAGE, "the family direct has no backend %s: it has cpu, compute and cuda",
-                        name);
-    }
-
-    struct lr_direct_backend_params backend_params = {
+    const struct lr_direct_backend_params backend_params = {
         .grid = *params->grid,
         .views = family->views,
         .num_views = params->num_views,
@@ -121,31 +74,29 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    lr_status status;
-    if (choice->create == create_cuda) {
-        struct lr_direct_cuda_log *log = &family->cuda_log;
-        *log =
-            (struct lr_direct_cuda_log){.log = {write_cuda_log, log}, .to = &op->log_filter.log, .is_named = !is_auto};
-        backend_params.log = &log->log;
-        status = create_cuda(&backend_params, &family->backend);
-        log->is_made = status == LR_OK;
-        backend_params.log = &op->log_filter.log;
-        if (status == LR_NO_DEVICE) {
-            status = create_compute(&backend_params, &family->backend);
-            if (status == LR_NO_DEVICE) lr_error(backend_params.log, status, "%s", log->reason);
-        }
-    } else {
-        status = choice->create(&backend_params, &family->backend);
-    }
-    LR_TRY(status);
-    op->backend = family->backend.common;
+    struct lr_choices choices = lr_all_choices(LR_DIRECT);
+    choices.open = open_choice;
+    choices.user = &backend_params;
     op->grid = *params->grid;
     op->params = (struct lr_backend_params){.lors = &family->layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},
                                             .threads = backend_params.threads,
+                                            .device = params->device,
                                             .log = backend_params.log,
                                             .progress = backend_params.progress};
+
+    /* Images of a shared context stay in OpenGL. If CUDA is asked for and missing, OpenGL does what it would. */
+    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
+    const bool is_cuda = !is_auto && strcmp(params->backend, "cuda") == 0;
+    const char *name = params->backend;
+    if (is_auto && params->shared != NULL)
+        name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
+    else if (is_cuda)
+        name = "cuda,compute";
+    LR_TRY(lr_choose_backend(op, name, &choices));
+    if (is_cuda && op->passed_over[0] != '\0')
+        lr_warn(op->params.log, "%s; backend compute does it instead", op->passed_over);
     return LR_OK;
 }
 
@@ -174,10 +125,9 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
 
     if (open_backend(op, params) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
-    const char *reason = family->cuda_log.reason;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
-                                  .passed_over = reason[0] != '\0' ? reason : NULL,
+                                  .passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL,
                                   .num_voxels = num_voxels,
                                   .num_lors = op->params.lors->count,
                                   .samples = {1, 1, 1},
@@ -203,9 +153,9 @@ lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attribute
 {
     *attributes = (lr_direct_attributes){0};
     if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
-    const struct lr_direct_backend *backend = &op->direct->backend;
-    return backend->attributes != NULL
-               ? backend->attributes(op->backend.self, attributes)
+    const struct lr_backend_fns *fns = op->backend.fns;
+    return fns->attributes != NULL
+               ? fns->attributes(op->backend.self, attributes)
                : lr_error(op->params.log, LR_USAGE, "backend %s does not know what its kernels take", op->info.backend);
 }
 
@@ -213,7 +163,7 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
 {
     *timing = (lr_direct_timing){0};
     if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
-    const struct lr_direct_backend *backend = &op->direct->backend;
+    const struct lr_backend_fns *fns = op->backend.fns;
     const lr_direct_info *info = &op->direct->info;
 
     /* The image is copied to the host in the backend's precision, then to the place where the backend times it. */
@@ -223,7 +173,7 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     } else {
         if (timed->values == NULL) LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
         LR_TRY(lr_vector_copy(task->image, timed));
-        if (backend->time != NULL) LR_TRY(op->backend.fns->updates->set_image(op->backend.self, timed));
+        if (fns->time != NULL) LR_TRY(op->backend.fns->updates->set_image(op->backend.self, timed));
     }
 
     for (int k = 0; k < task->num_views; k++) {
@@ -242,8 +192,8 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
 
     const double begin = lr_clock_seconds();
     lr_status status;
-    if (backend->time != NULL) {
-        status = backend->time(op->backend.self, task, &timing->device_s);
+    if (fns->time != NULL) {
+        status = fns->time(op->backend.self, task, &timing->device_s);
     } else {
         lr_vector out = {0};
         status = lr_make_numbers(op, "an image", op->info.num_voxels, &out);
@@ -428,9 +378,7 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
     const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    const char *name = !is_auto                                             ? params->backend
-                       : lr_direct_on_hardware(params->device, params->log) ? "compute"
-                                                                            : "cpu";
+    const char *name = !is_auto ? params->backend : lr_gl_is_hardware(params->device, params->log) ? "compute" : "cpu";
     const struct lr_deposit_backend_params backend_params = {.scanner = params->scanner,
                                                              .images = deposit->images,
                                                              .set = deposit->params.set,

@@ -7,6 +7,7 @@
 #define LR_OPERATOR_FACADE_H
 
 #include "operator/backend.h"
+#include "plugin/plugin.h"
 
 #include <lr/grid.h>
 #include <lr/log.h>
@@ -86,15 +87,25 @@ lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const cha
 struct lr_direct_family;
 struct lr_listmode_family;
 
-enum { LR_MAX_CHOICES = 8 };
+enum lr_family { LR_CORRESPONDENCE = 0, LR_DIRECT, LR_LISTMODE };
 
-/* A backend that can be asked for; "auto" chooses among them (lr_choose_backend). */
+/* A backend of a family that can be asked for; "auto" chooses among them (lr_choose_backend). */
 struct lr_backend_choice {
+    enum lr_family family;
     const char *name;
+    lr_place_kind place;  /* where it computes */
+    bool needs_hardware;  /* "auto" takes it only if OpenGL has a graphics processor: loops on the processor are faster
+                             than a renderer in software */
     bool has_exact;       /* true if it computes LR_MODE_EXACT */
     bool has_penetration; /* true if it can let crystals stop photons along their depth */
+    bool has_hiding;      /* listmode: computes exact elements even if modules may block each other */
     bool is_reference;    /* made to be correct rather than fast */
-    lr_status (*create)(const struct lr_backend_params *params, struct lr_backend *backend);
+    union {               /* its constructor, by family */
+        lr_backend_create *create;
+        lr_direct_backend_create *create_direct;
+        lr_listmode_backend_create *create_listmode;
+    };
+    lr_listmode_events_arranger *arrange; /* listmode: arranges events on the device; NULL = the host does */
 };
 
 struct lr_operator {
@@ -118,17 +129,31 @@ struct lr_operator {
  * drops all messages and reports. NULL if memory runs out, logged. */
 struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
 
-/* Does what lr_operator_create does, with other backends than the built-in ones. choices: [num_choices], at most
- * LR_MAX_CHOICES; read during the call only. */
+/* Does what lr_operator_create does, with other backends than the built-in ones. choices: [num_choices], read during
+ * the call only. */
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices);
 
 /* --- choosing a backend --- */
 
 struct lr_choices {
-    const struct lr_backend_choice *list;
+    const struct lr_backend_choice *list; /* [count]; those of other families are passed over */
     int count;
+    enum lr_family family;
+    bool needs_hiding; /* only backends with has_hiding can be taken */
+    /* Creates the backend of a choice for the operator, with the log op->log_filter.log; `user` is its own. NULL =
+     * choice->create with op->params. */
+    lr_status (*open)(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,
+                      struct lr_backend *backend);
+    const void *user;
 };
+
+/* All backends of all families. */
+struct lr_choices lr_all_choices(enum lr_family family);
+
+/* Returns true if the OpenGL device exists and is a graphics processor. If the result is false, the log says why a
+ * device that EGL lists as hardware cannot be used. */
+bool lr_gl_is_hardware(int device, const lr_log *log);
 
 /* Creates op->backend from op->params and settles op->params.mode.
  *

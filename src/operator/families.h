@@ -9,16 +9,6 @@
 #include "listmode/backend.h"
 #include "operator/facade.h"
 
-/* The log of backend cuda. While the backend is created, a missing device is not an error, because compute takes its
- * place. */
-struct lr_direct_cuda_log {
-    lr_log log;
-    const lr_log *to;
-    bool is_made;
-    bool is_named;    /* the caller asked for cuda, so a missing device gives a warning */
-    char reason[600]; /* why there is no device; "" = there is one */
-};
-
 /* The part of an operator that only the family direct has. */
 struct lr_direct_family {
     lr_direct_info info;
@@ -26,39 +16,18 @@ struct lr_direct_family {
     int64_t *offsets; /* [num_views + 1] of the layout */
     lr_lors layout;   /* LORs without a scanner: each pair of modules stands for a view */
     lr_direct_kernel kernel;
-    struct lr_direct_backend backend; /* `backend.common` is the operator's backend */
-    struct lr_direct_cuda_log cuda_log;
     lr_vector timed; /* image that lr_direct_time projects; zero until the first call */
 };
 
-/* Returns true if the OpenGL device exists and is hardware, because a renderer in software is slower than loops on the
- * processor. If the result is false, the log says why a device that EGL lists as hardware cannot be used. */
-bool lr_direct_on_hardware(int device, const lr_log *log);
-
 /* --- family listmode --- */
 
-typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
-
-/* The log of a backend that "auto" tries: it stores the message that there is no device. */
-struct lr_listmode_trial {
-    lr_log log;
-    const lr_log *to;
-    bool is_made;
-    char reason[512];
-};
-
-typedef lr_status lr_listmode_arrange_fn(struct lr_listmode_events *events,
-                                         const struct lr_listmode_backend_params *params);
-
 struct lr_listmode_family {
-    struct lr_listmode_trial trial;
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* model of the second grid of blobs */
     lr_grid grid;                    /* the caller's voxels, also for blobs */
     struct lr_listmode_events events;
-    lr_listmode_create_fn *create;           /* the backend's function for the lines of the sensitivity */
-    lr_listmode_arrange_fn *arrange;         /* the backend's function; NULL = the host arranges events */
+    const struct lr_backend_choice *choice;  /* the backend, which also projects the lines of the sensitivity */
     lr_place *place;                         /* the backend's place, owned; NULL = it computes on the host */
     const lr_lors *lors;                     /* owned by the caller; NULL = lines are given by their ends */
     lr_lor_source factors;                   /* factors of LORs; get == NULL: all are 1 */

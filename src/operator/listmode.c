@@ -137,7 +137,7 @@ static void destroy(void *user)
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend)
 {
-    if (family->info.blobs.radius_mm == 0) return family->create(params, backend);
+    if (family->info.blobs.radius_mm == 0) return family->choice->create_listmode(params, backend);
     struct blobs_backend *self = lr_alloc(1, sizeof(*self), "the grids of blobs", params->log);
     if (self == NULL) return LR_FAILED;
     self->log = params->log;
@@ -159,7 +159,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
                                      : NULL;
-        const lr_status status = family->create(&of_grid, &self->inner[g]);
+        const lr_status status = family->choice->create_listmode(&of_grid, &self->inner[g]);
         if (status != LR_OK) {
             destroy(self);
             return status;
@@ -186,51 +186,16 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 /* Least number of lines drawn for a sensitivity if the caller gives no number. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
-static lr_status create_cuda(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
-{
-    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
-    return cuda != NULL ? cuda->listmode(params, backend) : LR_NO_DEVICE;
-}
-
-static lr_status arrange_by_cuda(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
-{
-    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
-    return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
-}
-
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
                               const lr_listmode_params *params, const struct lr_listmode_backend_params *backend_params)
 {
-    if (family->arrange != NULL && !events->is_arranged && events->held == NULL) {
+    if (family->choice->arrange != NULL && !events->is_arranged && events->held == NULL) {
         struct lr_listmode_backend_params arranging = *backend_params;
         arranging.shares_events = family->info.blobs.radius_mm > 0; /* a backend for each grid */
-        LR_TRY(family->arrange(events, &arranging));
+        LR_TRY(family->choice->arrange(events, &arranging));
     }
     return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
 }
-
-static lr_status create_compute(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
-{
-    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
-    return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
-}
-
-struct choice {
-    const char *name;
-    lr_listmode_create_fn *create;
-    lr_place_kind place;             /* the place where it computes */
-    bool has_all_exact;              /* computes exact elements even if modules may block each other */
-    lr_listmode_arrange_fn *arrange; /* NULL = the host arranges events */
-};
-
-/* Backends in the order in which "auto" tries them. It takes the first one that has the kernel and finds a device. */
-static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA, false, arrange_by_cuda},
-    {"compute", create_compute, LR_PLACE_GL, false, NULL},
-    {"native", lr_listmode_native_create, LR_PLACE_HOST, false, NULL},
-    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, true, NULL},
-};
-enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
 /* --- the caller's params --- */
 
@@ -549,77 +514,36 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Keeps the reason why a backend has no device, because "auto" then tries the next backend. Other messages go to the
- * caller's log. */
-static void write_trial_log(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct lr_listmode_trial *trial = user;
-    if (!trial->is_made && status == LR_NO_DEVICE)
-        snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
-    else if (trial->to != NULL)
-        trial->to->write(trial->to->user, level, status, sentence);
-}
+struct opening {
+    const lr_listmode_params *params;
+    struct lr_listmode_backend_params backend;
+};
 
-/* Creates the backend that the caller names, or for "auto" the first one that can run. */
-static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
-                             const struct lr_listmode_backend_params *backend_params)
+/* Arranges the events for a backend and opens it. If it fails, the next choice opens a place of its own and arranges the
+ * caller's events again. */
+static lr_status open_choice(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,
+                             struct lr_backend *backend)
 {
-    const lr_log *log = backend_params->log;
+    const struct opening *opening = user;
     struct lr_listmode_family *family = op->listmode;
-    struct lr_listmode_trial *trial = &family->trial;
-    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    *trial = (struct lr_listmode_trial){.log = {write_trial_log, trial}, .to = log};
-    for (int k = 0; k < NUM_CHOICES; k++) {
-        const struct choice *choice = &choices[k];
-        const bool is_trial = is_auto && choice->place != LR_PLACE_HOST;
-        const bool is_chosen = is_auto
-                                   ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
-                                   : strcmp(choice->name, params->backend) == 0;
-        if (!is_chosen) continue;
-        const bool has_kernel = family->model.kernel != LR_LISTMODE_EXACT || choice->has_all_exact ||
-                                !lr_modules_may_hide(family->model.scanner);
-        if (!has_kernel && is_auto) continue;
-        if (!has_kernel) {
-            return lr_error(log, LR_USAGE,
-                            "modules of this scanner may hide each other, and the backend %s has exact "
-                            "elements only where none does: take the backend cpu, or another kernel",
-                            choice->name);
-        }
-
-        struct lr_listmode_backend_params own = *backend_params;
-        lr_status status = LR_OK;
-        own.log = is_trial ? &trial->log : log;
-        if (choice->place != LR_PLACE_HOST) {
-            const lr_place_params place = {.kind = choice->place, .device = own.device, .log = own.log};
-            status = lr_place_open_on(&place, &family->place);
-            own.place = family->place;
-        }
-        if (status == LR_OK) {
-            family->create = choice->create;
-            family->arrange = choice->arrange;
-            status = lr_listmode_arrange(family, &family->events, params, &own);
-            if (status == LR_OK) status = lr_listmode_open(family, &own, &op->backend);
-            if (status == LR_OK) {
-                family->events.from = (struct lr_listmode_input){0};
-            } else { /* the next choice opens a place of its own and arranges the caller's events again */
-                lr_listmode_events_release(&family->events);
-                lr_place_close(family->place);
-                family->place = NULL;
-            }
-        }
-        if (!is_trial || status != LR_NO_DEVICE) {
-            trial->is_made = status == LR_OK;
-            return status;
-        }
-        /* OpenGL is tried only if there is a graphics processor, so a failure is unexpected. CUDA is tried on every
-         * machine. */
-        if (choice->place == LR_PLACE_GL)
-            lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
-        else
-            lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
+    struct lr_listmode_backend_params own = opening->backend;
+    lr_status status = LR_OK;
+    if (choice->place != LR_PLACE_HOST) {
+        const lr_place_params place = {.kind = choice->place, .device = own.device, .log = own.log};
+        status = lr_place_open_on(&place, &family->place);
+        own.place = family->place;
     }
-    return lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has cuda, compute, native and cpu",
-                    params->backend);
+    family->choice = choice;
+    if (status == LR_OK) status = lr_listmode_arrange(family, &family->events, opening->params, &own);
+    if (status == LR_OK) status = lr_listmode_open(family, &own, backend);
+    if (status == LR_OK) {
+        family->events.from = (struct lr_listmode_input){0};
+    } else {
+        lr_listmode_events_release(&family->events);
+        lr_place_close(family->place);
+        family->place = NULL;
+    }
+    return status;
 }
 
 lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_params *caller)
@@ -646,29 +570,34 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
         goto done;
     op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
 
-    const struct lr_listmode_backend_params backend_params = {
-        .model = &family->model,
-        .events = &family->events,
-        .threads = params->threads > 0 ? params->threads : lr_num_processors(),
-        .device = params->device,
-        .max_memory_bytes = params->max_memory_bytes,
-        .variant = params->variant,
-        .block_threads = params->block_threads,
-        .blocks_each = params->blocks_each,
-        .log = &op->log_filter.log,
-        .progress = &op->progress_filter.progress,
+    const struct opening opening = {
+        .params = params,
+        .backend = {.model = &family->model,
+                    .events = &family->events,
+                    .threads = params->threads > 0 ? params->threads : lr_num_processors(),
+                    .device = params->device,
+                    .max_memory_bytes = params->max_memory_bytes,
+                    .variant = params->variant,
+                    .block_threads = params->block_threads,
+                    .blocks_each = params->blocks_each,
+                    .log = &op->log_filter.log,
+                    .progress = &op->progress_filter.progress},
     };
-    if (try_choices(op, params, &backend_params) != LR_OK) goto done;
+    struct lr_choices choices = lr_all_choices(LR_LISTMODE);
+    choices.needs_hiding = family->model.kernel == LR_LISTMODE_EXACT && lr_modules_may_hide(family->model.scanner);
+    choices.open = open_choice;
+    choices.user = &opening;
     op->grid = family->model.grid;
     if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},
-                                            .threads = backend_params.threads,
+                                            .threads = opening.backend.threads,
                                             .device = params->device,
                                             .max_memory_bytes = params->max_memory_bytes,
-                                            .log = backend_params.log,
-                                            .progress = backend_params.progress};
+                                            .log = opening.backend.log,
+                                            .progress = opening.backend.progress};
+    if (lr_choose_backend(op, params->backend, &choices) != LR_OK) goto done;
     family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
@@ -680,6 +609,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
                                   .is_gpu = op->backend.is_gpu,
+                                  .passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL,
                                   .num_voxels = lr_grid_num_voxels(&op->grid),
                                   .num_lors = op->params.lors->count,
                                   .of_events = true,

@@ -132,7 +132,7 @@ static lr_status project(struct lr_line_batch *batch)
                                                       .stands_for = &sum->op->backend,
                                                       .log = log};
     if (!batch->is_drawn) {
-        LR_TRY(family->arrange(&batch->lines, &params));
+        LR_TRY(family->choice->arrange(&batch->lines, &params));
         if (batch->lines.held == NULL) {
             lr_listmode_events_finish(&batch->lines);
             batch->count = gather(batch);
@@ -279,7 +279,7 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
     /* The host draws if there are factors, because they are looked up by the numbers of LORs. It also draws for
      * blobs, because their two grids do not share the events of a device. */
-    sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
+    sum->by_device = sum->family->choice->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
     if (sum->has_scatter) {

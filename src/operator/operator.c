@@ -6,28 +6,8 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "operator/stored.h"
-#include "plugin/plugin.h"
 
 #include <string.h>
-
-static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
-{
-    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
-    return gl != NULL ? gl->compute(params, backend) : LR_NO_DEVICE;
-}
-
-static lr_status create_raster(const struct lr_backend_params *params, struct lr_backend *backend)
-{
-    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
-    return gl != NULL ? gl->raster(params, backend) : LR_NO_DEVICE;
-}
-
-static const struct lr_backend_choice builtin_choices[] = {
-    {.name = "compute", .has_exact = true, .has_penetration = true, .create = create_compute},
-    {.name = "native", .has_exact = true, .has_penetration = true, .create = lr_native_backend_create},
-    {.name = "raster", .create = create_raster},
-    {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
-};
 
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices)
@@ -38,7 +18,8 @@ lr_operator *lr_operator_create_among(const lr_operator_params *params, const st
     if (lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params) != LR_OK) goto failed;
     op->params.progress = &op->progress_filter.progress;
     if (params->factors != NULL) op->factors = *params->factors;
-    if (lr_choose_backend(op, params->backend, &(struct lr_choices){choices, num_choices}) != LR_OK) goto failed;
+    if (lr_choose_backend(op, params->backend, &(struct lr_choices){.list = choices, .count = num_choices}) != LR_OK)
+        goto failed;
     /* Rays apply to lines, which only sampled mode has. */
     if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
         lr_warn(op->params.log,
@@ -86,8 +67,8 @@ failed:
 lr_operator *lr_operator_create_sized(size_t given_bytes, const lr_operator_params *given)
 {
     LR_TAKE(lr_operator_params, params, given, given_bytes);
-    return lr_operator_create_among(params, builtin_choices,
-                                    (int)(sizeof(builtin_choices) / sizeof(builtin_choices[0])));
+    const struct lr_choices all = lr_all_choices(LR_CORRESPONDENCE);
+    return lr_operator_create_among(params, all.list, all.count);
 }
 
 const lr_operator_info *lr_operator_get_info(const lr_operator *op)

@@ -21,7 +21,6 @@ struct lr_backend;
 struct lr_backend_params;
 struct lr_deposit_backend;
 struct lr_deposit_backend_params;
-struct lr_direct_backend;
 struct lr_direct_backend_params;
 struct lr_listmode_backend_params;
 struct lr_listmode_events;
@@ -30,7 +29,7 @@ struct lr_pool;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
-                                           struct lr_direct_backend *backend);
+                                           struct lr_backend *backend);
 typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
                                              struct lr_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,

@@ -11,11 +11,11 @@ static int times_made;
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                                const struct lr_direct_functions *functions,
-                                               struct lr_direct_backend *backend);
+                                               struct lr_backend *backend);
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                                const struct lr_direct_functions *functions,
-                                               struct lr_direct_backend *backend)
+                                               struct lr_backend *backend)
 {
     (void)backend;
     assert_string_equal(functions->name, "cuda");
@@ -26,7 +26,7 @@ lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_pa
 
 static lr_status make(lr_direct_storage storage, lr_direct_variant variant)
 {
-    struct lr_direct_backend backend = {0};
+    struct lr_backend backend = {0};
     times_made = 0;
     return lr_direct_cuda_create(&(struct lr_direct_backend_params){.storage = storage, .variant = variant}, &backend);
 }

@@ -12,33 +12,30 @@ static bool is_hardware, has_cuda;
 static int cuda_asked, compute_asked;
 static lr_direct_variant asked_variant;
 
-bool __wrap_lr_direct_on_hardware(int device, const lr_log *log);
-lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params,
-                                       struct lr_direct_backend *backend);
-lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params,
-                                          struct lr_direct_backend *backend);
+bool __wrap_lr_gl_is_hardware(int device, const lr_log *log);
+lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
+lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
 
-bool __wrap_lr_direct_on_hardware(int device, const lr_log *log)
+bool __wrap_lr_gl_is_hardware(int device, const lr_log *log)
 {
     (void)device, (void)log;
     return is_hardware;
 }
 
-static lr_status create_as(const char *name, const struct lr_direct_backend_params *params,
-                           struct lr_direct_backend *backend)
+static lr_status create_as(const char *name, const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     static struct lr_backend_fns fns[2];
     struct lr_backend_fns *own = &fns[strcmp(name, "cuda") == 0];
     const lr_status status = lr_direct_cpu_create(params, backend);
     if (status == LR_OK) {
-        *own = *backend->common.fns;
+        *own = *backend->fns;
         own->name = name;
-        backend->common.fns = own;
+        backend->fns = own;
     }
     return status;
 }
 
-lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
+lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     cuda_asked++;
     asked_variant = params->variant;
@@ -46,8 +43,7 @@ lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *pa
                     : lr_error(params->log, LR_NO_DEVICE, "no CUDA: it is away today");
 }
 
-lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params,
-                                          struct lr_direct_backend *backend)
+lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     compute_asked++;
     return create_as("compute", params, backend);
@@ -105,7 +101,7 @@ static void auto_takes_compute_in_silence_without_cuda(void **state)
     lr_operator *direct = open_on(true, false, NULL);
     const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
-    assert_string_equal(info->passed_over, "no CUDA: it is away today");
+    assert_string_equal(info->passed_over, "cuda cannot run here: no CUDA: it is away today");
     assert_int_equal(cuda_asked, 1);
     assert_string_equal(warnings, "");
     lr_operator_destroy(direct);
@@ -117,8 +113,8 @@ static void cuda_that_is_named_and_missing_is_warned_of(void **state)
     lr_operator *direct = open_on(true, false, "cuda");
     const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
-    assert_string_equal(info->passed_over, "no CUDA: it is away today");
-    assert_string_equal(warnings, "no CUDA: it is away today; backend compute does it instead");
+    assert_string_equal(info->passed_over, "cuda cannot run here: no CUDA: it is away today");
+    assert_string_equal(warnings, "cuda cannot run here: no CUDA: it is away today; backend compute does it instead");
     lr_operator_destroy(direct);
 }
 

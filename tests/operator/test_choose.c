@@ -143,7 +143,7 @@ static void expect_of(struct world *world, const struct lr_choices *among, const
 /* Checks which of the first `count` choices is taken. */
 static void expect(struct world *world, int count, const char *backend)
 {
-    expect_of(world, &(struct lr_choices){choices, count}, backend);
+    expect_of(world, &(struct lr_choices){.list = choices, .count = count}, backend);
 }
 
 static int num_timed(void)
@@ -275,7 +275,7 @@ static void test_lists(void **state)
     w.params.backend = "first,third";
     racers[0].answer = LR_NO_DEVICE;
     assert_null(lr_operator_create_among(&w.params, choices, 3));
-    assert_non_null(strstr(w.log.error, "there is no backend \"third\""));
+    assert_non_null(strstr(w.log.error, "the family correspondence has no backend third"));
     world_finish(&w);
 }
 
@@ -347,7 +347,7 @@ static const struct lr_backend_choice choices_with_reference[] = {
 static void test_the_reference_comes_last(void **state)
 {
     (void)state;
-    const struct lr_choices with_reference = {choices_with_reference, 3};
+    const struct lr_choices with_reference = {.list = choices_with_reference, .count = 3};
     struct world w;
     world_init(&w);
     line_up();

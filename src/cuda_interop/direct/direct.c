@@ -571,7 +571,7 @@ static void *create(struct lr_direct_compute *compute)
     return cuda;
 }
 
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_direct_functions functions = {
         .name = "cuda",

@@ -147,18 +147,20 @@ static const struct lr_backend_fns compute_fns = {
     .rows = rows,
     .device_seconds = device_seconds,
     .updates = &lr_direct_compute_updates,
+    .time = lr_direct_compute_time,
     .destroy = destroy,
 };
 
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_functions *functions, struct lr_direct_backend *backend)
+                                        const struct lr_direct_functions *functions, struct lr_backend *backend)
 {
     struct lr_direct_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
     compute->functions = functions;
     compute->fns = compute_fns;
-    compute->fns.name = functions != NULL ? functions->name : compute_fns.name;
+    if (functions != NULL) compute->fns.name = functions->name;
+    if (functions != NULL && functions->attributes != NULL) compute->fns.attributes = find_attributes;
     lr_status status = lr_place_open_on(
         &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
         &compute->place);
@@ -175,15 +177,12 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
         destroy(compute);
         return status;
     }
-    const bool has_attributes = functions != NULL && functions->attributes != NULL;
-    *backend = (struct lr_direct_backend){.common = {.fns = &compute->fns, .self = compute, .place = compute->place},
-                                          .attributes = has_attributes ? find_attributes : NULL,
-                                          .time = lr_direct_compute_time};
-    snprintf(backend->common.device, sizeof(backend->common.device), "%s", gl_context_limits(compute->ctx)->renderer);
+    *backend = (struct lr_backend){.fns = &compute->fns, .self = compute, .place = compute->place};
+    snprintf(backend->device, sizeof(backend->device), "%s", gl_context_limits(compute->ctx)->renderer);
     return LR_OK;
 }
 
-lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
+lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     return lr_direct_compute_create_with(params, NULL, backend);
 }

@@ -195,7 +195,7 @@ void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 /* Creates a backend that uses these functions, which must outlive it. functions: NULL = the OpenGL passes, as in
  * lr_direct_compute_create. */
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_functions *functions, struct lr_direct_backend *backend);
+                                        const struct lr_direct_functions *functions, struct lr_backend *backend);
 
 /* Takes an image back from the functions if they have it. OpenGL uses it next. */
 lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
@@ -246,7 +246,7 @@ lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_f
 /* The functions make the context current themselves. */
 extern const struct lr_backend_updates lr_direct_compute_updates;
 
-/* Implements lr_direct_backend.time. */
+/* Implements lr_backend_fns.time. */
 lr_status lr_direct_compute_time(void *self, const lr_direct_task *task, double *device_seconds);
 
 /* Frees compute->resident, which may be NULL. The context is current. */

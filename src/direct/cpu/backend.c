@@ -115,7 +115,7 @@ static void destroy(void *self)
     free(cpu);
 }
 
-lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
+lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "cpu",
                                               .computes_in_double = true,
@@ -134,8 +134,8 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, st
         destroy(cpu);
         return LR_FAILED;
     }
-    *backend = (struct lr_direct_backend){.common = {.fns = &fns, .self = cpu}};
-    snprintf(backend->common.device, sizeof(backend->common.device), "CPU, %d thread%s", params->threads,
+    *backend = (struct lr_backend){.fns = &fns, .self = cpu};
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
              params->threads == 1 ? "" : "s");
     return LR_OK;
 }
