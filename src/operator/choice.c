@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The choice of a backend of a family, and the list of devices. */
+ * The backends of all families, and the choice among those of one. */
 #include "operator/facade.h"
 
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/parallel.h"
 #include "operator/families.h"
-#include "operator/stored.h"
 #include "plugin/plugin.h"
 
-#include <lr/device.h>
-#include <lr/direct.h>
-
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,41 +56,6 @@ struct lr_choices lr_all_choices(enum lr_family family)
         .list = backends, .count = (int)(sizeof(backends) / sizeof(backends[0])), .family = family};
 }
 
-/* --- devices --- */
-
-static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    lr_device *device = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(device->reason, sizeof(device->reason), "%s", sentence);
-}
-
-int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
-{
-    lr_device none = {.way = "OpenGL"};
-    const struct lr_gl_plugin *gl = lr_plugin_gl(&(lr_log){keep_reason, &none});
-    if (gl != NULL) return gl->list_devices(devices, capacity, log);
-    if (capacity > 0) devices[0] = none;
-    return 1;
-}
-
-bool lr_gl_is_hardware(int device, const lr_log *log)
-{
-    lr_device devices[16];
-    int usable = 0;
-    const lr_device *refused = NULL;
-    const int count = lr_device_list(devices, 16, NULL);
-    for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* Only entries whose name begins like this are hardware that EGL has found. */
-        const bool is_refused_hardware =
-            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
-        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
-    }
-    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
-    return false;
-}
-
 /* --- choosing --- */
 
 /* What a backend must have. */
@@ -134,7 +92,8 @@ static const struct lr_backend_choice *find_choice(const struct lr_choices *choi
             return &choices->list[k];
     static const char *const families[] = {"correspondence", "direct", "listmode"};
     list_names(choices, &(struct wish){0}, names, sizeof(names));
-    lr_error(log, LR_USAGE, "the family %s has no backend %s: use auto, %s", families[choices->family], name, names);
+    lr_error(log, LR_USAGE, "the family %s has no backend \"%s\": use auto, %s", families[choices->family], name,
+             names);
     return NULL;
 }
 
@@ -321,6 +280,8 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
             if (status != LR_OK) drop(&op->backend);
         }
         op->log_filter.holds_errors = false;
+        if (status != LR_OK && status != LR_NO_DEVICE && rest != NULL && choices->stops_at_errors)
+            return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status != LR_OK && rest != NULL) note_passed_over(op, one);
     }
     return status;

@@ -77,6 +77,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     struct lr_choices choices = lr_all_choices(LR_DIRECT);
     choices.open = open_choice;
     choices.user = &backend_params;
+    choices.stops_at_errors = true;
     op->grid = *params->grid;
     op->params = (struct lr_backend_params){.lors = &family->layout,
                                             .grid = &op->grid,

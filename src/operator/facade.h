@@ -140,7 +140,8 @@ struct lr_choices {
     const struct lr_backend_choice *list; /* [count]; those of other families are passed over */
     int count;
     enum lr_family family;
-    bool needs_hiding; /* only backends with has_hiding can be taken */
+    bool needs_hiding;    /* only backends with has_hiding can be taken */
+    bool stops_at_errors; /* of several names, the next one is tried only if a device is missing */
     /* Creates the backend of a choice for the operator, with the log op->log_filter.log; `user` is its own. NULL =
      * choice->create with op->params. */
     lr_status (*open)(struct lr_operator *op, const void *user, const struct lr_backend_choice *choice,

@@ -282,10 +282,10 @@ class Render(ProgramTest):
         for name in ("correspondence.vert", "correspondence.frag", "scatter.vert", "value.frag", "cover.vert",
                      "gather.frag", "reduce.frag", "collect.vert"):
             with self.subTest(shader=name):
-                whole = (shaders / "raster" / name).read_text()
-                (shaders / "raster" / name).write_text("#version 450 core\n\n#error broken\n")
+                whole = (shaders / "correspondence" / "raster" / name).read_text()
+                (shaders / "correspondence" / "raster" / name).write_text("#version 450 core\n\n#error broken\n")
                 self.refuse(1, [f"raster/{name}:3", "broken"], *recon, env=env)
-                (shaders / "raster" / name).write_text(whole)
+                (shaders / "correspondence" / "raster" / name).write_text(whole)
         self.assertIn("raster", self.good(*recon, env=env).stderr)
 
     def test_absorption(self):

@@ -425,7 +425,7 @@ static void test_mistakes_are_told(void **state)
     (void)state;
     lr_listmode_params params = params_of(all_lines, 10);
     params.backend = "raster";
-    expect_refusal(&params, LR_USAGE, "the family listmode has no backend raster");
+    expect_refusal(&params, LR_USAGE, "the family listmode has no backend \"raster\"");
     params = params_of(NULL, 10);
     expect_refusal(&params, LR_USAGE, "needs LORs, a grid and events");
     params = params_of(all_lines, 10);

@@ -275,7 +275,7 @@ static void test_lists(void **state)
     w.params.backend = "first,third";
     racers[0].answer = LR_NO_DEVICE;
     assert_null(lr_operator_create_among(&w.params, choices, 3));
-    assert_non_null(strstr(w.log.error, "the family correspondence has no backend third"));
+    assert_non_null(strstr(w.log.error, "the family correspondence has no backend \"third\""));
     world_finish(&w);
 }
 

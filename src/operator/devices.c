@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The OpenGL devices of this machine. */
+#include "base/log.h"
+#include "operator/facade.h"
+
+#include <lr/device.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    lr_device *device = user;
+    (void)status;
+    if (level == LR_LOG_ERROR) snprintf(device->reason, sizeof(device->reason), "%s", sentence);
+}
+
+int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
+{
+    lr_device none = {.way = "OpenGL"};
+    const struct lr_gl_plugin *gl = lr_plugin_gl(&(lr_log){keep_reason, &none});
+    if (gl != NULL) return gl->list_devices(devices, capacity, log);
+    if (capacity > 0) devices[0] = none;
+    return 1;
+}
+
+bool lr_gl_is_hardware(int device, const lr_log *log)
+{
+    lr_device devices[16];
+    int usable = 0;
+    const lr_device *refused = NULL;
+    const int count = lr_device_list(devices, 16, NULL);
+    for (int k = 0; k < count && k < 16; k++) {
+        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
+        /* Only entries whose name begins like this are hardware that EGL has found. */
+        const bool is_refused_hardware =
+            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
+        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
+    }
+    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
+    return false;
+}
