@@ -47,7 +47,8 @@ WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader", "python"]
 # Folders elsewhere than in src/.
 ELSEWHERE = {"bench": "bench", "fft": "bench/fft", "python": "python/src"}
 # Heads shared between C and shaders.
-SHADER_HEADS = {"common/bindings.h": ["gl", "device", "correspondence", "direct/compute", "listmode/compute",
+SHADER_HEADS = {"kernels/vector.glsl": ["device"],
+                "common/bindings.h": ["gl", "device", "correspondence", "direct/compute", "listmode/compute",
                                       "cuda_interop"]}
 # System headers that belong to few folders.
 SYSTEM = {

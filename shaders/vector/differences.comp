@@ -6,11 +6,11 @@
 // Computes the value, gradient or weights of the relative-differences prior over neighbouring voxels
 // (lr_relative_differences in lr/vector.h). WHAT, a value of enum lr_differences, selects the result.
 //
-// source: Nuyts, Beque, Dupont and Mortelmans, IEEE Trans. Nucl. Sci. 49 (2002), equations 5 to 7
 // reads:  x, kappa; for a gradient also y, to which the gradient is added
 // writes: y
 // shape:  each thread takes every n-th number of some layers
 #include "common/bindings.h"
+#include "kernels/vector.glsl"
 
 #ifndef REAL
 #define REAL float
@@ -48,23 +48,6 @@ double kappa_at(uint k)
 #endif
 }
 
-double find_term(double own, double other)
-{
-#if WHAT == 2
-    return 1.0lf;
-#else
-    double d = own - other, n = own + other + gamma * abs(d) + epsilon;
-    if (!(n > 0.0lf)) {
-        return n == 0.0lf ? 0.0lf : n;
-    }
-#if WHAT == 0
-    return 0.5lf * d * d / n;
-#else
-    return d * (gamma * abs(d) + own + 3.0lf * other + 2.0lf * epsilon) / (n * n);
-#endif
-#endif
-}
-
 // Sums the terms of a number and its neighbours. at: the number's x, y and z in the whole grid, of
 // which the buffer of x has some layers.
 double add_neighbours(ivec3 at)
@@ -83,7 +66,7 @@ double add_neighbours(ivec3 at)
                 }
                 uint other = uint(to.x) + size.x * (uint(to.y) + size.y * uint(to.z - int(size.w)));
                 double v = weights[which / 4][which % 4] * own_kappa * kappa_at(other);
-                sum += v > 0.0lf ? v * find_term(own, double(x[first.y + other])) : 0.0lf;
+                sum += v > 0.0lf ? v * difference_term(WHAT, own, double(x[first.y + other]), gamma, epsilon) : 0.0lf;
             }
         }
     }

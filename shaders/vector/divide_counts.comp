@@ -11,6 +11,7 @@
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
+#include "kernels/vector.glsl"
 
 layout(std430, binding = LR_BIND_VECTOR_Y) buffer Values {
     float values[];
@@ -21,9 +22,6 @@ layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Measured {
 layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive {
     float additive[];
 };
-
-// Probabilities of a voxel sum to at most 1, so ratios up to this one add up to a finite float.
-const double largest_ratio = 0.5lf * 3.4028234663852886e38lf;
 
 // Natural logarithm of a normal number x > 0: the series of 2 artanh((m - 1) / (m + 1)) for m in
 // sqrt(1/2) .. sqrt(2). The terms left out are below 1e-15. OpenGL's own log has only single
@@ -49,11 +47,11 @@ void main()
     double likelihood = 0.0lf, counts = 0.0lf, estimates = 0.0lf;
     double left_lors = 0.0lf, left_counts = 0.0lf;
     for (uint k = gl_GlobalInvocationID.x; k < count; k += num_threads()) {
-        double y = double(measured[first.y + k]), e = double(values[first.x + k]), ratio = 0.0lf;
+        double y = double(measured[first.y + k]), e = double(values[first.x + k]);
 #ifdef HAS_ADDITIVE
         e += double(additive[first.z + k]);
 #endif
-        if (y > 0.0lf && !(e > 0.0lf)) {
+        if (is_left_out(y, e)) {
             left_lors += 1.0lf;
             left_counts += y;
         } else {
@@ -62,10 +60,9 @@ void main()
             if (y > 0.0lf) {
                 counts += y;
                 likelihood += y * natural_log(e);
-                ratio = min(y / e, largest_ratio);
             }
         }
-        values[first.x + k] = float(ratio);
+        values[first.x + k] = float(poisson_ratio(y, e));
     }
     write_sum(0u, likelihood, false);
     write_sum(1u, counts, false);

@@ -22,7 +22,7 @@ enum { LR_CUDA_VECTOR_GROUPS = 1024 };
 
 /* Each of n threads takes every n-th number. Addresses are the device's. */
 typedef struct lr_cuda_vector_pass {
-    enum lr_vector_op op;          /* used by lr_cuda_launch_vector_apply only */
+    int op;                        /* used by lr_cuda_launch_vector_apply only */
     lr_precision precision, other; /* precision of y; of the inputs */
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */

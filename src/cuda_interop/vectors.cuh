@@ -37,39 +37,15 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) fill(lr
 
 /* --- element by element --- */
 
-static_assert(LR_NUM_VECTOR_OPS == 7, "each operation has its case below");
-
 template <class Real, class Other> __global__ void __launch_bounds__(LR_VECTOR_GROUP) apply(lr_cuda_vector_pass pass)
 {
     const vector_thread thread = this_thread();
     Real *const y = static_cast<Real *>(pass.y);
-    /* y is read only by operations that use it, because reading takes as long as writing. */
-    const bool reads = pass.op == LR_VECTOR_MULTIPLY || pass.op == LR_VECTOR_DIVIDE || pass.op == LR_VECTOR_ADD_SCALED;
     for (int64_t k = thread.number; k < pass.count; k += thread.of) {
         double in[LR_VECTOR_INPUTS];
         for (int n = 0; n < LR_VECTOR_INPUTS; n++) in[n] = number_of<Other>(pass.in[n], k);
-        const double old = reads ? (double)y[k] : 0.0, x = in[0], sensitivity = in[2];
-        double result = x; /* LR_VECTOR_CONVERT, and updates of voxels that no LOR sees */
-        switch (pass.op) {
-        case LR_VECTOR_MULTIPLY: result = old * x; break;
-        case LR_VECTOR_DIVIDE: result = x > 0.0 ? old / x : pass.scalar; break;
-        case LR_VECTOR_ADD_SCALED: result = old + pass.scalar * x; break;
-        case LR_VECTOR_UPDATE_EM: result = sensitivity > 0.0 ? x / sensitivity * in[1] : x; break;
-        case LR_VECTOR_UPDATE_RAMLA:
-            if (sensitivity > 0.0) {
-                const double factor = 1.0 + pass.scalar * (in[1] - sensitivity);
-                result = x * (factor < 0.0 ? 0.0 : factor);
-            }
-            break;
-        case LR_VECTOR_UPDATE_BSREM:
-            if (sensitivity > 0.0) {
-                const double next = x + pass.scalar * (x > pass.lowest ? x : pass.lowest) * (in[1] * sensitivity);
-                result = next < 0.0 ? 0.0 : next;
-            }
-            break;
-        default: break;
-        }
-        y[k] = (Real)result;
+        y[k] = (Real)vector_result(pass.op, vector_reads(pass.op) ? (double)y[k] : 0.0, in[0], in[1], in[2],
+                                   pass.scalar, pass.lowest);
     }
 }
 
@@ -96,19 +72,7 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) differe
                              (pass.kappa != nullptr ? number_of<Real>(pass.kappa, neighbour) : 1.0);
             if (!(v > 0.0)) continue;
 
-            /* Nuyts' prior term of two neighbours, or its derivative with respect to the first. */
-            const double other = number_of<Real>(pass.x, neighbour), d = x - other, size = fabs(d);
-            const double n = x + other + pass.gamma * size + pass.epsilon;
-            double term = 1.0;
-            if (pass.what != LR_DIFFERENCES_WEIGHTS) {
-                if (!(n > 0.0))
-                    term = n == 0.0 ? 0.0 : n;
-                else if (pass.what == LR_DIFFERENCES_VALUE)
-                    term = 0.5 * d * d / n;
-                else
-                    term = d * (pass.gamma * size + x + 3.0 * other + 2.0 * pass.epsilon) / (n * n);
-            }
-            sum += v * term;
+            sum += v * difference_term((int)pass.what, x, number_of<Real>(pass.x, neighbour), pass.gamma, pass.epsilon);
         }
         y[own] = (Real)(pass.what == LR_DIFFERENCES_GRADIENT ? (double)y[own] + pass.scale * sum : sum);
     }
@@ -186,9 +150,6 @@ __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vec
     return {{sum, product, difference, wrong, largest, largest_negated}};
 }
 
-/* The largest ratio; the sum of two such ratios is finite in float. */
-constexpr double largest_ratio = 0.5 * 3.4028234663852886e38;
-
 /* Replaces estimates by ratios and adds their LORs to the fit. */
 __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {
@@ -197,20 +158,16 @@ __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass, co
     for (int64_t k = thread.number; k < pass.count; k += thread.of) {
         const double estimated = (double)values[k] + number_of<float>(pass.in[1], k);
         const double measured = number_of<float>(pass.in[0], k);
-        double ratio = 0.0;
-        if (measured > 0.0 && !(estimated > 0.0)) {
+        if (is_left_out(measured, estimated)) {
             fit.values[3] += 1.0;
             fit.values[4] += measured;
         } else {
             fit.values[2] += estimated;
             fit.values[0] -= estimated;
-            if (measured > 0.0) {
-                fit.values[1] += measured;
-                fit.values[0] += measured * log(estimated);
-                ratio = fmin(measured / estimated, largest_ratio);
-            }
+            fit.values[1] += measured > 0.0 ? measured : 0.0;
+            fit.values[0] += measured > 0.0 ? measured * log(estimated) : 0.0;
         }
-        values[k] = (float)ratio;
+        values[k] = (float)poisson_ratio(measured, estimated);
     }
     return fit;
 }

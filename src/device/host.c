@@ -9,7 +9,6 @@
 #include "device/kinds.h"
 #include "device/place.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,6 @@ enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* The number of shares whose sums are held at once. */
 enum { MOST_SHARES = 256 };
-
-/* Probabilities of one voxel sum to at most 1, so ratios up to this add up to a finite float. */
-#define LARGEST_RATIO (0.5 * FLT_MAX)
 
 /* --- life and copies --- */
 
@@ -86,39 +82,31 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
 
 /* --- element by element --- */
 
-/* NaN stays NaN in all operations, and is noticed when the image is added up. */
 static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
 {
     const struct lr_vector_task *task = user;
-    const bool needs_y =
-        task->op == LR_VECTOR_MULTIPLY || task->op == LR_VECTOR_DIVIDE || task->op == LR_VECTOR_ADD_SCALED;
-    const double scalar = task->scalar;
-    double y[BLOCK], in[LR_VECTOR_INPUTS][BLOCK], *const x = in[0];
+    double y[BLOCK] = {0}, in[LR_VECTOR_INPUTS][BLOCK] = {{0}};
     (void)worker;
     for (int64_t block = first; block < end; block++) {
         const int64_t begin = block * BLOCK;
         const int count = (int)(task->y.count - begin < BLOCK ? task->y.count - begin : BLOCK);
-        if (needs_y) load(&task->y, begin, count, y);
+        if (vector_reads(task->op)) load(&task->y, begin, count, y);
         for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) load(task->in[k], begin, count, in[k]);
-        for (int k = 0; k < count; k++) {
-            switch (task->op) {
-            case LR_VECTOR_CONVERT: y[k] = x[k]; break;
-            case LR_VECTOR_MULTIPLY: y[k] *= x[k]; break;
-            case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
-            case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
-            case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
-            case LR_VECTOR_UPDATE_RAMLA: {
-                const double factor = 1.0 + scalar * (in[1][k] - in[2][k]);
-                y[k] = in[2][k] > 0.0 ? x[k] * (factor < 0.0 ? 0.0 : factor) : x[k];
-                break;
-            }
-            case LR_VECTOR_UPDATE_BSREM: {
-                const double next = x[k] + scalar * (x[k] > task->floor ? x[k] : task->floor) * (in[1][k] * in[2][k]);
-                y[k] = in[2][k] > 0.0 ? (next < 0.0 ? 0.0 : next) : x[k];
-                break;
-            }
-            default: break;
-            }
+            /* One loop for each operation, which the compiler then vectorises. */
+#define EACH(op)                                                                                                       \
+    case op:                                                                                                           \
+        for (int k = 0; k < count; k++)                                                                                \
+            y[k] = vector_result(op, y[k], in[0][k], in[1][k], in[2][k], task->scalar, task->floor);                   \
+        break;
+        switch (task->op) {
+            EACH(LR_VECTOR_CONVERT)
+            EACH(LR_VECTOR_MULTIPLY)
+            EACH(LR_VECTOR_DIVIDE)
+            EACH(LR_VECTOR_ADD_SCALED)
+            EACH(LR_VECTOR_UPDATE_EM)
+            EACH(LR_VECTOR_UPDATE_RAMLA)
+            EACH(LR_VECTOR_UPDATE_BSREM)
+        default: break;
         }
         store(&task->y, begin, count, y);
     }
@@ -265,17 +253,16 @@ struct dividing {
 /* Adds a LOR to the fit and returns its ratio. */
 static inline double add_lor(lr_poisson_fit *fit, double measured, double estimated)
 {
-    if (measured > 0.0 && !(estimated > 0.0)) {
+    if (is_left_out(measured, estimated)) {
         fit->left_out_lors++;
         fit->left_out_counts += measured;
-        return 0.0;
+    } else {
+        fit->estimated_counts += estimated;
+        fit->log_likelihood -= estimated;
+        fit->measured_counts += measured > 0.0 ? measured : 0.0;
+        fit->log_likelihood += measured > 0.0 ? measured * log(estimated) : 0.0;
     }
-    fit->estimated_counts += estimated;
-    fit->log_likelihood -= estimated;
-    if (!(measured > 0.0)) return 0.0;
-    fit->measured_counts += measured;
-    fit->log_likelihood += measured * log(estimated);
-    return fmin(measured / estimated, LARGEST_RATIO);
+    return poisson_ratio(measured, estimated);
 }
 
 static void divide_shares(void *user, int64_t first, int64_t last, int worker)
@@ -362,17 +349,6 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
     }
 }
 
-/* The term of a number and a neighbour, without weight and kappa. */
-static inline double find_term(const lr_relative_differences *differences, double x, double other)
-{
-    const double gamma = differences->gamma, epsilon = differences->epsilon;
-    const double d = x - other, size = fabs(d), n = x + other + gamma * size + epsilon;
-    if (differences->what == LR_DIFFERENCES_WEIGHTS) return 1.0;
-    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* NaN is noticed later */
-    return differences->what == LR_DIFFERENCES_VALUE ? 0.5 * d * d / n
-                                                     : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
-}
-
 /* Adds the terms of a row's numbers and their neighbours in another row. count_which: how many numbers; the place of
  * the other row's weights (lr/vector.h). */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
@@ -385,7 +361,9 @@ static void add_row(const lr_relative_differences *differences, const struct row
         if (!(weight > 0.0)) continue;
         for (int k = 1; k <= count_which[0]; k++) {
             const double v = weight * own->kappa[k] * other->kappa[k + dx];
-            sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
+            sums[k - 1] += v > 0.0 ? v * difference_term((int)differences->what, own->x[k], other->x[k + dx],
+                                                         differences->gamma, differences->epsilon)
+                                   : 0.0;
         }
     }
 }

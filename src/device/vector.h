@@ -8,22 +8,12 @@
 
 #include <lr/vector.h>
 
-/* Operations that replace each element of y by a function of it and of the inputs' elements. */
-enum lr_vector_op {
-    LR_VECTOR_CONVERT = 0,  /* in[0], which has the other precision */
-    LR_VECTOR_MULTIPLY,     /* y in[0] */
-    LR_VECTOR_DIVIDE,       /* y / in[0] if in[0] is positive, else scalar */
-    LR_VECTOR_ADD_SCALED,   /* y + scalar in[0] */
-    LR_VECTOR_UPDATE_EM,    /* in[0] / in[2] in[1] if in[2] is positive, else in[0] */
-    LR_VECTOR_UPDATE_RAMLA, /* in[0] max(0, 1 + scalar (in[1] - in[2])) if in[2] is positive, else in[0] */
-    LR_VECTOR_UPDATE_BSREM, /* max(0, in[0] + scalar max(in[0], floor) in[1] in[2]) if in[2] is positive, else in[0] */
-    LR_NUM_VECTOR_OPS
-};
+#include "kernels/vector.glsl"
 
 enum { LR_VECTOR_INPUTS = 3 };
 
 struct lr_vector_task {
-    enum lr_vector_op op;
+    int op; /* LR_VECTOR_CONVERT and others of kernels/vector.glsl */
     lr_vector y;
     const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has none */
     double scalar;
