@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "direct/backend.h"
 #include "direct/tables.h"
 #include "model/lors/elements.h"
@@ -114,12 +115,6 @@ struct element {
     double probability;
 };
 
-static int compare_elements(const void *a, const void *b)
-{
-    const int64_t left = ((const struct element *)a)->lor, right = ((const struct element *)b)->lor;
-    return (left > right) - (left < right);
-}
-
 lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     const struct lr_direct_backend_params *params = views->params;
@@ -162,7 +157,7 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
                 elements[count].lor = lor + offset[0] + (int64_t)size[0] * offset[1] + slice * offset[2];
                 elements[count++].probability = values[i];
             }
-            qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
+            qsort(elements, (size_t)count, sizeof(*elements), lr_compare_int64s);
             for (int64_t k = 0; k < count; k++) lr_owned_row_put(&out, elements[k].lor, elements[k].probability);
         }
         const lr_row row = lr_owned_row_view(&out, voxel);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/order.h"
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -329,12 +330,6 @@ struct row_edges {
     int count;
 };
 
-static int by_first_edge(const void *a, const void *b)
-{
-    const double *one = a, *other = b;
-    return (one[0] > other[0]) - (one[0] < other[0]);
-}
-
 /* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or if memory
  * runs out. */
 static struct row_edges find_rows(const lr_scanner *scanner)
@@ -353,7 +348,7 @@ static struct row_edges find_rows(const lr_scanner *scanner)
         }
     }
     if (rows.count == 0) return rows;
-    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), by_first_edge);
+    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
     int last = 0;
     for (int k = 1; k < rows.count; k++)
         if (rows.list[k][0] > rows.list[last][1])

@@ -5,6 +5,7 @@
  * then writes a time block for each millisecond that has events, while events arrive. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "io/events/event_stream.h"
@@ -469,8 +470,7 @@ static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event
 static int compare(const void *a, const void *b)
 {
     const struct waiting *left = a, *right = b;
-    if (left->key != right->key) return left->key < right->key ? -1 : 1;
-    return left->number < right->number ? -1 : left->number > right->number;
+    return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->number, right->number));
 }
 
 /* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */

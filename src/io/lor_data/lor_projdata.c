@@ -4,6 +4,7 @@
  * Reading and writing LOR data as STIR's projection data. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/path.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
@@ -186,13 +187,6 @@ static lr_status report(const struct reader *reader)
     return LR_OK;
 }
 
-/* Compares two items that begin with an int64_t. */
-static int compare_numbers(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Reads the file twice: first to count LORs, then to fill in counts. */
 static lr_lor_data *read_data(struct reader *reader)
 {
@@ -213,7 +207,7 @@ static lr_lor_data *read_data(struct reader *reader)
     /* Makes sparse data from the sorted list. Repeats are added up. */
     reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
     if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
-    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_numbers);
+    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), lr_compare_int64s);
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
     if (data == NULL) return NULL;
     data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
@@ -343,7 +337,7 @@ static lr_status write_sparse(struct writer *writer)
                                            data->values[n]};
         }
     }
-    if (status == LR_OK) qsort(items, (size_t)count, sizeof(*items), compare_numbers);
+    if (status == LR_OK) qsort(items, (size_t)count, sizeof(*items), lr_compare_int64s);
 
     const int64_t end = lr_projdata_num_bins(projdata);
     for (int64_t begin = 0; begin < end && status == LR_OK; begin += writer->bins_per_plane) {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
@@ -45,10 +46,8 @@ static lr_status not_rings(const struct order *order, const char *why)
 static int compare_parts(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
-    if (x->first_crystal_ring != y->first_crystal_ring) return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
-    if (x->position != y->position) return x->position < y->position ? -1 : 1;
-    if (x->along_u_mm != y->along_u_mm) return x->along_u_mm < y->along_u_mm ? -1 : 1;
-    return x->module - y->module;
+    return lr_order_lists((const double[]){x->first_crystal_ring, x->position, x->along_u_mm, x->module},
+                          (const double[]){y->first_crystal_ring, y->position, y->along_u_mm, y->module}, 4);
 }
 
 /* True if a row of a panel begins with part n. */

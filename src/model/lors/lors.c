@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Lists of LORs: module pairs in coincidence, the numbers of their LORs, and the angles that interleave them. */
+#include "base/order.h"
 #include "model/lors/place.h"
 
 #include "base/log.h"
@@ -20,15 +21,7 @@
 /* The module pair to which a LOR belongs, 0 <= lor < count. */
 static int64_t place_pair(const lr_lors *lors, int64_t lor)
 {
-    int64_t low = 0, high = lors->num_pairs;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (lors->offsets[middle] <= lor)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return lr_first_at_least(lors->offsets + 1, lors->num_pairs - 1, lor + 1);
 }
 
 void lr_place_seek_row(struct lr_lor_place *place, int64_t lor)
@@ -74,8 +67,7 @@ struct azimuth {
 static int by_angle(const void *a, const void *b)
 {
     const struct azimuth *one = a, *other = b;
-    const int order = (one->angle > other->angle) - (one->angle < other->angle);
-    return order != 0 ? order : one->module - other->module;
+    return lr_order_then(lr_order_whole(one->angle, other->angle), one->module - other->module);
 }
 
 static void angles_destroy(struct lr_angles *angles)

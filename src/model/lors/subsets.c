@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 
@@ -55,7 +56,7 @@ static int compare_keys(const struct pair_line *a, const struct pair_line *b, in
 {
     int k = 0;
     while (k < num_keys - 1 && a->keys[k] == b->keys[k]) k++;
-    return (a->keys[k] > b->keys[k]) - (a->keys[k] < b->keys[k]);
+    return lr_order_whole(a->keys[k], b->keys[k]);
 }
 
 static int by_keys(const void *a, const void *b)

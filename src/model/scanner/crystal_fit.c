@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * A panel's grid of places, plane and axes; its lines of crystals, pitches and uniform blocks. */
+#include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/grow.h"

@@ -4,6 +4,7 @@
  * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels
  * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
+#include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -41,44 +42,38 @@ static double outward_deg(const lr_module *module)
     return atan2(-module->normal[1], -module->normal[0]) / degree;
 }
 
-static int compare(double a, double b)
-{
-    return a < b ? -1 : a > b;
-}
-
 static int by_angle(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return compare(left->angle_deg, right->angle_deg);
+    return lr_order(left->angle_deg, right->angle_deg);
 }
 
 static int by_height(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->position != right->position ? compare(left->position, right->position)
-                                             : compare(left->z_mm, right->z_mm);
+    return lr_order_then(lr_order(left->position, right->position), lr_order(left->z_mm, right->z_mm));
 }
 
 static int by_row(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->position != right->position ? compare(left->position, right->position)
-           : left->row != right->row         ? compare(left->row, right->row)
+    return left->position != right->position ? lr_order(left->position, right->position)
+           : left->row != right->row         ? lr_order(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
-               ? compare(left->across_mm, right->across_mm)
-               : compare(left->radius_mm, right->radius_mm); /* layers, from front to back */
+               ? lr_order(left->across_mm, right->across_mm)
+               : lr_order(left->radius_mm, right->radius_mm); /* layers, from front to back */
 }
 
 static int by_ring(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->ring != right->ring ? compare(left->ring, right->ring) : by_row(a, b);
+    return lr_order_then(lr_order(left->ring, right->ring), by_row(a, b));
 }
 
 static int by_list(const void *a, const void *b)
 {
     const struct lr_crystal_block *left = a, *right = b;
-    return compare(left->first_listed, right->first_listed);
+    return lr_order(left->first_listed, right->first_listed);
 }
 
 /* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of

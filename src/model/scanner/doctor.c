@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/scanner.h"
@@ -74,12 +75,6 @@ struct direction {
     int module;
 };
 
-static int compare_directions(const void *a, const void *b)
-{
-    const struct direction *left = a, *right = b;
-    return lr_compare_doubles(&left->angle, &right->angle);
-}
-
 /* Finds the modules around the axis at the height of the first module. False if memory is short. */
 static bool find_belt(struct lr_examination *examination)
 {
@@ -120,7 +115,7 @@ static bool find_belt(struct lr_examination *examination)
 
         /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
         double sum[2] = {0, 0};
-        qsort(directions, (size_t)belt->count, sizeof(*directions), compare_directions);
+        qsort(directions, (size_t)belt->count, sizeof(*directions), lr_compare_doubles);
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[directions[k].module];
             belt->modules[k] = directions[k].module;

@@ -3,6 +3,7 @@
  *
  * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the
  * direction of counting, coincidence rules, grids, sizes, and modules that hide others. */
+#include "base/order.h"
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"

@@ -26,9 +26,6 @@ double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 /* The shortest decimal number that differs from a value by at most `off`. */
 double lr_shortest_decimal(double value, double off);
 
-/* Compares two doubles, for qsort. */
-int lr_compare_doubles(const void *a, const void *b);
-
 /* --- modules near each other --- */
 
 /* Modules sorted by the lower ends of their axis-aligned bounding boxes along one axis. Plain data. */

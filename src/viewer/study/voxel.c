@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "picture/pixel_lor.h"
 #include "viewer/study/operators.h"
@@ -24,8 +25,7 @@ struct entry {
 static int compare(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    if (left->probability != right->probability) return left->probability > right->probability ? -1 : 1;
-    return left->place < right->place ? -1 : left->place > right->place;
+    return lr_order_then(lr_order(right->probability, left->probability), lr_order_whole(left->place, right->place));
 }
 
 lr_status row_copier_take(void *user, const lr_row *row)
