@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
+#include "io/files/number_type.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -216,10 +217,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
  * decoded without branches, because their lengths are unpredictable. */
 static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
-    const uint64_t word =
-        end - at >= 8 ? ((uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-                         (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56)
-                      : UINT64_MAX;
+    const uint64_t word = end - at >= 8 ? (uint64_t)lr_word_at(at) | (uint64_t)lr_word_at(at + 4) << 32 : UINT64_MAX;
     const uint64_t ends = ~word & 0x80808080u;
     if (ends == 0) {
         uint64_t found = *at & 0x7f;

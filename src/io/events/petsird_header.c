@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
+#include "io/files/number_type.h"
 #include "io/files/presets.h"
 
 #include <math.h>
@@ -224,7 +225,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
         int64_t buffered;
         const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
         const int64_t whole = buffered / 4 < left ? buffered / 4 : left;
-        for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
+        for (int64_t k = 0; k < whole; k++) include(range, (double)lr_float_at(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
         if (left > 0) { /* the buffer ends within a number */

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/sinogram.h"
 
@@ -324,8 +325,7 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
                         "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
     for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
-        const uint32_t word = (uint32_t)bytes[at] | (uint32_t)bytes[at + 1] << 8 | (uint32_t)bytes[at + 2] << 16 |
-                              (uint32_t)bytes[at + 3] << 24;
+        const uint32_t word = lr_word_at(bytes + at);
         const int64_t number = reader->num_words++;
         if (word >> 31 != 0) {
             if ((word >> 29 & 3) == 0) {

@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
 
@@ -197,13 +198,6 @@ void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
     input->at += bytes;
 }
 
-static uint64_t little_endian(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-    for (int k = count - 1; k >= 0; k--) value = value << 8 | bytes[k];
-    return value;
-}
-
 /* --- the file --- */
 
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
@@ -242,7 +236,7 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
                  path, input->size == 0 ? ": it is empty" : "");
         goto failed;
     }
-    const uint64_t version = little_endian(magic + 5, 4);
+    const uint64_t version = lr_whole_at(magic + 5, 4);
     if (version == 1) return input;
     (void)lr_yardl_error(input, "version %llu of yardl's binary encoding: only version 1 is known",
                          (unsigned long long)version);
@@ -334,10 +328,10 @@ lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_ty
     unsigned char raw[8];
     if (type->kind == LR_YARDL_FLOAT32) {
         LR_TRY(take_bytes(input, raw, 4));
-        *value = lr_yardl_float(raw);
+        *value = lr_float_at(raw);
     } else if (type->kind == LR_YARDL_FLOAT64) {
         LR_TRY(take_bytes(input, raw, 8));
-        const uint64_t bits = little_endian(raw, 8);
+        const uint64_t bits = lr_whole_at(raw, 8);
         memcpy(value, &bits, 8);
     } else {
         int64_t whole;

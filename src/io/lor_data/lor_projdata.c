@@ -301,7 +301,7 @@ static lr_status write_dense(struct writer *writer)
                 const int64_t lor = lr_lors_number(writer->lors, crystals[0], crystals[1]);
                 const float value = lor >= 0 ? writer->data->values[lor] : 0.0f;
                 writer->written += value != 0.0f;
-                lr_float_bytes(value, writer->plane + 4 * n);
+                lr_put_float(writer->plane + 4 * n, value);
             }
             LR_TRY(lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane));
         }
@@ -343,7 +343,7 @@ static lr_status write_sparse(struct writer *writer)
     for (int64_t begin = 0; begin < end && status == LR_OK; begin += writer->bins_per_plane) {
         memset(writer->plane, 0, 4 * (size_t)writer->bins_per_plane);
         for (; next < count && items[next].bin < begin + writer->bins_per_plane; next++)
-            lr_float_bytes(items[next].value, writer->plane + 4 * (items[next].bin - begin));
+            lr_put_float(writer->plane + 4 * (items[next].bin - begin), items[next].value);
         status = lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane);
     }
     writer->written = next;
