@@ -3,6 +3,7 @@
 #include "listmode/events.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -98,13 +99,8 @@ int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t 
 {
     const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
     double within = 0.0;
-    if (sample->stride > 1.0) {
-        /* A number in [0, 1) by SplitMix64's mixing: Steele, Lea and Flood 2014. */
-        uint64_t x = sample->seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        within = (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
-    }
+    if (sample->stride > 1.0)
+        within = (double)(lr_split_mix(sample->seed, (uint64_t)line + 1) >> 11) * 0x1p-53; /* in [0, 1) */
     const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
     return lor < last ? lor : last;
 }

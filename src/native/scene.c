@@ -20,7 +20,7 @@ static bool is_along_u(const struct lr_native_scene *scene, const struct lr_nati
 
 static bool has_bit(const struct lr_native_scene *scene, uint32_t set, int64_t n)
 {
-    return (scene->params.lors->masks->words[set + n / 32] >> (n % 32) & 1u) != 0;
+    return lr_mask_bit(scene->params.lors->masks->words + set, n);
 }
 
 /* The scanner's number of a cell along the axis. */

@@ -6,6 +6,7 @@
  * mm, which is negative if the first crystal was hit first (model/DetectorInformation.yml,
  * model/ScannerInformation.yml, helpers/petsird_helpers.h). */
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -353,7 +354,7 @@ static void count_excluded(struct reader *reader, const struct event_list *list,
 
 static void digest(struct reader *reader, int64_t number)
 {
-    reader->digest = (reader->digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);
+    reader->digest = lr_hash_add(reader->digest, (uint64_t)number);
     reader->digest ^= reader->digest >> 29;
 }
 

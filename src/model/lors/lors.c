@@ -415,7 +415,7 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
 static int64_t count_bits(const uint32_t *set, int64_t num_bits)
 {
     int64_t ones = 0;
-    for (int64_t n = 0; n < num_bits; n++) ones += set[n / 32] >> (n % 32) & 1u;
+    for (int64_t n = 0; n < num_bits; n++) ones += lr_mask_bit(set, n);
     return ones;
 }
 
@@ -444,8 +444,7 @@ struct fan_loop {
  * of the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
 static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
-    const int64_t n = is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
-    return set[n / 32] >> (n % 32) & 1u;
+    return lr_mask_bit(set, is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0]);
 }
 
 /* Adds the values of one module's crystals to the fan sums of another module's crystals. sums: room for the sums of the
