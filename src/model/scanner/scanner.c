@@ -345,12 +345,6 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
  * the origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
-static void normalise(double a[3])
-{
-    const double length = vec_length(a);
-    for (int k = 0; k < 3; k++) a[k] /= length;
-}
-
 /* Sets a module's normal, which points inwards, from its centre and axes. */
 static void module_set_normal(lr_module *module)
 {
@@ -392,9 +386,9 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
         lr_module *module = &scanner->modules[m];
         *module = params->modules[m];
         /* Given axes are unit and orthogonal only to 1e-6. u keeps its direction, and v is corrected. */
-        normalise(module->u);
+        (void)vec_normalise(module->u);
         vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
-        normalise(module->v);
+        (void)vec_normalise(module->v);
         module_set_normal(module);
 
         scanner->first_crystal[m] = scanner->num_crystals;
