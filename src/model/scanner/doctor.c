@@ -134,13 +134,6 @@ static bool find_belt(struct lr_examination *examination)
     return good;
 }
 
-/* Keeps the text of an error. user: char[1024] */
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(user, 1024, "%s", sentence);
-}
-
 /* --- all of it --- */
 
 lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
@@ -178,9 +171,10 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
 
         /* The message with which lr_scanner_create would refuse the draft is a finding, too. */
         char sentence[1024] = "";
-        const lr_log own = {keep_sentence, sentence};
+        struct lr_kept_error kept;
+        lr_log_keep_error(&kept, sentence, sizeof(sentence));
         lr_scanner_params params = draft->params;
-        params.log = &own;
+        params.log = &kept.log;
         if (lr_scanner_check_params(&params) != LR_OK) {
             const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
             lr_examination_add(&examination, &head, "%s", sentence);
