@@ -138,12 +138,8 @@ static int groups_of(int64_t count)
 static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
 {
     struct vector_pass uniforms = {.count = (uint32_t)count, .scalar = walk->scalar, .lowest = walk->lowest};
-    struct gl_pass pass = {.label = gl_program_label(walk->program),
-                           .program = walk->program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups_of(count), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass =
+        gl_pass_compute(walk->program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(count), 1, 1});
     for (int k = 0; k < NUM_OPERANDS; k++)
         if (walk->operands[k] != NULL) bind_operand(walk, k, at, &pass, &uniforms.first[k]);
     pass.buffers[LR_BIND_VECTOR_SUMS].buffer = walk->sums;
@@ -212,12 +208,7 @@ static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
         const int64_t left = walk->count - at, count = left < longest ? left : longest;
         LR_TRY(run_piece(walk, at, count));
         struct vector_pass uniforms = {.first = {0, at > 0, has_largest}, .count = (uint32_t)groups_of(count)};
-        struct gl_pass pass = {.label = gl_program_label(programs->join),
-                               .program = programs->join,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {1, 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass = gl_pass_compute(programs->join, &uniforms, sizeof(uniforms), (const int[3]){1, 1, 1});
         pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
         pass.buffers[LR_BIND_VECTOR_SUMS] =
             (struct gl_range){programs->joined, (int64_t)slot * SLOT_BYTES, JOINED_BYTES};
@@ -409,12 +400,8 @@ static lr_status run_differences(const lr_relative_differences *differences)
             .layer = (uint32_t)layer,
             .layers = (uint32_t)layers,
             .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first}};
-        struct gl_pass pass = {.label = gl_program_label(walk.program),
-                               .program = walk.program,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {groups_of(layers * plane), 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass =
+            gl_pass_compute(walk.program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(layers * plane), 1, 1});
         memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
         for (int k = 1; k < 3 && walk.operands[k] != NULL; k++)
@@ -460,12 +447,8 @@ static lr_status run_convolution(const lr_convolution *convolution)
             .first = {0, 0, (uint32_t)layer, (uint32_t)layers},
             .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first},
             .along = {convolution->axis, convolution->reach}};
-        struct gl_pass pass = {.label = gl_program_label(walk.program),
-                               .program = walk.program,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {groups_of(layers * plane), 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass =
+            gl_pass_compute(walk.program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(layers * plane), 1, 1});
         memcpy(uniforms.weights, convolution->weights,
                (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
