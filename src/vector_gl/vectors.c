@@ -289,8 +289,7 @@ static lr_status enter(const lr_vector *vector)
 
 static lr_status leave(const lr_vector *vector, lr_status status)
 {
-    gl_context_release(vector->place->ctx);
-    return gl_context_status(vector->place->ctx, status);
+    return gl_context_leave(vector->place->ctx, status);
 }
 
 static lr_status apply(const struct lr_vector_task *task)
@@ -337,16 +336,14 @@ static lr_status send_later(lr_place *place, int turn)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     if (place->programs != NULL) gl_readback_send(&place->programs->arrived[turn]);
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, LR_OK);
+    return gl_context_leave(place->ctx, LR_OK);
 }
 
 static lr_status finish_later(lr_place *place, int slot, double *sums)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     const lr_status status = take_sums(place, slot, sums);
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, status);
+    return gl_context_leave(place->ctx, status);
 }
 
 /* --- relative differences, in groups of layers that fit a storage block --- */
@@ -592,8 +589,7 @@ static lr_status fence(lr_place *place, void **done)
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush(); /* an unsubmitted fence would let the other context wait for ever */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
+    return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }
 
 /* --- places --- */
