@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "base/vec.h"
+#include "model/scanner/scanner.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -65,10 +66,7 @@ static void box_corner(const lr_module *module, int index, double corner[3])
 {
     double outward[3];
     outward_of(module, outward);
-    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
-    vec_add_scaled(module->centre_mm, index & 1 ? half_u : -half_u, module->u, corner);
-    vec_add_scaled(corner, index & 2 ? half_v : -half_v, module->v, corner);
+    lr_module_corner(module, module->centre_mm, index, corner);
     vec_add_scaled(corner, index & 4 ? module->depth_mm : 0, outward, corner);
 }
 

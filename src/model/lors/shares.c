@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/lors/selection.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -92,8 +93,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
     double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < lors->scanner->num_modules; m++) {
         const lr_module *module = &lors->scanner->modules[m];
-        const double half =
-            0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+        const double half = lr_module_radius_mm(module);
         const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
         nearest = fmin(nearest, from_axis);
         ends[0] = fmin(ends[0], module->centre_mm[2] - half);

@@ -80,7 +80,7 @@ static double room_for_line(const struct panel_fit *fit, int axis)
     const double sine = radius > 0 ? 0.5 * next.distance_mm / radius : 1;
     const bool is_around = axis == 0 && front > 0 && sine < 1;
     const double room = is_around ? 2 * front * tan(asin(sine)) : next.distance_mm;
-    return lr_shortest_decimal(spared_share * room, (1 - spared_share) * 0.8 * room);
+    return lr_shortest_decimal(spared_share * room, 12, (1 - spared_share) * 0.8 * room);
 }
 
 /* --- axes --- */
@@ -318,7 +318,7 @@ static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least
 
 static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
 {
-    return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
+    return lr_shortest_decimal(pitch_mm, 12, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
 /* Divides the lines along an axis into uniform pieces, and finds the pitch of each piece. */

@@ -229,7 +229,7 @@ static void unite(struct ideal *ideal, size_t offset, double off)
     }
     for (int b = 0; b < ideal->blocks->count; b++) {
         double *value = (double *)(void *)((char *)&ideal->slots[b] + offset);
-        *value = lr_shortest_decimal(high - low <= off ? sum / count : *value, off);
+        *value = lr_shortest_decimal(high - low <= off ? sum / count : *value, 12, off);
     }
 }
 
@@ -261,7 +261,7 @@ static void shape(struct ideal *ideal)
     }
     double mean = first + sum / ideal->blocks->count;
     mean -= 360 * floor(mean / 360 + 1e-9);
-    ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
+    ideal->first_deg = lr_shortest_decimal(mean, 12, ideal->snap_mm / farthest / degree);
 
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
@@ -280,7 +280,7 @@ static void shape(struct ideal *ideal)
         lr_module *module = &ideal->modules[b];
         const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
         const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
-        const double across = lr_shortest_decimal(slot->across_mm, ideal->snap_mm);
+        const double across = lr_shortest_decimal(slot->across_mm, 12, ideal->snap_mm);
         const double u[3] = {-sin(angle), cos(angle), 0};
         for (int k = 0; k < 3; k++) {
             module->u[k] = u[k];
@@ -291,7 +291,7 @@ static void shape(struct ideal *ideal)
         module->normal[2] = 0;
         module->centre_mm[0] = slot->radius_mm * cos(angle) + across * u[0];
         module->centre_mm[1] = slot->radius_mm * sin(angle) + across * u[1];
-        module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, ideal->snap_mm);
+        module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, 12, ideal->snap_mm);
         for (int k = 0; k < 2; k++) {
             module->pitch_mm[k] = slot->pitch_mm[k];
             module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);

@@ -86,8 +86,7 @@ static bool find_belt(struct lr_examination *examination)
     const bool good = directions != NULL && scratch != NULL && belt->modules != NULL;
     for (int m = 0; m < count && good; m++) {
         const lr_module *module = &examination->modules[m];
-        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        const double half = lr_module_half_mm(module, 2);
 
         if (fabs(module->centre_mm[2] - examination->modules[0].centre_mm[2]) <= half) {
             directions[belt->count].module = m;
@@ -160,8 +159,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         const double length = vec_length(n);
         for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
 
-        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        const double half = lr_module_half_mm(module, 2);
         examination.low_mm = fmin(examination.low_mm, module->centre_mm[2] - half);
         examination.high_mm = fmax(examination.high_mm, module->centre_mm[2] + half);
     }

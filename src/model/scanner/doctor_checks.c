@@ -404,14 +404,6 @@ void lr_examine_normals(struct lr_examination *examination)
 
 /* --- handedness --- */
 
-/* True if u x v points inwards. It points outwards in rings. */
-static bool is_mirrored(const lr_module *module)
-{
-    double product[3];
-    vec_cross(module->u, module->v, product);
-    return vec_dot(product, module->normal) > 0;
-}
-
 void lr_examine_handedness(struct lr_examination *examination)
 {
     /* Single modules whose axes differ in handedness from most others. */
@@ -422,11 +414,11 @@ void lr_examine_handedness(struct lr_examination *examination)
                                         "reverse its axis u or v, or check whether its crystals are "
                                         "really numbered the other way round"};
     int num_mirrored = 0, num_odd = 0;
-    for (int m = 0; m < count; m++) num_mirrored += is_mirrored(&examination->modules[m]);
+    for (int m = 0; m < count; m++) num_mirrored += lr_module_is_mirrored(&examination->modules[m]);
     const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
     const bool odd_rest = count >= 3 && num_mirrored < count && 4 * (count - num_mirrored) <= count;
     for (int m = 0; m < count && (odd_ones || odd_rest); m++) {
-        if (is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
+        if (lr_module_is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
             axes_head.modules[0] = m;
             lr_examination_add(examination, &axes_head,
                                "u x v of module %d points %s, of %s: its crystals are counted in "
@@ -693,11 +685,6 @@ struct search {
     int num_hidden;                                /* number of hidden modules */
 };
 
-static double radius_of(const lr_module *module)
-{
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-}
-
 /* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within
  * the hull of the sphere around the field of view and the sphere around the module. */
 static bool may_hide(const struct search *search, int hider, int hidden)
@@ -710,9 +697,9 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     const double length2 = vec_dot(offset, offset);
     const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
     vec_add_scaled(to, -part, offset, foot);
-    const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
+    const double width = fmax(vec_length(search->half_mm), lr_module_radius_mm(&modules[hidden]));
     const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* room for detection planes */
-    return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
+    return vec_length(foot) <= lr_module_radius_mm(&modules[hider]) + width + depth;
 }
 
 /* The share of a module's face that another module hides from points of the field of view. Only points that the face

@@ -30,14 +30,21 @@
  * lead has 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
-double lr_shortest_decimal(double value, double off)
+double lr_shortest_decimal(double value, int most, double off)
 {
     double power = 1;
-    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
+    for (int decimals = 0; decimals < most; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
         if (fabs(rounded - value) <= off) return rounded;
     }
     return value;
+}
+
+bool lr_module_is_mirrored(const lr_module *module)
+{
+    double product[3];
+    vec_cross(module->u, module->v, product);
+    return vec_dot(product, module->normal) > 0;
 }
 
 const char *lr_scanner_title(const lr_scanner_params *params)
@@ -226,9 +233,7 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         double middle[3];
         vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
         for (int k = 0; k < 3; k++) {
-            const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]) +
-                                       module->depth_mm * fabs(module->normal[k]));
+            const double half = lr_module_half_mm(module, k) + 0.5 * (module->depth_mm * fabs(module->normal[k]));
             index->bounds[m][2 * k] = middle[k] - half;
             index->bounds[m][2 * k + 1] = middle[k] + half;
         }

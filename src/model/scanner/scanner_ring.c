@@ -223,12 +223,7 @@ static const double degree = 3.14159265358979323846 / 180;
 /* Rounds to the fewest decimals that change the value by at most `share` times the larger of 1 and its size. */
 static double shorten(double value, double share)
 {
-    double power = 1;
-    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
-        const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= share * fmax(1, fabs(value))) return rounded;
-    }
-    return value;
+    return lr_shortest_decimal(value, 15, share * fmax(1, fabs(value)));
 }
 
 /* A scanner that may have the modules of a ring. */

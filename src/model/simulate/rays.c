@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,12 +63,7 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         const lr_module *module = &scanner->modules[m];
         double centre[3];
         lr_scanner_detection_centre(scanner, m, centre);
-        for (int k = 0; k < 4; k++) {
-            const double u = (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
-            const double v = (k < 2 ? -0.5 : 0.5) * module->crystals[1] * module->pitch_mm[1];
-            vec_add_scaled(centre, u, module->u, corners[k]);
-            vec_add_scaled(corners[k], v, module->v, corners[k]);
-        }
+        for (int k = 0; k < 4; k++) lr_module_corner(module, centre, k ^ k >> 1, corners[k]); /* around the face */
 
         struct arc arc = {.middle = atan2(corners[0][1] + corners[2][1], corners[0][0] + corners[2][0])};
         /* Sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis. */
