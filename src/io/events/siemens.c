@@ -423,15 +423,10 @@ static lr_status read_from(struct reader *reader, FILE *file)
                         "bits",
                         reader->path, (long long)reader->num_words);
     }
-    if (counts->unknown_crystals == 0) return LR_OK;
-    const bool all = counts->unknown_crystals == events;
-    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
-                 "%lld (0x%08x): %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
-                 (long long)reader->first_unknown_word, (long long)(offset + WORD_BYTES * reader->first_unknown_word),
-                 (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
-    return all ? LR_BAD_INPUT : LR_OK;
+    char first[80];
+    snprintf(first, sizeof(first), "word %lld, at byte %lld (0x%08x)", (long long)reader->first_unknown_word,
+             (long long)(offset + WORD_BYTES * reader->first_unknown_word), (unsigned)reader->first_unknown);
+    return lr_events_judge_unknown(reader->stream->source, counts, first);
 }
 
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)

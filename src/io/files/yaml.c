@@ -289,27 +289,13 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
 
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 {
-    /* The path is checked before opening, since opening a pipe would wait for its other end. */
     struct stat facts;
-    char why[LR_OPEN_FAILURE];
-    if (stat(path, &facts) != 0) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, why));
-        return NULL;
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        lr_error(log, LR_BAD_INPUT, "%s: %s", path,
-                 S_ISDIR(facts.st_mode) ? "is a folder: give a file" : "is no regular file: give one");
-        return NULL;
-    }
-    if (facts.st_size > LR_YAML_MAX_BYTES) {
+    FILE *file = lr_file_open(path, "", log);
+    if (file == NULL) return NULL;
+    if (fstat(fileno(file), &facts) != 0 || facts.st_size > LR_YAML_MAX_BYTES) {
         lr_error(log, LR_BAD_INPUT, "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
                  (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
-        return NULL;
-    }
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                 lr_open_failure(path, errno, why));
+        fclose(file);
         return NULL;
     }
     const int64_t bytes = (int64_t)facts.st_size;

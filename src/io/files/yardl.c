@@ -203,28 +203,20 @@ void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
 {
     struct stat facts;
-    char text[LR_OPEN_FAILURE];
-    if (stat(path, &facts) != 0) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
-        return NULL;
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
-                 S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
-        return NULL;
-    }
-
+    FILE *file = lr_file_open(path, "", log);
+    if (file == NULL) return NULL;
     struct lr_yardl_input *input = lr_alloc(1, sizeof(*input), "a file's buffer", log);
-    if (input == NULL) return NULL;
+    if (input == NULL) {
+        fclose(file);
+        return NULL;
+    }
     input->log = log;
-    input->size = (int64_t)facts.st_size;
+    input->file = file;
+    input->size = fstat(fileno(file), &facts) == 0 ? (int64_t)facts.st_size : 0;
     input->room = BUFFER_BYTES;
     input->buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
     input->path = input->buffer != NULL ? lr_copy_string(path, log) : NULL;
-    input->file = input->path != NULL ? fopen(path, "rb") : NULL;
-    if (input->path != NULL && input->file == NULL)
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
-    if (input->file == NULL) goto failed;
+    if (input->path == NULL) goto failed;
 
     unsigned char magic[MAGIC_BYTES] = {0};
     const int64_t there = input->size < MAGIC_BYTES ? input->size : MAGIC_BYTES;
