@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "listmode/line.h"
 
 #include <limits.h>
@@ -105,10 +106,6 @@ int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t 
     return lor < last ? lor : last;
 }
 
-/* mm of tof_mm for each ps of a time difference: half the speed of light. */
-static const double tof_mm_per_ps = 0.149896229;
-static const double fwhm_per_sigma = 2.3548200450309493;
-
 /* --- ranges --- */
 
 static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmode_params *params)
@@ -204,7 +201,7 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
      * known. */
     const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
     const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
-    const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
+    const double sigma = known > 0 ? known * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0.0;
 
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     if (!(sigma > 0) || !isfinite(sigma)) {

@@ -4,6 +4,7 @@
  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/mem.h"
 #include "base/sized.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 #include "picture/axes.h"
@@ -29,8 +30,6 @@ enum {
 
 static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120}, red = {200, 20, 20},
                        blue = {40, 90, 190}, green = {20, 130, 60};
-
-static const double pi = 3.14159265358979323846;
 
 static const lr_text_style plain = {.size_px = lr_font_usual}, small = {.size_px = lr_font_small};
 
@@ -196,7 +195,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
          * outside of the view. */
         const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
         for (int k = 0; k < ARCS && radius > 0; k++) {
-            const double a = 2 * pi * k / ARCS, b = 2 * pi * (k + 1) / ARCS;
+            const double a = 2 * LR_PI * k / ARCS, b = 2 * LR_PI * (k + 1) / ARCS;
             draw_edge(&view, (double[]){radius * cos(a), radius * sin(a), 0},
                       (double[]){radius * cos(b), radius * sin(b), 0}, blue);
         }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_data.h"
@@ -18,8 +19,6 @@
 #include <string.h>
 
 #define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
-
-static const double pi = 3.14159265358979323846;
 
 /* A value of one LOR. */
 struct count {
@@ -175,7 +174,7 @@ static lr_status report(const struct reader *reader)
                 "in the scanner's description leaves them out",
                 reader->path, last_t, reach[0],
                 (2.0 * projdata->rings.radius_mm + scanner->modules[0].depth_mm) *
-                    sin(pi * (last_t + 0.5) / projdata->rings.around));
+                    sin(LR_PI * (last_t + 0.5) / projdata->rings.around));
     }
     if (reach[1] > difference) {
         lr_warn(reader->log,

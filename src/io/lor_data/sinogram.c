@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
@@ -13,8 +14,6 @@
 #include <string.h>
 
 enum { MAX_PLACES = 65536 };
-
-static const double pi = 3.14159265358979323846;
 
 /* A module and its sort keys. Modules of one row of a panel are next to each other after sorting. */
 struct part {
@@ -115,7 +114,7 @@ static void row_centre(const struct order *order, int n, double *angle_deg, doub
         sum[0] += module->crystals[0] * module->centre_mm[0];
         sum[1] += module->crystals[0] * module->centre_mm[1];
     } while (n < order->scanner->num_modules && !begins_row(order, n));
-    *angle_deg = atan2(sum[1], sum[0]) * 180.0 / pi;
+    *angle_deg = atan2(sum[1], sum[0]) * 180.0 / LR_PI;
     *radius_mm = -vec_dot(first->centre_mm, first->normal);
 }
 
@@ -211,7 +210,7 @@ lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps
         const double width_mm = vec_dot(last->centre_mm, last->u) - vec_dot(first->centre_mm, first->u) +
                                 0.5 * (first->crystals[0] + last->crystals[0]) * first->pitch_mm[0];
         row_centre(&order, 0, &angle_deg, &radius_mm);
-        const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
+        const double side_mm = 2.0 * radius_mm * tan(LR_PI / scanner->num_positions);
         gaps->around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
         gaps->around += scanner->num_positions * (order.row_crystals + gaps->around) % 2;
 

@@ -3,6 +3,7 @@
  *
  * Lists of LORs: module pairs in coincidence, the numbers of their LORs, and the angles that interleave them. */
 #include "base/order.h"
+#include "base/units.h"
 #include "model/lors/place.h"
 
 #include "base/log.h"
@@ -57,7 +58,6 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 
 /* Azimuths closer than this count as equal, radian. */
 #define SAME_AZIMUTH 1e-6
-#define TWO_PI 6.28318530717958647692
 
 struct azimuth {
     int64_t angle; /* azimuth of the module's centre, in SAME_AZIMUTH */
@@ -89,10 +89,10 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles_destroy(angles);
         return NULL;
     }
-    const int64_t full_circle = llround(TWO_PI / SAME_AZIMUTH);
+    const int64_t full_circle = llround(2 * LR_PI / SAME_AZIMUTH);
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
-        const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
+        const double azimuth = fmod(atan2(centre[1], centre[0]) + 2 * LR_PI, 2 * LR_PI);
         sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
         /* The direction in which crystal numbers increase around the axis: along u or v, up or down. */
         const lr_module *module = &scanner->modules[m];

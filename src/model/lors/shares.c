@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/selection.h"
 #include "model/scanner/scanner.h"
@@ -15,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PI 3.14159265358979323846
 /* Angle from one line to the next, in full circles. It spreads any number of lines evenly. */
 #define GOLDEN_TURN 0.6180339887498949
 
@@ -115,7 +115,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
-            const double angle = PI * fmod(i * GOLDEN_TURN, 1.0);
+            const double angle = LR_PI * fmod(i * GOLDEN_TURN, 1.0);
             total += lors_of_line(lors, at, (const double[3]){across * cos(angle), across * sin(angle), z});
         }
         sum += boxes->cost[n] = total;

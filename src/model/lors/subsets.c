@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 
@@ -25,7 +26,6 @@
 #define SAME_PLACE_MM 0.01
 /* Unit of angles, radian. */
 #define SAME_ANGLE 1e-6
-#define PI 3.14159265358979323846
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
 /* Weight of a subset's number of LORs, where the first Fourier component of the directions has the weight 1. The weight
@@ -72,7 +72,7 @@ static int64_t rounded(double value, double unit)
 /* Rounds the angle of (x, y) to SAME_ANGLE. An angle that is rounded up to the full period becomes 0. */
 static int64_t rounded_angle(double y, double x, double period)
 {
-    const double angle = fmod(atan2(y, x) + 4.0 * PI, period);
+    const double angle = fmod(atan2(y, x) + 4.0 * LR_PI, period);
     return rounded(angle, SAME_ANGLE) % rounded(period, SAME_ANGLE);
 }
 
@@ -96,16 +96,16 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
         line->has_side = !meets_axis;
         line->low = turn_round ? z_b : z_a;
         line->high = turn_round ? z_a : z_b;
-        line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
-        line->direction = rounded_angle(-dx, dy, PI);
+        line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? LR_PI : 2.0 * LR_PI);
+        line->direction = rounded_angle(-dx, dy, LR_PI);
     } else {
         /* The direction of a line along the axis is its azimuth. */
         line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
         line->has_side = line->from_axis > 0;
         line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
         line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
-        line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
-        line->direction = rounded_angle(a[1], a[0], PI);
+        line->angle = rounded_angle(a[1], a[0], 2.0 * LR_PI);
+        line->direction = rounded_angle(a[1], a[0], LR_PI);
     }
 }
 

@@ -5,6 +5,7 @@
  * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
 #include "base/order.h"
+#include "base/units.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -12,8 +13,6 @@
 #include "model/scanner/scanner.h"
 
 #include <stdlib.h>
-
-static const double degree = 3.14159265358979323846 / 180;
 
 /* Difference of normals (degrees) below which panels are at one place around the ring. */
 static const double same_angle_deg = 0.1;
@@ -39,7 +38,7 @@ struct site {
 
 static double outward_deg(const lr_module *module)
 {
-    return atan2(-module->normal[1], -module->normal[0]) / degree;
+    return atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE;
 }
 
 static int by_angle(const void *a, const void *b)
@@ -254,14 +253,14 @@ static void shape(struct ideal *ideal)
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
         const double angle =
-            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
+            atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE - module->position * 360.0 / ideal->positions;
         first = b == 0 ? angle : first;
         sum += remainder(angle - first, 360);
         farthest = fmax(farthest, vec_length(module->centre_mm));
     }
     double mean = first + sum / ideal->blocks->count;
     mean -= 360 * floor(mean / 360 + 1e-9);
-    ideal->first_deg = lr_shortest_decimal(mean, 12, ideal->snap_mm / farthest / degree);
+    ideal->first_deg = lr_shortest_decimal(mean, 12, ideal->snap_mm / farthest / LR_DEGREE);
 
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
@@ -279,7 +278,7 @@ static void shape(struct ideal *ideal)
     for (int b = 0; b < ideal->blocks->count; b++) {
         lr_module *module = &ideal->modules[b];
         const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
-        const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
+        const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * LR_DEGREE;
         const double across = lr_shortest_decimal(slot->across_mm, 12, ideal->snap_mm);
         const double u[3] = {-sin(angle), cos(angle), 0};
         for (int k = 0; k < 3; k++) {

@@ -4,6 +4,7 @@
  * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the
  * direction of counting, coincidence rules, grids, sizes, and modules that hide others. */
 #include "base/order.h"
+#include "base/units.h"
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
@@ -58,8 +59,6 @@ static void examination_rest(struct lr_examination *examination, const struct lr
     }
 }
 
-static const double pi = 3.14159265358979323846;
-
 /* Limits of the share of the circumference that crystals fill, which is 87 to 101 % in known scanners. A smaller share
  * than wide_gaps may be intended and gives a note. A larger share than too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
@@ -93,9 +92,9 @@ static bool is_filled_by(double ratio, double factor)
 void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
-    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * pi);
+    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
     if (!belt->closed) return;
-    const double ratio = width / (2 * pi * radius);
+    const double ratio = width / (2 * LR_PI * radius);
     if (ratio >= wide_gaps && ratio <= too_full) return;
 
     const struct lr_finding_head radius_head = {LR_SUSPECT,
@@ -472,7 +471,7 @@ void lr_examine_handedness(struct lr_examination *examination)
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
     const int places = examination->draft->params.num_positions;
-    return 2 * examination->belt.radius_mm * cos(pi * (difference - 1) / places);
+    return 2 * examination->belt.radius_mm * cos(LR_PI * (difference - 1) / places);
 }
 
 void lr_examine_rules(struct lr_examination *examination)
