@@ -321,7 +321,7 @@ static const int usual_directions = 32;
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
 /* Steps of sequences that stay evenly spread at any length: the golden ratio in one and two dimensions. */
-static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
+static const double golden = LR_GOLDEN_SHARE, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
     const lr_direct_factors_params *params;

@@ -9,6 +9,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
@@ -394,10 +395,8 @@ static lr_status read_all(struct reader *reader)
                                  header->has_normalization ? "normalization factors" : NULL,
                                  header->has_scatter ? "scatter rates" : NULL,
                                  header->has_randoms ? "randoms rates" : NULL};
-    for (int k = 0; k < 4; k++) {
-        const size_t used = strlen(terms);
-        if (names[k] != NULL) snprintf(terms + used, sizeof(terms) - used, "%s%s", used > 0 ? ", " : "", names[k]);
-    }
+    for (int k = 0; k < 4; k++)
+        if (names[k] != NULL) lr_names_add(terms, sizeof(terms), names[k]);
     if (terms[0] != '\0') {
         lr_warn(reader->log,
                 "%s: the %s of its events are passed over: give what they stand for as "

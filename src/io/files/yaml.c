@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 
@@ -597,8 +598,7 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
             char known[320] = "", word[64] = "";
             for (int n = 0; n < num_fields; n++) {
                 names[n] = fields[n].key;
-                const size_t used = strlen(known);
-                snprintf(known + used, sizeof(known) - used, "%s%s", n ? ", " : "", names[n]);
+                lr_names_add(known, sizeof(known), names[n]);
             }
             snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 63), name ? name : "");
             word[strcspn(word, "\n")] = '\0';

@@ -16,9 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Angle from one line to the next, in full circles. It spreads any number of lines evenly. */
-#define GOLDEN_TURN 0.6180339887498949
-
 /* Number of lines through a point, largest number of points along an axis, and largest number of crossings of lines
  * with modules in total. */
 enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
@@ -115,7 +112,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
-            const double angle = LR_PI * fmod(i * GOLDEN_TURN, 1.0);
+            const double angle = LR_PI * fmod(i * LR_GOLDEN_SHARE, 1.0);
             total += lors_of_line(lors, at, (const double[3]){across * cos(angle), across * sin(angle), z});
         }
         sum += boxes->cost[n] = total;

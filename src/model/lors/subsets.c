@@ -280,8 +280,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
  * lines. */
 enum { POINTS = 48, WAVES = 4 };
 
-/* Steps, modulo one, that spread points evenly: over LORs, and along each LOR. */
-#define LOR_STEP 0.6180339887498949
+/* The step, modulo one, that spreads points evenly along each LOR. */
 #define ALONG_STEP 0.7548776662466927
 
 /* A choice of subsets: subset k has part k mod interleave of the LORs of group k / interleave. */
@@ -381,7 +380,7 @@ static double measure(struct partition *partition)
     memset(partition->squares, 0, sizeof(partition->squares));
     memset(partition->lines, 0, (size_t)partition->subsets * sizeof(*partition->lines));
     for (int n = 0; n < 64 * POINTS && partition->num_points < POINTS; n++) {
-        lor_share = fmod(lor_share + LOR_STEP, 1.0);
+        lor_share = fmod(lor_share + LR_GOLDEN_SHARE, 1.0);
         along_share = fmod(along_share + ALONG_STEP, 1.0);
         const int64_t lor = (int64_t)(lor_share * (double)lors->count);
         int32_t crystals[2];
