@@ -52,13 +52,9 @@ static double time_source(const lr_lors *lors, lr_lor_source source, float *valu
         const int64_t left = lors->count - first;
         const lr_lor_span span = {.first = first, .count = left < SPAN ? left : SPAN};
         const double start = seconds();
-        if (source.get(source.user, &span, values) != LR_OK) {
-            return -1.0;
-        }
+        if (source.get(source.user, &span, values) != LR_OK) return -1.0;
         spent += seconds() - start;
-        for (int64_t n = 0; n < span.count; n++) {
-            count += values[n] > 0.0f;
-        }
+        for (int64_t n = 0; n < span.count; n++) count += values[n] > 0.0f;
     }
     return 1e9 * spent / (double)count;
 }
@@ -73,15 +69,12 @@ static void run(const struct workload *work, int threads)
     lr_attenuation *attenuation = NULL;
     if (lors != NULL && mu != NULL && values != NULL) {
         fill_water(work, mu);
-        attenuation = lr_attenuation_create(
-            &(lr_attenuation_params){.lors = lors, .mu = mu, .threads = threads});
+        attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = mu, .threads = threads});
     }
     if (attenuation != NULL) {
-        printf(
-            "%s, map of %d x %d x %d, water of %g x %g mm, threads %d (0 = all): %.0f ns a LOR\n",
-            work->scanner, work->size[0], work->size[1], work->size[2], 2 * work->half_mm[0],
-            2 * work->half_mm[1], threads,
-            time_source(lors, lr_attenuation_source(attenuation), values));
+        printf("%s, map of %d x %d x %d, water of %g x %g mm, threads %d (0 = all): %.0f ns a LOR\n", work->scanner,
+               work->size[0], work->size[1], work->size[2], 2 * work->half_mm[0], 2 * work->half_mm[1], threads,
+               time_source(lors, lr_attenuation_source(attenuation), values));
     }
     lr_attenuation_destroy(attenuation);
     free(values);

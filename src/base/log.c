@@ -122,6 +122,18 @@ void lr_log_watch(struct lr_watched_log *watch, const lr_log *to)
     *watch = (struct lr_watched_log){{write_watched, watch}, to, LR_FAILED};
 }
 
+static void write_kept(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const struct lr_kept_error *kept = user;
+    (void)status;
+    if (level == LR_LOG_ERROR) snprintf(kept->text, kept->size, "%s", sentence);
+}
+
+void lr_log_keep_error(struct lr_kept_error *kept, char *text, size_t size)
+{
+    *kept = (struct lr_kept_error){{write_kept, kept}, text, size};
+}
+
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total)
 {
     if (progress == NULL || progress->report == NULL) return LR_OK;

@@ -40,6 +40,14 @@ struct lr_watched_log {
 };
 void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
 
+/* A log that keeps the sentence of the last error, and drops all else. Users get &kept.log. */
+struct lr_kept_error {
+    lr_log log;
+    char *text; /* [size] unchanged without an error */
+    size_t size;
+};
+void lr_log_keep_error(struct lr_kept_error *kept, char *text, size_t size);
+
 /* --- the last error of each thread --- */
 
 struct lr_error_record {

@@ -6,6 +6,7 @@
 #define LR_BASE_VEC_H
 
 #include <math.h>
+#include <stdbool.h>
 
 static inline double vec_dot(const double a[3], const double b[3])
 {
@@ -15,6 +16,14 @@ static inline double vec_dot(const double a[3], const double b[3])
 static inline double vec_length(const double a[3])
 {
     return sqrt(vec_dot(a, a));
+}
+
+/* Divides a vector by its length. False if it is zero, and stays so. */
+static inline bool vec_normalise(double a[3])
+{
+    const double length = sqrt(vec_dot(a, a));
+    for (int k = 0; k < 3 && length > 0; k++) a[k] /= length;
+    return length > 0;
 }
 
 static inline void vec_cross(const double a[3], const double b[3], double out[3])

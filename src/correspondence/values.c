@@ -104,8 +104,7 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
     struct gl_context *ctx = values->place->ctx;
     LR_TRY(gl_context_make_current(ctx));
     const lr_status status = blank_all(blanks, lors, part, values);
-    gl_context_release(ctx);
-    return gl_context_status(ctx, status);
+    return gl_context_leave(ctx, status);
 }
 
 /* --- sums in fixed point --- */

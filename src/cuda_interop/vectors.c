@@ -508,8 +508,7 @@ static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
         *is_done = lr_cuda_renders(cuda->place->cuda->device);
         status = leave(cuda->place, *is_done ? copy_lent(gl, cuda, to_cuda) : LR_OK);
     }
-    gl_context_release(gl->place->ctx);
-    return gl_context_status(gl->place->ctx, status);
+    return gl_context_leave(gl->place->ctx, status);
 }
 
 const struct lr_place_fns lr_place_cuda_fns = {

@@ -329,12 +329,6 @@ struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
 
-static double read_number(const lr_vector *vector, int64_t k)
-{
-    return vector->precision == LR_FLOAT64 ? ((const double *)vector->values)[k]
-                                           : (double)((const float *)vector->values)[k];
-}
-
 /* Loads numbers first - 1 to first + count of a row; range is {first, count}. */
 static void load_piece(const lr_relative_differences *differences, int64_t row, const int range[2],
                        struct row_piece *piece)
@@ -344,8 +338,10 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
         const int at = first - 1 + k;
         const bool is_inside = at >= 0 && at < length;
         const int64_t number = row * length + at;
-        piece->x[k] = is_inside ? read_number(differences->x, number) : 0.0;
-        piece->kappa[k] = !is_inside ? 0.0 : differences->kappa == NULL ? 1.0 : read_number(differences->kappa, number);
+        piece->x[k] = is_inside ? lr_number_get(differences->x, number) : 0.0;
+        piece->kappa[k] = !is_inside                   ? 0.0
+                          : differences->kappa == NULL ? 1.0
+                                                       : lr_number_get(differences->kappa, number);
     }
 }
 
@@ -390,7 +386,7 @@ static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
                 add_row(differences, pieces, (int[2]){range[1], which}, sums);
             }
             for (int k = 0; k < range[1] && adds; k++) {
-                const double before = read_number(target, row * length + first + k);
+                const double before = lr_number_get(target, row * length + first + k);
                 sums[k] = before + differences->scale * sums[k];
             }
             store(target, row * length + first, range[1], sums);

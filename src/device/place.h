@@ -33,6 +33,16 @@ struct lr_place {
     const lr_log *to;     /* NULL = nowhere */
 };
 
+static inline lr_place_kind lr_vector_kind(const lr_vector *vector)
+{
+    return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
+}
+
+static inline bool lr_vector_is_at_device(const lr_vector *vector)
+{
+    return lr_vector_kind(vector) != LR_PLACE_HOST;
+}
+
 /* lr_place_open, with the status of a failure. *place is NULL then. */
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 

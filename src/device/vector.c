@@ -21,19 +21,9 @@ enum { CHUNK = 1 << 18 };
  * OpenGL lends each piece to CUDA, and that takes longer than to copy a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
-static lr_place_kind kind_of(const lr_vector *vector)
-{
-    return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
-}
-
-static bool is_at_device(const lr_vector *vector)
-{
-    return kind_of(vector) != LR_PLACE_HOST;
-}
-
 static const struct lr_vector_fns *fns_of(const lr_vector *vector)
 {
-    return is_at_device(vector) ? &vector->place->fns->vectors : &lr_vector_host_fns;
+    return lr_vector_is_at_device(vector) ? &vector->place->fns->vectors : &lr_vector_host_fns;
 }
 
 static const lr_log *log_of(const lr_vector *vector)
@@ -92,7 +82,7 @@ static lr_status check_counts(const lr_vector *x, const lr_vector *y)
 /* All places on the host have the same memory, and differ in their number of threads alone. */
 static bool is_same_place(const lr_vector *x, const lr_vector *y)
 {
-    return x->place == y->place || (!is_at_device(x) && !is_at_device(y));
+    return x->place == y->place || (!lr_vector_is_at_device(x) && !lr_vector_is_at_device(y));
 }
 
 static lr_status check_alike(const lr_vector *x, const lr_vector *y)
@@ -117,7 +107,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
 /* Copies from or to CUDA where the precisions differ. *is_done has the meaning that `exchange` of kinds.h gives it. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
-    const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
+    const bool to_cuda = lr_vector_kind(to) == LR_PLACE_CUDA;
     const int64_t longest = from->count < LENT_CHUNK ? from->count : LENT_CHUNK;
     lr_vector between;
     LR_TRY(lr_vector_create(&(lr_vector_params){.place = to_cuda ? to->place : from->place,
@@ -150,11 +140,12 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     LR_TRY(check_counts(from, to));
     if (from->count == 0) return LR_OK;
     if (is_same_place(from, to)) return copy_at_place(from, to);
-    if (from->precision == to->precision && !is_at_device(from)) return fns_of(to)->write(to, from->values);
-    if (from->precision == to->precision && !is_at_device(to)) return fns_of(from)->read(from, to->values);
+    if (from->precision == to->precision && !lr_vector_is_at_device(from)) return fns_of(to)->write(to, from->values);
+    if (from->precision == to->precision && !lr_vector_is_at_device(to)) return fns_of(from)->read(from, to->values);
     bool is_done = false;
-    if (is_at_device(from) && is_at_device(to) && (kind_of(from) == LR_PLACE_CUDA || kind_of(to) == LR_PLACE_CUDA)) {
-        const lr_place *cuda = kind_of(to) == LR_PLACE_CUDA ? to->place : from->place;
+    if (lr_vector_is_at_device(from) && lr_vector_is_at_device(to) &&
+        (lr_vector_kind(from) == LR_PLACE_CUDA || lr_vector_kind(to) == LR_PLACE_CUDA)) {
+        const lr_place *cuda = lr_vector_kind(to) == LR_PLACE_CUDA ? to->place : from->place;
         LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
                                                 : exchange_converted(from, to, &is_done));
     }
@@ -295,7 +286,7 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later)
 {
     *later = (struct lr_later_sums){.slot = later->slot};
-    if (!is_at_device(x) || x->count == 0) return lr_vector_add_up(x, y, &later->sums);
+    if (!lr_vector_is_at_device(x) || x->count == 0) return lr_vector_add_up(x, y, &later->sums);
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     LR_TRY(fns_of(x)->begin_sums(x, y != NULL ? y : x, later->slot));
     later->place = x->place;
@@ -347,7 +338,7 @@ static lr_status check_ratio(const lr_poisson_ratio *ratio)
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     lr_poisson_fit own;
-    fit = fit == NULL && !is_at_device(ratio->values) ? &own : fit;
+    fit = fit == NULL && !lr_vector_is_at_device(ratio->values) ? &own : fit;
     if (fit != NULL) *fit = (lr_poisson_fit){0};
     LR_TRY(check_ratio(ratio));
     return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
@@ -356,7 +347,8 @@ lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit 
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)
 {
     *later = (struct lr_later_fit){.slot = later->slot};
-    if (!is_at_device(ratio->values) || ratio->values->count == 0) return lr_vector_divide_counts(ratio, &later->fit);
+    if (!lr_vector_is_at_device(ratio->values) || ratio->values->count == 0)
+        return lr_vector_divide_counts(ratio, &later->fit);
     LR_TRY(check_ratio(ratio));
     LR_TRY(fns_of(ratio->values)->begin_fit(ratio, later->slot));
     later->place = ratio->values->place;
@@ -380,7 +372,7 @@ lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
 {
     const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
     copy->done = NULL;
-    if (kind_of(image) != LR_PLACE_GL || image->precision != LR_FLOAT32 || image->count != texels) {
+    if (lr_vector_kind(image) != LR_PLACE_GL || image->precision != LR_FLOAT32 || image->count != texels) {
         return lr_error(log_of(image), LR_USAGE,
                         "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
                         "float32, at an OpenGL place",

@@ -71,4 +71,20 @@ static inline bool lr_vector_is_on_host(const lr_vector *vector)
     return vector->values != NULL;
 }
 
+/* --- numbers of vectors on the host, in either precision --- */
+
+static inline double lr_number_get(const lr_vector *vector, int64_t at)
+{
+    return vector->precision == LR_FLOAT64 ? ((const double *)vector->values)[at]
+                                           : (double)((const float *)vector->values)[at];
+}
+
+static inline void lr_number_put(const lr_vector *vector, int64_t at, double value)
+{
+    if (vector->precision == LR_FLOAT64)
+        ((double *)vector->values)[at] = value;
+    else
+        ((float *)vector->values)[at] = (float)value;
+}
+
 #endif

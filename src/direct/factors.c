@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/attenuation.h"
 #include "model/scanner/coincidence.h"
@@ -70,8 +71,6 @@ struct factor_worker {
  * view a direction in this zone belongs. */
 static const double near_border = 1e-6;
 
-static const double degree = 3.14159265358979323846 / 180.0;
-
 /* --- views of LORs --- */
 
 /* The range of azimuths and tilts of a direction's view, to which nearly all LORs of the direction belong. An azimuth
@@ -88,8 +87,8 @@ static struct inside find_inside(const lr_view_set *set, const struct factor_dir
     const lr_view middle = lr_view_set_at(set, inside.view);
     for (int n = 0; n < 2; n++) {
         const double side = (n == 0 ? -1 : 1) * (1 - near_border);
-        const double azimuth = (middle.azimuth_deg + side * 90.0 / set->azimuths) * degree;
-        const double tilt = (middle.tilt_deg + side * set->acceptance_deg / set->tilts) * degree;
+        const double azimuth = (middle.azimuth_deg + side * 90.0 / set->azimuths) * LR_DEGREE;
+        const double tilt = (middle.tilt_deg + side * set->acceptance_deg / set->tilts) * LR_DEGREE;
         inside.azimuth[n][0] = cos(azimuth);
         inside.azimuth[n][1] = sin(azimuth);
         inside.slope[n] = tan(tilt);
@@ -322,7 +321,7 @@ static const int usual_directions = 32;
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
 /* Steps of sequences that stay evenly spread at any length: the golden ratio in one and two dimensions. */
-static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
+static const double golden = LR_GOLDEN_SHARE, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
     const lr_direct_factors_params *params;
@@ -359,7 +358,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
     const double high = tilt >= set->tilts ? most : set->acceptance_deg * (2.0 * (tilt + 1) / set->tilts - 1);
     return (struct patch){.azimuth_deg = 180.0 * azimuth / set->azimuths,
                           .half_deg = 90.0 / set->azimuths,
-                          .sine = {sin(low * degree), sin(high * degree)},
+                          .sine = {sin(low * LR_DEGREE), sin(high * LR_DEGREE)},
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
@@ -367,7 +366,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
-    const double mean = 2 * sin(set->acceptance_deg * degree) / set->tilts;
+    const double mean = 2 * sin(set->acceptance_deg * LR_DEGREE) / set->tilts;
     return (patch->sine[1] - patch->sine[0]) / mean;
 }
 
@@ -392,7 +391,7 @@ static struct factor_direction direction_at(const struct job *job, int64_t numbe
     const double place = (double)(left % count);
     const double x = (place + 0.5) / (double)count, y = fmod(0.5 + (place + 1) * golden, 1);
     const double sine = patch.sine[0] + x * (patch.sine[1] - patch.sine[0]);
-    const lr_view along = {patch.azimuth_deg + (2 * y - 1) * patch.half_deg, asin(sine) / degree};
+    const lr_view along = {patch.azimuth_deg + (2 * y - 1) * patch.half_deg, asin(sine) / LR_DEGREE};
     struct factor_direction direction = {
         .weight = share_of(job, &patch) / (double)count,
         .shift = {fmod((double)number * plastic[0], 1), fmod((double)number * plastic[1], 1)},
@@ -423,7 +422,7 @@ static lr_status prepare_scene(struct job *job)
         widest_mm = fmax(widest_mm, hypot(pitches[0], pitches[1]));
         pitch_mm = fmin(pitch_mm, fmin(pitches[0], pitches[1]));
     }
-    const double margin_deg = fmin(atan2(widest_mm, sight.radius_mm[0]) / degree, widest_margin_deg);
+    const double margin_deg = fmin(atan2(widest_mm, sight.radius_mm[0]) / LR_DEGREE, widest_margin_deg);
     job->margin_deg = fmax(0, fmin(margin_deg, steepest_deg - job->scene.set.acceptance_deg));
     lr_sight_finish(&sight);
 
@@ -457,7 +456,7 @@ static lr_status prepare_scene(struct job *job)
 
     /* The size of a table of the steepest direction. */
     const lr_grid *grid = &scene->grid;
-    const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * degree;
+    const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * LR_DEGREE;
     const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
     const double extent_mm[2] = {across_mm, (grid->size[2] - 1) * grid->voxel_mm[2] + across_mm * sin(tilt)};
     for (int n = 0; n < 2; n++) scene->most_size[n] = (int)ceil(extent_mm[n] / scene->cell_mm[n]) + 4;

@@ -3,6 +3,7 @@
  *
  * Resolution models of paper 1 of lr/direct.h: section 6.1 and figure 8, asymmetric kernels of
  * section 5.2. */
+#include "base/units.h"
 #include "direct/tables.h"
 
 #include "base/log.h"
@@ -10,8 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double light_mm_per_ps = 0.299792458;
-static const double fwhm_per_sigma = 2.3548200450309493; /* 2 sqrt(2 ln 2) */
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
 /* A point beyond the end of a profile by at most this share of a step counts as on the end. Rounding must not decide
@@ -32,12 +31,12 @@ void lr_radial_profiles_finish(lr_radial_profiles *profiles)
 
 double lr_tof_mm(double tof_ps)
 {
-    return 0.5 * light_mm_per_ps * tof_ps;
+    return LR_MM_PER_PS * tof_ps;
 }
 
 double lr_sigma_of(double fwhm)
 {
-    return fwhm / fwhm_per_sigma;
+    return fwhm / LR_FWHM_PER_SIGMA;
 }
 
 static double between(double low, double high, double share)

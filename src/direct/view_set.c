@@ -5,6 +5,7 @@
  * azimuth, 3 in co-polar angle); histo-images, which have an image for each view. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "direct/backend.h"
 #include "direct/tables.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double degree = 3.14159265358979323846 / 180.0;
 static const int usual_azimuths = 40, usual_tilts = 3;
 static const double usual_acceptance_deg = 10.0;
 static const int64_t most_views = 65536;
@@ -23,7 +23,7 @@ static const int64_t most_views = 65536;
 static void sine_cosine(double angle_deg, double *sine, double *cosine)
 {
     const double quarters = nearbyint(angle_deg / 90.0);
-    const double rest = (angle_deg - 90.0 * quarters) * degree;
+    const double rest = (angle_deg - 90.0 * quarters) * LR_DEGREE;
     const double s = sin(rest), c = cos(rest);
     const int quarter = (int)(quarters - 4.0 * floor(quarters / 4.0));
     *sine = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
@@ -80,8 +80,8 @@ lr_view lr_view_set_at(const lr_view_set *set, int index)
 int lr_view_set_find(const lr_view_set *set, const double direction[3])
 {
     const double across = hypot(direction[0], direction[1]);
-    double tilt_deg = atan2(direction[2], across) / degree;
-    double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
+    double tilt_deg = atan2(direction[2], across) / LR_DEGREE;
+    double turns = atan2(direction[1], direction[0]) / LR_DEGREE / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
     /* An interval's azimuth is its middle. If the azimuth is out of range, the line is taken in the opposite
      * direction. */

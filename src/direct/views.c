@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "direct/backend.h"
 #include "direct/tables.h"
 #include "model/lors/elements.h"
@@ -109,17 +110,6 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
 
 /* --- rows of voxels --- */
 
-struct element {
-    int64_t lor;
-    double probability;
-};
-
-static int compare_elements(const void *a, const void *b)
-{
-    const int64_t left = ((const struct element *)a)->lor, right = ((const struct element *)b)->lor;
-    return (left > right) - (left < right);
-}
-
 lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     const struct lr_direct_backend_params *params = views->params;
@@ -141,7 +131,7 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
     const int *size = params->grid.size;
     const int64_t slice = (int64_t)size[0] * size[1];
     struct lr_owned_row out = {0};
-    struct element *elements = lr_alloc(most, sizeof(*elements), "a row", params->log);
+    struct lr_element *elements = lr_alloc(most, sizeof(*elements), "a row", params->log);
     lr_status status = elements != NULL ? lr_owned_row_reserve(&out, most, params->log) : LR_FAILED;
     for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
         const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]), (int)(voxel / slice)};
@@ -160,10 +150,10 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
                 for (int k = 0; k < 3; k++) inside = inside && at[k] + offset[k] >= 0 && at[k] + offset[k] < size[k];
                 if (!inside) continue;
                 elements[count].lor = lor + offset[0] + (int64_t)size[0] * offset[1] + slice * offset[2];
-                elements[count++].probability = values[i];
+                elements[count++].value = values[i];
             }
-            qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
-            for (int64_t k = 0; k < count; k++) lr_owned_row_put(&out, elements[k].lor, elements[k].probability);
+            qsort(elements, (size_t)count, sizeof(*elements), lr_compare_int64s);
+            for (int64_t k = 0; k < count; k++) lr_owned_row_put(&out, elements[k].lor, elements[k].value);
         }
         const lr_row row = lr_owned_row_view(&out, voxel);
         status = sink->take(sink->user, &row);

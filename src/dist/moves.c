@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "device/place.h"
 #include "plugin/plugin.h"
 
 #include <stdio.h>
@@ -35,30 +36,12 @@ struct offer {
     char reason[256]; /* why it lacks the means that was asked for */
 };
 
-/* A log that keeps the last error. */
-struct last_error {
-    lr_log log;
-    char *text;
-    size_t size;
-};
-
-static void keep_error(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    const struct last_error *last = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(last->text, last->size, "%s", sentence);
-}
-
-static lr_place_kind kind_of(const lr_vector *vector)
-{
-    return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
-}
-
 static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *offer)
 {
     struct lr_comm_route *route = &comm->route;
     *offer = (struct offer){.wish = (int32_t)comm->exchange, .is_cuda_aware = comm->facts.is_cuda_aware};
-    struct last_error last = {{keep_error, &last}, offer->reason, sizeof(offer->reason)};
+    struct lr_kept_error last;
+    lr_log_keep_error(&last, offer->reason, sizeof(offer->reason));
     snprintf(offer->machine, sizeof(offer->machine), "%s", comm->facts.machine);
     if (comm->exchange == LR_EXCHANGE_HOST) {
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
@@ -67,7 +50,7 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
     /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. It must be
      * able to link ranks. */
     route->place = NULL;
-    if (kind_of(vector) == LR_PLACE_GL) {
+    if (lr_vector_kind(vector) == LR_PLACE_GL) {
         const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
         for (int device = 0; cuda != NULL && route->place == NULL && device < MOST_DEVICES; device++) {
             lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
@@ -77,7 +60,7 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
             else
                 lr_place_close(place);
         }
-    } else if (kind_of(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL) {
+    } else if (lr_vector_kind(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL) {
         route->place = lr_place_keep(vector->place);
     }
     offer->has_place = route->place != NULL;
@@ -257,10 +240,10 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
 static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
 {
     const struct lr_comm_route *route = &comm->route;
-    if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) return LR_WAY_PLAIN;
+    if (vector->values != NULL || lr_vector_kind(vector) == LR_PLACE_HOST) return LR_WAY_PLAIN;
     if (route->way == LR_WAY_OPEN || route->way == LR_WAY_HOST || vector->place == route->place) return route->way;
     bool is_same_device = false;
-    if (kind_of(vector) == LR_PLACE_GL) {
+    if (lr_vector_kind(vector) == LR_PLACE_GL) {
         is_same_device = route->fns->draws(route->place, vector->place);
     } else if (vector->place->fns->link != NULL) {
         struct lr_link_facts facts;
@@ -288,7 +271,7 @@ static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_v
     if (status == LR_OK) memcpy(all, comm->little, (size_t)size * sizeof(*all));
     status = lr_comm_settle(comm, LR_COMM_STEP_READY, status);
     if (status == LR_OK) status = choose(comm, all);
-    if (status == LR_OK && (route->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA)) {
+    if (status == LR_OK && (route->way == LR_WAY_NCCL || lr_vector_kind(vector) != LR_PLACE_CUDA)) {
         lr_debug(comm->log, "ranks exchange images by %s%s%s%s", route->name, route->reason[0] != '\0' ? " (" : "",
                  route->reason, route->reason[0] != '\0' ? ")" : "");
     } else if (status == LR_OK) {
@@ -329,7 +312,8 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
     struct lr_link_facts link = {.library = ""};
     const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
     *support = (lr_comm_support){.library = ""};
-    struct last_error last = {{keep_error, &last}, support->nccl_reason, sizeof(support->nccl_reason)};
+    struct lr_kept_error last;
+    lr_log_keep_error(&last, support->nccl_reason, sizeof(support->nccl_reason));
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &last.log});
     if (place != NULL && place->fns->link != NULL && place->fns->link->find(place, &link, &last.log) == LR_OK)
         snprintf(support->nccl, sizeof(support->nccl), "%s", link.library);
@@ -400,7 +384,7 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;
-    if (on_device && kind_of(vector) != LR_PLACE_GL && vector->place != route->place) {
+    if (on_device && lr_vector_kind(vector) != LR_PLACE_GL && vector->place != route->place) {
         /* The vector's place replaces the place of the exchange. Both are on the same device. */
         status = route->fns->wait(route->place);
         if (status == LR_OK) {

@@ -106,6 +106,13 @@ uint64_t gl_context_new_number(struct gl_context *ctx);
 /* Returns the status of work that has ended: a failure becomes LR_NO_DEVICE if the context is lost. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
+/* Releases the context, and returns the status of the work as gl_context_status does. */
+static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status status)
+{
+    gl_context_release(ctx);
+    return gl_context_status(ctx, status);
+}
+
 /* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 

@@ -75,6 +75,18 @@ struct gl_pass {
     GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */
 };
 
+/* A pass that computes, named like its program. Shaders may read its results, and copies. */
+static inline struct gl_pass gl_pass_compute(struct gl_program *program, const void *uniforms, size_t bytes,
+                                             const int groups[3])
+{
+    return (struct gl_pass){.label = gl_program_label(program),
+                            .program = program,
+                            .uniforms = uniforms,
+                            .uniform_bytes = bytes,
+                            .groups = {groups[0], groups[1], groups[2]},
+                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+}
+
 /* Runs a pass and returns to the baseline. A debug context is checked for errors afterwards; in other contexts, the
  * next read or gl_context_check finds them. errors: LR_USAGE for a program without its target or groups, ranges or
  * viewports outside, more clip distances or groups than the driver allows; LR_NO_DEVICE when the context was lost;

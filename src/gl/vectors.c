@@ -140,12 +140,8 @@ static int groups_of(int64_t count)
 static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
 {
     struct vector_pass uniforms = {.count = (uint32_t)count, .scalar = walk->scalar, .lowest = walk->lowest};
-    struct gl_pass pass = {.label = gl_program_label(walk->program),
-                           .program = walk->program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups_of(count), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass =
+        gl_pass_compute(walk->program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(count), 1, 1});
     for (int k = 0; k < NUM_OPERANDS; k++)
         if (walk->operands[k] != NULL) bind_operand(walk, k, at, &pass, &uniforms.first[k]);
     pass.buffers[LR_BIND_VECTOR_SUMS].buffer = walk->sums;
@@ -214,12 +210,7 @@ static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
         const int64_t left = walk->count - at, count = left < longest ? left : longest;
         LR_TRY(run_piece(walk, at, count));
         struct vector_pass uniforms = {.first = {0, at > 0, has_largest}, .count = (uint32_t)groups_of(count)};
-        struct gl_pass pass = {.label = gl_program_label(programs->join),
-                               .program = programs->join,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {1, 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass = gl_pass_compute(programs->join, &uniforms, sizeof(uniforms), (const int[3]){1, 1, 1});
         pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
         pass.buffers[LR_BIND_VECTOR_SUMS] =
             (struct gl_range){programs->joined, (int64_t)slot * SLOT_BYTES, JOINED_BYTES};
@@ -300,8 +291,7 @@ static lr_status enter(const lr_vector *vector)
 
 static lr_status leave(const lr_vector *vector, lr_status status)
 {
-    gl_context_release(vector->place->ctx);
-    return gl_context_status(vector->place->ctx, status);
+    return gl_context_leave(vector->place->ctx, status);
 }
 
 static lr_status apply(const struct lr_vector_task *task)
@@ -348,16 +338,14 @@ static lr_status send_later(lr_place *place, int turn)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     if (place->programs != NULL) gl_readback_send(&place->programs->arrived[turn]);
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, LR_OK);
+    return gl_context_leave(place->ctx, LR_OK);
 }
 
 static lr_status finish_later(lr_place *place, int slot, double *sums)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     const lr_status status = take_sums(place, slot, sums);
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, status);
+    return gl_context_leave(place->ctx, status);
 }
 
 /* --- relative differences, in groups of layers that fit a storage block --- */
@@ -411,12 +399,8 @@ static lr_status run_differences(const lr_relative_differences *differences)
             .layer = (uint32_t)layer,
             .layers = (uint32_t)layers,
             .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first}};
-        struct gl_pass pass = {.label = gl_program_label(walk.program),
-                               .program = walk.program,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {groups_of(layers * plane), 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass =
+            gl_pass_compute(walk.program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(layers * plane), 1, 1});
         memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
         for (int k = 1; k < 3 && walk.operands[k] != NULL; k++)
@@ -462,12 +446,8 @@ static lr_status run_convolution(const lr_convolution *convolution)
             .first = {0, 0, (uint32_t)layer, (uint32_t)layers},
             .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first},
             .along = {convolution->axis, convolution->reach}};
-        struct gl_pass pass = {.label = gl_program_label(walk.program),
-                               .program = walk.program,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {groups_of(layers * plane), 1, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass =
+            gl_pass_compute(walk.program, &uniforms, sizeof(uniforms), (const int[3]){groups_of(layers * plane), 1, 1});
         memcpy(uniforms.weights, convolution->weights,
                (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
         bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
@@ -611,8 +591,7 @@ static lr_status fence(lr_place *place, void **done)
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush(); /* an unsubmitted fence would let the other context wait for ever */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
-    gl_context_release(place->ctx);
-    return gl_context_status(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
+    return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }
 
 /* --- places --- */

@@ -4,11 +4,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define PI 3.14159265358979323846
 #define MOST_ALPHA 50.0
 
 /* ORDER: order of the blob's window function. ENTRIES: entries of the table from which images are evaluated. Linear
@@ -37,7 +37,7 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
     const bool has_shape =
         blobs->radius_mm > 0 && isfinite(blobs->radius_mm) && blobs->alpha > 0 && blobs->alpha <= MOST_ALPHA;
     if (has_shape && blobs->spacing_mm == 0)
-        blobs->spacing_mm = 2.0 * sqrt(2.0) * PI * blobs->radius_mm / hypot(blobs->alpha, FIRST_ZERO);
+        blobs->spacing_mm = 2.0 * sqrt(2.0) * LR_PI * blobs->radius_mm / hypot(blobs->alpha, FIRST_ZERO);
     if (!has_shape || !(blobs->spacing_mm > 0) || !isfinite(blobs->spacing_mm)) {
         return lr_error(log, LR_USAGE,
                         "blobs cannot have a radius of %g mm, alpha %g and a spacing of %g mm: give "
@@ -51,7 +51,7 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
 static double scale_of(const lr_blobs *blobs)
 {
     const double radius = blobs->radius_mm, spacing = blobs->spacing_mm;
-    const double volume = pow(2.0 * PI / blobs->alpha, 1.5) * radius * radius * radius *
+    const double volume = pow(2.0 * LR_PI / blobs->alpha, 1.5) * radius * radius * radius *
                           bessel_i(ORDER + 1.5, blobs->alpha) / bessel_i(ORDER, blobs->alpha);
     return 0.5 * spacing * spacing * spacing / volume;
 }
@@ -72,7 +72,7 @@ double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
 double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm)
 {
     const double alpha = blobs->alpha, within = sqrt(square_within(blobs, distance_mm));
-    return scale_of(blobs) * blobs->radius_mm * sqrt(2.0 * PI / alpha) * pow(within, ORDER + 0.5) *
+    return scale_of(blobs) * blobs->radius_mm * sqrt(2.0 * LR_PI / alpha) * pow(within, ORDER + 0.5) *
            bessel_i(ORDER + 0.5, alpha * within) / bessel_i(ORDER, alpha);
 }
 

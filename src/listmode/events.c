@@ -3,9 +3,11 @@
 #include "listmode/events.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "listmode/line.h"
 
 #include <limits.h>
@@ -98,20 +100,11 @@ int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t 
 {
     const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
     double within = 0.0;
-    if (sample->stride > 1.0) {
-        /* A number in [0, 1) by SplitMix64's mixing: Steele, Lea and Flood 2014. */
-        uint64_t x = sample->seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        within = (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
-    }
+    if (sample->stride > 1.0)
+        within = (double)(lr_split_mix(sample->seed, (uint64_t)line + 1) >> 11) * 0x1p-53; /* in [0, 1) */
     const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
     return lor < last ? lor : last;
 }
-
-/* mm of tof_mm for each ps of a time difference: half the speed of light. */
-static const double tof_mm_per_ps = 0.149896229;
-static const double fwhm_per_sigma = 2.3548200450309493;
 
 /* --- ranges --- */
 
@@ -208,7 +201,7 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
      * known. */
     const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
     const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
-    const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
+    const double sigma = known > 0 ? known * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0.0;
 
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     if (!(sigma > 0) || !isfinite(sigma)) {

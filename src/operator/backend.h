@@ -9,6 +9,7 @@
 
 #include <lr/direct.h>
 #include <lr/recon.h>
+#include <stdio.h>
 
 /* Parameters of a backend. The facade has checked them and replaced every default. The pointers outlive the backend. */
 struct lr_backend_params {
@@ -123,6 +124,16 @@ struct lr_backend {
     bool is_gpu;      /* the device is a graphics processor */
     bool is_emulated; /* the device is a renderer in software */
 };
+
+/* Fills in a backend that computes on the processor. kernels: the instructions in use, or NULL. */
+static inline void lr_backend_on_host(struct lr_backend *backend, const struct lr_backend_fns *fns, void *self,
+                                      int threads, const char *kernels)
+{
+    backend->fns = fns;
+    backend->self = self;
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s%s%s", threads, threads == 1 ? "" : "s",
+             kernels != NULL ? ", " : "", kernels != NULL ? kernels : "");
+}
 
 /* Constructors, one for each backend. If one fails, it logs the reason and sets at most is_gpu in *backend: a
  * graphics processor was found but cannot do this. */

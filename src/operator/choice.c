@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The backends of all families, and the choice among those of one. */
+#include "base/names.h"
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -75,11 +76,9 @@ static bool fits(const struct lr_backend_choice *choice, const struct wish *wish
 static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
 {
     text[0] = '\0';
-    for (int k = 0; k < choices->count; k++) {
-        if (choices->list[k].family != choices->family || !fits(&choices->list[k], wish)) continue;
-        if (text[0] != '\0') strncat(text, ", ", size - strlen(text) - 1);
-        strncat(text, choices->list[k].name, size - strlen(text) - 1);
-    }
+    for (int k = 0; k < choices->count; k++)
+        if (choices->list[k].family == choices->family && fits(&choices->list[k], wish))
+            lr_names_add(text, size, choices->list[k].name);
 }
 
 /* Finds a backend by its name. NULL, logged: no backend has this name. */

@@ -6,6 +6,7 @@
 #ifndef LR_OPERATOR_FACADE_H
 #define LR_OPERATOR_FACADE_H
 
+#include "device/vector.h"
 #include "operator/backend.h"
 #include "plugin/plugin.h"
 
@@ -190,22 +191,6 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
 
 /* Multiplies LOR values by their factors like lr_scaling_apply, but stores no factors. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
-
-/* --- numbers of vectors on the host, in either precision --- */
-
-static inline double lr_number_get(const lr_vector *vector, int64_t at)
-{
-    return vector->precision == LR_FLOAT64 ? ((const double *)vector->values)[at]
-                                           : (double)((const float *)vector->values)[at];
-}
-
-static inline void lr_number_put(const lr_vector *vector, int64_t at, double value)
-{
-    if (vector->precision == LR_FLOAT64)
-        ((double *)vector->values)[at] = value;
-    else
-        ((float *)vector->values)[at] = (float)value;
-}
 
 static inline lr_precision lr_precision_of(const struct lr_operator *op)
 {

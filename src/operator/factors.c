@@ -43,8 +43,7 @@ static void free_lists(lr_selection *selection)
 
 static double bytes_of(const lr_vector *vector)
 {
-    const size_t size = vector->precision == LR_FLOAT64 ? sizeof(double) : sizeof(float);
-    return (double)vector->count * (double)size;
+    return (double)vector->count * (double)lr_vector_size(vector);
 }
 
 void lr_factor_store_finish(struct lr_factor_store *store)

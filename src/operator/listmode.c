@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/radix.h"
 #include "base/sized.h"
 #include "device/place.h"
 #include "listmode/line.h"
@@ -341,7 +342,7 @@ struct numbering {
     struct numbered *numbered;
 };
 
-enum { NUMBERED_AT_ONCE = 1 << 14, DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
+enum { NUMBERED_AT_ONCE = 1 << 14 };
 
 static void number_share(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -354,28 +355,14 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Sorts events by LOR, ascending, by a radix sort. For tens of millions of events, a sort by comparisons takes many
- * times as long. */
+/* Sorts events by LOR, ascending. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
     struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
     if (to == NULL) return LR_FAILED;
-    for (int shift = 0; shift < 63 && params->lors->count >> shift > 0; shift += DIGIT_BITS) {
-        struct numbered *const sorted = to;
-        int64_t places[NUM_DIGITS] = {0}, sum = 0;
-        for (int64_t k = 0; k < params->count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
-        for (int digit = 0; digit < NUM_DIGITS; digit++) {
-            const int64_t here = places[digit];
-            places[digit] = sum;
-            sum += here;
-        }
-        for (int64_t k = 0; k < params->count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
-
-        to = from;
-        from = sorted;
-    }
-    free(to);
-    *numbered = from;
+    const bool is_moved = lr_radix_sort(from, to, sizeof(*to), params->count, params->lors->count + 1);
+    *numbered = is_moved ? to : from;
+    free(is_moved ? from : to);
     return LR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/parallel.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"
@@ -26,7 +27,7 @@ enum {
 static int compare_lors(const void *a, const void *b)
 {
     const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
+    return lr_order_whole(left, right);
 }
 
 /* Adds ranges of at most `longest` LORs up to `end`. */
@@ -112,19 +113,6 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
     return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
-/* Finds the first of the elements begin .. end whose LOR is at least `lor`. */
-static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int64_t lor)
-{
-    while (begin < end) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (lors[middle] < lor)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
 /* Staged rows that are moved into a chunk. */
 struct move {
     const struct lr_matrix *matrix;
@@ -142,7 +130,8 @@ static void count_segments(void *user, int64_t begin, int64_t end_row, int worke
     for (int64_t r = begin; r < end_row; r++) {
         int64_t at = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
-            const int64_t end = lower_bound(staging->lor, at, staging->row_begin[r + 1], matrix->range_begin[g + 1]);
+            const int64_t end = at + lr_first_uint_at_least(staging->lor + at, staging->row_begin[r + 1] - at,
+                                                            matrix->range_begin[g + 1]);
             chunk->split[g * chunk->num_rows + r] = (uint32_t)(end - at);
             at = end;
         }

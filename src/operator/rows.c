@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Rows and pictures: checked here, computed by the backend. */
+#include "base/units.h"
 #include "operator/facade.h"
 
 #include "base/clock.h"
@@ -279,9 +280,6 @@ enum { SAMPLE_ROWS = 24 };
 /* Planned share of the memory for a block. */
 #define PLANNED_SHARE 0.7
 
-/* The golden ratio minus 1. Its multiples modulo one spread rows evenly over the grid. */
-#define GOLDEN_SHARE 0.6180339887498949
-
 /* A block of LORs: places begin .. end - 1 of the selection. */
 struct block {
     struct lr_operator *op;
@@ -468,7 +466,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     int64_t elements = 0;
     const lr_row_sink counter = {count_elements, &elements};
     for (int64_t k = 0; k < rows; k++) {
-        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const double turns = ((double)k + 0.5) * LR_GOLDEN_SHARE;
         const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
         LR_TRY(lr_progress_filter_report(&op->progress_filter, "estimating the matrix", (double)k, (double)rows));
         LR_TRY(run_rows(&block, row, row + 1, &counter));
@@ -575,7 +573,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&
                                  (sample.places < SOME_PLACES || now_s - start_s < MOST_SECONDS);) {
-        const double turns = ((double)sample.places + 0.5) * GOLDEN_SHARE;
+        const double turns = ((double)sample.places + 0.5) * LR_GOLDEN_SHARE;
         const double share = turns - (double)(int64_t)turns;
         const double begun_s = now_s;
         LR_TRY(run_place(&sample, (int64_t)(share * (double)num_rows), most, &num));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/order.h"
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -233,16 +234,6 @@ static int round_up(double ratio)
     return (int)fmax(1.0, ceil(ratio - ROUNDING));
 }
 
-static void module_corner(const lr_scanner *scanner, int index, int corner, double corner_mm[3])
-{
-    const lr_module *module = &scanner->modules[index];
-    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
-    lr_scanner_detection_centre(scanner, index, corner_mm);
-    vec_add_scaled(corner_mm, corner & 1 ? half_u : -half_u, module->u, corner_mm);
-    vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
-}
-
 static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
 {
     const lr_image *mu = params->mu;
@@ -282,16 +273,13 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
             lr_scanner_detection_centre(scanner, j, other);
             vec_sub(centre, other, difference);
             double at_most = vec_length(difference); /* plus half of either module's diagonal */
-            for (int k = 0; k < 2; k++) {
-                const lr_module *module = &scanner->modules[k == 0 ? i : j];
-                at_most +=
-                    0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-            }
+            at_most += lr_module_radius_mm(&scanner->modules[i]);
+            at_most += lr_module_radius_mm(&scanner->modules[j]);
             const bool may_be_longer = at_most > longest_mm;
             for (int a = 0; may_be_longer && a < 16; a++) {
                 double one[3], far[3];
-                module_corner(scanner, i, a & 3, one);
-                module_corner(scanner, j, a >> 2, far);
+                lr_module_corner(&scanner->modules[i], centre, a & 3, one);
+                lr_module_corner(&scanner->modules[j], other, a >> 2, far);
                 vec_sub(one, far, difference);
                 longest_mm = fmax(longest_mm, vec_length(difference));
             }
@@ -329,12 +317,6 @@ struct row_edges {
     int count;
 };
 
-static int by_first_edge(const void *a, const void *b)
-{
-    const double *one = a, *other = b;
-    return (one[0] > other[0]) - (one[0] < other[0]);
-}
-
 /* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or if memory
  * runs out. */
 static struct row_edges find_rows(const lr_scanner *scanner)
@@ -353,7 +335,7 @@ static struct row_edges find_rows(const lr_scanner *scanner)
         }
     }
     if (rows.count == 0) return rows;
-    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), by_first_edge);
+    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), lr_compare_doubles);
     int last = 0;
     for (int k = 1; k < rows.count; k++)
         if (rows.list[k][0] > rows.list[last][1])

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "operator/matrix.h"
 
 #include <stdio.h>
@@ -14,10 +15,6 @@ enum { SAMPLE_ROWS = 48 };
 /* Least number of projections for which LR_STORE_AUTO keeps a matrix on processors (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
-
-/* The golden ratio minus 1. Its multiples modulo one spread rows evenly over the grid, and do not repeat with a period
- * of the grid. */
-#define GOLDEN_SHARE 0.6180339887498949
 
 struct stored {
     struct lr_backend inner;
@@ -257,7 +254,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
     const lr_row_sink sink = {take_sample, &sampling};
     lr_status status = LR_OK;
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
-        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const double turns = ((double)k + 0.5) * LR_GOLDEN_SHARE;
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = lr_rows_of_voxels(params, row, row + 1);

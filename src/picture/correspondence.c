@@ -3,6 +3,7 @@
  *
  * Correspondence images in the false colours of Toth, Magdics, Szirmay-Kalos, "Fast System Matrix
  * Generation on a GPU Cluster", figures 8 and 9: indices counted from 1 as red and green. */
+#include "base/order.h"
 #include "picture/pixel_lor.h"
 
 #include "base/log.h"

@@ -4,7 +4,9 @@
  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/mem.h"
 #include "base/sized.h"
+#include "base/units.h"
 #include "base/vec.h"
+#include "model/scanner/scanner.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -28,8 +30,6 @@ enum {
 
 static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120}, red = {200, 20, 20},
                        blue = {40, 90, 190}, green = {20, 130, 60};
-
-static const double pi = 3.14159265358979323846;
 
 static const lr_text_style plain = {.size_px = lr_font_usual}, small = {.size_px = lr_font_small};
 
@@ -65,10 +65,7 @@ static void box_corner(const lr_module *module, int index, double corner[3])
 {
     double outward[3];
     outward_of(module, outward);
-    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
-    vec_add_scaled(module->centre_mm, index & 1 ? half_u : -half_u, module->u, corner);
-    vec_add_scaled(corner, index & 2 ? half_v : -half_v, module->v, corner);
+    lr_module_corner(module, module->centre_mm, index, corner);
     vec_add_scaled(corner, index & 4 ? module->depth_mm : 0, outward, corner);
 }
 
@@ -198,7 +195,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
          * outside of the view. */
         const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
         for (int k = 0; k < ARCS && radius > 0; k++) {
-            const double a = 2 * pi * k / ARCS, b = 2 * pi * (k + 1) / ARCS;
+            const double a = 2 * LR_PI * k / ARCS, b = 2 * LR_PI * (k + 1) / ARCS;
             draw_edge(&view, (double[]){radius * cos(a), radius * sin(a), 0},
                       (double[]){radius * cos(b), radius * sin(b), 0}, blue);
         }

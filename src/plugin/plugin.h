@@ -28,8 +28,7 @@ struct lr_place_fns;
 struct lr_pool;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
-typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
-                                           struct lr_backend *backend);
+typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params, struct lr_backend *backend);
 typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
                                              struct lr_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,

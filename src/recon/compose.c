@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/sized.h"
 #include "dist/weights.h"
 #include "model/lors/place.h"

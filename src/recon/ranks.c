@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "device/later.h"
 
 #include <stdlib.h>
 
@@ -44,11 +45,7 @@ lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit,
         sums[3] = (double)after->not_finite;
     }
     LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, has_sums ? 9 : 5));
-    *fit = (lr_poisson_fit){.log_likelihood = numbers[0],
-                            .measured_counts = numbers[1],
-                            .estimated_counts = numbers[2],
-                            .left_out_lors = (int64_t)numbers[3],
-                            .left_out_counts = numbers[4]};
+    *fit = lr_vector_name_fit(numbers);
     if (has_sums) {
         before->product = sums[0];
         after->sum = sums[1];

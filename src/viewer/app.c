@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vec.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -106,10 +108,7 @@ void app_fit(struct app *app)
     if (scanner == NULL) return;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-        const double v = 0.5 * module->crystals[1] * module->pitch_mm[1];
-        const double *c = module->centre_mm;
-        reach = fmax(reach, sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2]) + hypot(u, v));
+        reach = fmax(reach, vec_length(module->centre_mm) + lr_module_radius_mm(module));
     }
     camera_fit(&app->camera, reach, app->scene_size[0] / app->scene_size[1]);
 }

@@ -10,12 +10,10 @@ static struct lr_direct_backend_params made;
 static int times_made;
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                               const struct lr_direct_functions *functions,
-                                               struct lr_backend *backend);
+                                               const struct lr_direct_functions *functions, struct lr_backend *backend);
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                               const struct lr_direct_functions *functions,
-                                               struct lr_backend *backend)
+                                               const struct lr_direct_functions *functions, struct lr_backend *backend)
 {
     (void)backend;
     assert_string_equal(functions->name, "cuda");

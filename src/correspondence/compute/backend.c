@@ -82,8 +82,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project(compute, true, part, image, values);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
@@ -91,8 +90,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project(compute, false, part, values, image);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }
 
 static double read_clock(const struct lr_compute *compute, double (*clock)(const void *self))
@@ -128,8 +126,7 @@ static lr_status rows(void *self, const struct lr_rows *request, const lr_row_si
     if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
     const lr_status status =
         compute->lister != NULL ? compute->rows_method->rows(compute->lister, request, sink) : LR_FAILED;
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }
 
 static lr_status prepare(void *self, bool lists)
@@ -137,8 +134,7 @@ static lr_status prepare(void *self, bool lists)
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = compute->method->prepare(compute->projector, lists);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }
 
 /* The place is silenced, since vectors may keep it open after the backend's log has ended. */
@@ -241,8 +237,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
                                      compute->method->leaves_out(compute->projector);
         if (compute->rows_method == compute->method) compute->lister = compute->projector;
         status = compute->projector != NULL ? LR_OK : LR_FAILED;
-        gl_context_release(compute->ctx);
-        status = gl_context_status(compute->ctx, status);
+        status = gl_context_leave(compute->ctx, status);
     }
     if (status != LR_OK) {
         close_place(compute);

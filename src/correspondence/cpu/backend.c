@@ -16,7 +16,6 @@
 #include "correspondence/cpu/elements.h"
 #include "model/lors/selection.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,9 +300,6 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
         destroy(cpu);
         return status;
     }
-    backend->fns = &fns;
-    backend->self = cpu;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
-             params->threads == 1 ? "" : "s");
+    lr_backend_on_host(backend, &fns, cpu, params->threads, NULL);
     return LR_OK;
 }

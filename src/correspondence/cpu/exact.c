@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/log.h"
@@ -7,8 +8,6 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
-
-#define PI 3.14159265358979323846
 
 /* Area of an overlap, as a share of the face or module, below which the overlap is rounding along a shared edge. */
 #define NOTHING 1e-13
@@ -214,7 +213,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     lr_cpu_polygon_clip_projected(corners, 4, face, &polygon);
     if (polygon.count < 3 || fabs(lr_cpu_polygon_area(&polygon)) <= smallest) return 0;
     if (pair->exact->num_blockers == 0 && params->mu == NULL)
-        return lr_cpu_polygon_solid_angle(&polygon, pair->height) / (2 * PI);
+        return lr_cpu_polygon_solid_angle(&polygon, pair->height) / (2 * LR_PI);
     struct overlap sum = {0};
     add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
     if (!(sum.area > smallest)) return 0;
@@ -226,7 +225,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     const double t = view->toward[pair->secondary].height / vec_dot(pair->near->normal, ray);
     vec_add_scaled(view->point, 1, ray, y1);
     vec_add_scaled(view->point, -t, ray, y2);
-    return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * PI);
+    return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * LR_PI);
 }
 
 /* Finds the range of faces along an axis that a coordinate interval can touch: range[0] .. range[1] - 1. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/grow.h"
@@ -9,8 +10,6 @@
 #include "model/scanner/scanner.h"
 
 #include <stdlib.h>
-
-#define PI 3.14159265358979323846
 
 /* Share of the pitch below which a gap is rounding. */
 #define NO_GAP 1e-9
@@ -343,7 +342,7 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
         vec_add_scaled(line.ray, local[1], box->module->v, line.ray);
         vec_add_scaled(line.ray, -local[2], box->module->normal, line.ray);
         line.length = vec_length(local);
-        line.weight = in_a.width * in_b.width * fabs(local[axis]) / pow(line.length, 3) / (2 * PI);
+        line.weight = in_a.width * in_b.width * fabs(local[axis]) / pow(line.length, 3) / (2 * LR_PI);
         LR_TRY(trace_line(view, work, primary, &line, elements));
         if (elements->count >= work->many) {
             const struct lr_backend_params *params = &view->scene->params;

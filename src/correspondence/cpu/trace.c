@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/log.h"
@@ -7,8 +8,6 @@
 #include "base/vec.h"
 
 #include <string.h>
-
-#define PI 3.14159265358979323846
 
 /* Relative difference of distances below which two hits count as equally far away. */
 #define SAME_DISTANCE 1e-12
@@ -110,7 +109,7 @@ static double weigh(const struct lr_cpu_view *view, int primary, const struct li
     const double distance2 = vec_dot(line->ray, line->ray);
     const double cosine = view->toward[primary].height / sqrt(distance2);
     const double area = module->face[0] * module->face[1] / ((double)params->rays * params->rays);
-    double weight = area * cosine / distance2 / (2 * PI);
+    double weight = area * cosine / distance2 / (2 * LR_PI);
     if (params->mu != NULL) {
         double y1[3], y2[3];
         vec_add_scaled(view->point, 1, line->ray, y1);

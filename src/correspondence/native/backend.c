@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "correspondence/native/native.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The module pairs of a part that is not a list of LORs. */
@@ -80,9 +79,6 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params, struc
         destroy(native);
         return status;
     }
-    backend->fns = &fns;
-    backend->self = native;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s, %s", params->threads,
-             params->threads == 1 ? "" : "s", native->views[0].kernels->name);
+    lr_backend_on_host(backend, &fns, native, params->threads, native->views[0].kernels->name);
     return LR_OK;
 }

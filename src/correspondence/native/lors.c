@@ -3,6 +3,7 @@
  *
  * Projections of single LORs. Each LOR finds the sample points in its own tube. LORs of the same crystal columns
  * share the columns of points and their strips. */
+#include "base/order.h"
 #include "correspondence/native/native.h"
 
 #include "base/log.h"
@@ -44,11 +45,8 @@ struct lors {
 static int compare(const void *one, const void *other)
 {
     const struct entry *a = one, *b = other;
-    const int64_t key_a[4] = {a->pair, a->columns[0], a->columns[1], a->position};
-    const int64_t key_b[4] = {b->pair, b->columns[0], b->columns[1], b->position};
-    for (int k = 0; k < 4; k++)
-        if (key_a[k] != key_b[k]) return key_a[k] < key_b[k] ? -1 : 1;
-    return 0;
+    return lr_order_lists((const double[]){a->pair, a->columns[0], a->columns[1], (double)a->position},
+                          (const double[]){b->pair, b->columns[0], b->columns[1], (double)b->position}, 4);
 }
 
 /* Column and cell of a crystal within its module. */

@@ -11,7 +11,6 @@
 #include "model/scanner/scanner.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -865,10 +864,7 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
         worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
         if (!worker->seen || !worker->opposite || !worker->before || !worker->far) goto failed;
     }
-    backend->fns = &fns;
-    backend->self = stopping;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
-             params->threads == 1 ? "" : "s");
+    lr_backend_on_host(backend, &fns, stopping, params->threads, NULL);
     return LR_OK;
 
 failed:

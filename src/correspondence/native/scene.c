@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "correspondence/native/native.h"
 #include "model/scanner/arrangement.h"
 
@@ -20,7 +21,7 @@ static bool is_along_u(const struct lr_native_scene *scene, const struct lr_nati
 
 static bool has_bit(const struct lr_native_scene *scene, uint32_t set, int64_t n)
 {
-    return (scene->params.lors->masks->words[set + n / 32] >> (n % 32) & 1u) != 0;
+    return lr_mask_bit(scene->params.lors->masks->words + set, n);
 }
 
 /* The scanner's number of a cell along the axis. */
@@ -202,8 +203,6 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
     *scene = (struct lr_native_scene){0};
 }
 
-#define TWO_PI 6.283185307179586
-
 /* Sine of the angle between two modules below which they are parallel: rounding of their axes makes such angles. */
 #define PARALLEL 1e-13
 
@@ -301,7 +300,7 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->dtau = (float)(crossing->tau[1] * width);
     strip->squared = (float)(height * height + x * x);
     strip->width = (float)width;
-    strip->share = (float)(height * width / TWO_PI);
+    strip->share = (float)(height * width / (2 * LR_PI));
     strip->slant = (float)x;
 }
 

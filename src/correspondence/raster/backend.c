@@ -124,8 +124,7 @@ static lr_status raster_forward(void *self, const lr_selection *part, const lr_v
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
     const lr_status status = project(raster, part, true, image, values);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
@@ -133,8 +132,7 @@ static lr_status raster_back(void *self, const lr_selection *part, const lr_vect
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
     const lr_status status = project(raster, part, false, values, image);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -151,8 +149,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = lr_scene_set_window(&raster->scene, &all);
     if (status == LR_OK) status = lr_rows_read(&reader, rows, sink);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status open_pictures(struct raster *raster)
@@ -169,8 +166,7 @@ static lr_status raster_prepare_picture(void *self)
     lr_status status = open_pictures(raster);
     if (status == LR_OK) status = lr_correspondence_start(&raster->pictures);
     if (status == LR_OK) status = gl_program_wait(raster->pictures.program);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status raster_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
@@ -181,8 +177,7 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     lr_status status = lr_scene_set_window(&raster->scene, &all);
     status = status == LR_OK ? open_pictures(raster) : status;
     if (status == LR_OK) status = lr_picture_render(&raster->pictures, raster->plan, point_mm, module, pixels);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status raster_prepare(void *self, bool lists)
@@ -192,8 +187,7 @@ static lr_status raster_prepare(void *self, bool lists)
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = open_projection(raster, true);
     if (status == LR_OK) status = open_projection(raster, false);
-    gl_context_release(raster->ctx);
-    return gl_context_status(raster->ctx, status);
+    return gl_context_leave(raster->ctx, status);
 }
 
 static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *values)
@@ -313,8 +307,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params, struc
     }
     if (status == LR_OK) {
         status = build(raster);
-        gl_context_release(raster->ctx);
-        status = gl_context_status(raster->ctx, status);
+        status = gl_context_leave(raster->ctx, status);
     }
     if (status != LR_OK) {
         raster_destroy(raster);

@@ -67,12 +67,6 @@ struct reason {
     char message[512];
 };
 
-static void note_reason(void *user, lr_log_level level, lr_status status, const char *message)
-{
-    struct reason *reason = user;
-    if (level == LR_LOG_ERROR && status != LR_OK) snprintf(reason->message, sizeof(reason->message), "%s", message);
-}
-
 struct planning {
     struct lr_cuda_view_plan *plans;
     const struct lr_cuda_plan_params *params;
@@ -86,8 +80,9 @@ static void plan_views(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct reason *reason = &planning->reasons[k];
-        const lr_log log = {note_reason, reason};
-        reason->status = plan_view(&planning->plans[k], planning->params, planning->views[k], &log);
+        struct lr_kept_error kept;
+        lr_log_keep_error(&kept, reason->message, sizeof(reason->message));
+        reason->status = plan_view(&planning->plans[k], planning->params, planning->views[k], &kept.log);
     }
 }
 

@@ -6,6 +6,7 @@
  * several buffers if one buffer cannot hold all. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "common/bindings.h"
 #include "direct/backend.h"
 #include "gl/pass.h"
@@ -84,8 +85,8 @@ static lr_status init(struct compute_deposit *deposit)
         const int tilt = k - set->azimuths;
         const double angle_deg =
             tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
-        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
-        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
+        borders[k][0] = cos(angle_deg * LR_DEGREE);
+        borders[k][1] = sin(angle_deg * LR_DEGREE);
     }
     if (borders != NULL)
         deposit->borders =

@@ -170,8 +170,7 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
     }
     if (status == LR_OK) {
         status = init(compute);
-        gl_context_release(compute->ctx);
-        status = gl_context_status(compute->ctx, status);
+        status = gl_context_leave(compute->ctx, status);
     }
     if (status != LR_OK) {
         destroy(compute);

@@ -175,6 +175,5 @@ lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_f
     const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
                              : is_forward            ? forward(compute, part, in, out)
                                                      : back(compute, part, in, out);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return gl_context_leave(compute->ctx, status);
 }

@@ -9,10 +9,12 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/castor_order.h"
 
@@ -182,19 +184,6 @@ struct reader {
     char first_unknown[96];
 };
 
-static uint32_t word_at(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-static float float_at(const unsigned char *bytes)
-{
-    const uint32_t bits = word_at(bytes);
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
 /* --- one event --- */
 
 /* Converts crystal numbers of the file to numbers of the scanner. If the scanner lacks a crystal, counts the event and
@@ -202,7 +191,7 @@ static float float_at(const unsigned char *bytes)
 static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_event *event)
 {
     for (int k = 0; k < 2; k++) {
-        const uint32_t id = word_at(ids + 4 * k);
+        const uint32_t id = lr_word_at(ids + 4 * k);
         const bool is_same = reader->order == NULL && id <= INT32_MAX;
         const bool found = reader->order != NULL && id < (uint32_t)reader->num_crystals && reader->order[id] >= 0;
         if (!is_same && !found) {
@@ -231,11 +220,11 @@ static lr_status take_list_event(struct reader *reader, const unsigned char *byt
     const struct castor_header *header = &reader->header;
     const unsigned char *at = bytes + 4 + 4 * header->has_attenuation + header->has_kind +
                               4 * (header->has_scatter + header->has_randoms) + 4 * header->has_normalization;
-    lr_event event = {.time_ms = word_at(bytes), .weight = 1};
+    lr_event event = {.time_ms = lr_word_at(bytes), .weight = 1};
     reader->counts->prompts++;
     lr_event_times_add(&reader->times, event.time_ms);
     if (header->has_tof) {
-        const float tof_ps = float_at(at);
+        const float tof_ps = lr_float_at(at);
         at += 4;
         if (!isfinite(tof_ps)) return refuse(reader, "the time of flight", tof_ps);
         event.tof_mm = (float)(LR_MM_PER_PS * tof_ps);
@@ -250,11 +239,11 @@ static lr_status take_histogram_event(struct reader *reader, const unsigned char
     const int step = header->has_scatter ? 8 : 4, bins = header->num_tof_bins;
     const unsigned char *at =
         bytes + 4 + 4 * (header->has_attenuation + header->has_randoms + header->has_normalization);
-    lr_event event = {.time_ms = word_at(bytes)};
+    lr_event event = {.time_ms = lr_word_at(bytes)};
     reader->counts->prompts++;
     if (!take_crystals(reader, at + step * bins, &event)) return LR_OK;
     for (int b = 0; b < bins; b++) {
-        event.weight = float_at(at + step * b);
+        event.weight = lr_float_at(at + step * b);
         event.tof_mm = (float)(LR_MM_PER_PS * header->tof_bin_ps * (b - 0.5 * (bins - 1)));
         if (!isfinite(event.weight)) return refuse(reader, "the counts", event.weight);
         if (event.weight != 0) LR_TRY(lr_event_stream_add(reader->stream, &event));
@@ -406,10 +395,8 @@ static lr_status read_all(struct reader *reader)
                                  header->has_normalization ? "normalization factors" : NULL,
                                  header->has_scatter ? "scatter rates" : NULL,
                                  header->has_randoms ? "randoms rates" : NULL};
-    for (int k = 0; k < 4; k++) {
-        const size_t used = strlen(terms);
-        if (names[k] != NULL) snprintf(terms + used, sizeof(terms) - used, "%s%s", used > 0 ? ", " : "", names[k]);
-    }
+    for (int k = 0; k < 4; k++)
+        if (names[k] != NULL) lr_names_add(terms, sizeof(terms), names[k]);
     if (terms[0] != '\0') {
         lr_warn(reader->log,
                 "%s: the %s of its events are passed over: give what they stand for as "

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 
@@ -32,21 +33,6 @@ struct lr_castor_writer {
     int64_t count, delayeds;
 };
 
-/* --- bytes --- */
-
-static void put_word(unsigned char *bytes, uint32_t word)
-{
-    for (int k = 0; k < 4; k++) bytes[k] = (unsigned char)(word >> (8 * k));
-}
-
-static void put_float(unsigned char *bytes, double value)
-{
-    const float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, 4);
-    put_word(bytes, bits);
-}
-
 lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t count)
 {
     struct lr_castor_writer *writer = user;
@@ -61,10 +47,10 @@ lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t coun
             continue;
         }
         LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
-        put_word(bytes, event->time_ms);
-        put_float(bytes + 4, tof_ps);
-        put_word(bytes + lead, (uint32_t)writer->place[event->crystals[0]]);
-        put_word(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]]);
+        lr_put_whole(bytes, event->time_ms, 4);
+        lr_put_float(bytes + 4, (float)tof_ps);
+        lr_put_whole(bytes + lead, (uint32_t)writer->place[event->crystals[0]], 4);
+        lr_put_whole(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]], 4);
         writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
         writer->first_ms = writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
         writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
@@ -249,10 +235,10 @@ lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const
             unsigned char bytes[16];
             int32_t crystals[2];
             lr_lors_crystals(lors, number, crystals);
-            put_word(bytes, 0);
-            put_float(bytes + 4, data->values[k]);
-            put_word(bytes + 8, (uint32_t)writer->place[crystals[0]]);
-            put_word(bytes + 12, (uint32_t)writer->place[crystals[1]]);
+            lr_put_whole(bytes, 0, 4);
+            lr_put_float(bytes + 4, data->values[k]);
+            lr_put_whole(bytes + 8, (uint32_t)writer->place[crystals[0]], 4);
+            lr_put_whole(bytes + 12, (uint32_t)writer->place[crystals[1]], 4);
             writer->count++;
             (void)lr_output_write(&writer->data, bytes, sizeof(bytes));
         }

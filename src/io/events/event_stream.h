@@ -5,6 +5,7 @@
 #ifndef LR_IO_EVENT_STREAM_H
 #define LR_IO_EVENT_STREAM_H
 
+#include "base/units.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 
@@ -107,9 +108,5 @@ void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 /* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the
  * weight is not a whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
-
-/* Half of the distance that light travels in 1 ps. A difference of 1 ps between the arrival times at a LOR's ends moves
- * the annihilation by this many mm along the LOR. */
-#define LR_MM_PER_PS (0.5 * 0.299792458)
 
 #endif

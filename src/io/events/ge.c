@@ -8,6 +8,7 @@
  * header beside it from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/sinogram.h"
@@ -20,7 +21,7 @@
 
 /* Times of flight in lists are multiples of 13 steps. These multiples form 29 bins around the middle of the LOR. */
 enum { JOINED = 13, BINS = 29 };
-static const double step_mm = 13.02 * 0.149896229;
+static const double step_mm = 13.02 * LR_MM_PER_PS;
 
 /* Crystals of a scanner in GE's numbering. */
 struct ge_crystals {

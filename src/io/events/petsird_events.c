@@ -6,11 +6,13 @@
  * mm, which is negative if the first crystal was hit first (model/DetectorInformation.yml,
  * model/ScannerInformation.yml, helpers/petsird_helpers.h). */
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
+#include "io/files/number_type.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -216,10 +218,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
  * decoded without branches, because their lengths are unpredictable. */
 static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
-    const uint64_t word =
-        end - at >= 8 ? ((uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-                         (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56)
-                      : UINT64_MAX;
+    const uint64_t word = end - at >= 8 ? (uint64_t)lr_word_at(at) | (uint64_t)lr_word_at(at + 4) << 32 : UINT64_MAX;
     const uint64_t ends = ~word & 0x80808080u;
     if (ends == 0) {
         uint64_t found = *at & 0x7f;
@@ -355,7 +354,7 @@ static void count_excluded(struct reader *reader, const struct event_list *list,
 
 static void digest(struct reader *reader, int64_t number)
 {
-    reader->digest = (reader->digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);
+    reader->digest = lr_hash_add(reader->digest, (uint64_t)number);
     reader->digest ^= reader->digest >> 29;
 }
 

@@ -4,10 +4,12 @@
  * The header of a PETSIRD file. Names are as in model/ScannerInformation.yml, GeometryInformation.yml and
  * DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that versions that add or move
  * fields can be read. */
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
+#include "io/files/number_type.h"
 #include "io/files/presets.h"
 
 #include <math.h>
@@ -224,7 +226,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
         int64_t buffered;
         const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
         const int64_t whole = buffered / 4 < left ? buffered / 4 : left;
-        for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
+        for (int64_t k = 0; k < whole; k++) include(range, (double)lr_float_at(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
         if (left > 0) { /* the buffer ends within a number */
@@ -522,9 +524,8 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
         {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
     };
-    uint64_t own = UINT64_C(0xcbf29ce484222325);
-    for (const char *text = petsird->schema->text; *text != '\0'; text++)
-        own = (own ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    uint64_t own = LR_HASH_BEGIN;
+    for (const char *text = petsird->schema->text; *text != '\0'; text++) own = lr_hash_add(own, (unsigned char)*text);
     strcpy(petsird->version, "other");
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
         if (known[k].digest == own) strcpy(petsird->version, known[k].version);

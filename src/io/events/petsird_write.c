@@ -5,6 +5,7 @@
  * then writes a time block for each millisecond that has events, while events arrive. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "io/events/event_stream.h"
@@ -12,6 +13,7 @@
 #include "io/files/keyed_text.h"
 #include "io/files/yardl.h"
 #include "io/scanners/scanner_formats.h"
+#include "model/scanner/scanner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,13 +53,6 @@ enum { BINS_PER_RESOLUTION = 5, MAX_BINS = 1 << 16 };
 
 /* --- types --- */
 
-static bool is_mirrored(const lr_module *module)
-{
-    double w[3];
-    vec_cross(module->u, module->v, w);
-    return vec_dot(w, module->normal) > 0;
-}
-
 /* Sorts modules into types. Modules of one type are equal to single precision, because fitted modules differ in the
  * last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
 static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
@@ -83,7 +78,7 @@ static lr_status sort_modules(struct layout *layout, const lr_events_info *info,
         for (; type < layout->num_types; type++) {
             const lr_module *b = &scanner->modules[layout->example[type]];
             bool equal = layout->kind_of[type] == kind && fabs(a->depth_mm - b->depth_mm) < equal_mm &&
-                         is_mirrored(a) == is_mirrored(b);
+                         lr_module_is_mirrored(a) == lr_module_is_mirrored(b);
             for (int k = 0; k < 2; k++) {
                 equal = equal && a->crystals[k] == b->crystals[k] &&
                         fabs(a->pitch_mm[k] - b->pitch_mm[k]) * a->crystals[k] < equal_mm &&
@@ -135,9 +130,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     double reach = 0; /* upper bound of the distance between the origin and any crystal */
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double across =
-            hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-        reach = fmax(reach, vec_length(module->centre_mm) + 0.5 * across + module->depth_mm);
+        reach = fmax(reach, vec_length(module->centre_mm) + lr_module_radius_mm(module) + module->depth_mm);
     }
 
     const int num_kinds = info != NULL ? info->kinds.count : 0;
@@ -252,7 +245,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
         }
         lr_yardl_put_unsigned(output, 0); /* material */
 
-        const double sign = is_mirrored(module) ? -1 : 1;
+        const double sign = lr_module_is_mirrored(module) ? -1 : 1;
         const int64_t elements = num_elements(layout, t);
         lr_yardl_put_unsigned(output, (uint64_t)elements);
         for (int64_t e = 0; e < elements; e++) {
@@ -269,7 +262,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[t]);
         for (int m = 0; m < scanner->num_modules; m++) {
             const lr_module *placed = &scanner->modules[m];
-            const double sign_u = is_mirrored(placed) ? -1 : 1;
+            const double sign_u = lr_module_is_mirrored(placed) ? -1 : 1;
             for (int row = 0; row < 3 && layout->type_of[m] == t; row++) {
                 lr_yardl_put_float(output, -placed->normal[row]);
                 lr_yardl_put_float(output, sign_u * placed->u[row]);
@@ -469,8 +462,7 @@ static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event
 static int compare(const void *a, const void *b)
 {
     const struct waiting *left = a, *right = b;
-    if (left->key != right->key) return left->key < right->key ? -1 : 1;
-    return left->number < right->number ? -1 : left->number > right->number;
+    return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->number, right->number));
 }
 
 /* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */

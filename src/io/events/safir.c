@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
 
@@ -129,8 +130,7 @@ static lr_status read_records(struct reader *reader, FILE *file)
         LR_TRY(lr_event_stream_report_place(reader->stream, file));
         length = fread(bytes, 1, sizeof(bytes), file);
         for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
-            uint64_t record = 0;
-            for (int k = RECORD_BYTES - 1; k >= 0; k--) record = record << 8 | bytes[at + (size_t)k];
+            const uint64_t record = lr_whole_at(bytes + at, RECORD_BYTES);
             const int64_t number = reader->num_records++;
             if (record >> 63 & 1) {
                 reader->counts.time_marks++;

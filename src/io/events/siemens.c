@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/sinogram.h"
 
@@ -324,8 +325,7 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
                         "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
     for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
-        const uint32_t word = (uint32_t)bytes[at] | (uint32_t)bytes[at + 1] << 8 | (uint32_t)bytes[at + 2] << 16 |
-                              (uint32_t)bytes[at + 3] << 24;
+        const uint32_t word = lr_word_at(bytes + at);
         const int64_t number = reader->num_words++;
         if (word >> 31 != 0) {
             if ((word >> 29 & 3) == 0) {
@@ -423,15 +423,10 @@ static lr_status read_from(struct reader *reader, FILE *file)
                         "bits",
                         reader->path, (long long)reader->num_words);
     }
-    if (counts->unknown_crystals == 0) return LR_OK;
-    const bool all = counts->unknown_crystals == events;
-    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
-                 "%lld (0x%08x): %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
-                 (long long)reader->first_unknown_word, (long long)(offset + WORD_BYTES * reader->first_unknown_word),
-                 (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
-    return all ? LR_BAD_INPUT : LR_OK;
+    char first[80];
+    snprintf(first, sizeof(first), "word %lld, at byte %lld (0x%08x)", (long long)reader->first_unknown_word,
+             (long long)(offset + WORD_BYTES * reader->first_unknown_word), (unsigned)reader->first_unknown);
+    return lr_events_judge_unknown(reader->stream->source, counts, first);
 }
 
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)

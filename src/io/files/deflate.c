@@ -4,6 +4,7 @@
  * A gzip stream (RFC 1952) of blocks, each of which a thread compresses. Each block but the last ends with an empty
  * stored block, so that the next block begins at a whole byte. The end of the block before is the dictionary of a
  * block. */
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 
 #include "base/log.h"
@@ -98,10 +99,7 @@ lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pie
     }
 
     unsigned char tail[8];
-    for (int k = 0; k < 4; k++) {
-        tail[k] = (unsigned char)(crc >> 8 * k & 0xff);
-        tail[4 + k] = (unsigned char)(total >> 8 * k & 0xff);
-    }
+    (void)lr_put_whole(lr_put_whole(tail, crc, 4), total, 4);
     if (status == LR_OK) status = lr_output_write(output, tail, sizeof(tail));
     free(room);
     return status;

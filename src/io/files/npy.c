@@ -157,7 +157,7 @@ lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *lo
     unsigned char bytes[4 * piece];
     for (int64_t start = 0; start < count && output.error == 0; start += piece) {
         const int num = count - start < piece ? (int)(count - start) : piece;
-        for (int k = 0; k < num; k++) lr_float_bytes(array->values[start + k], bytes + 4 * k);
+        for (int k = 0; k < num; k++) lr_put_float(bytes + 4 * k, array->values[start + k]);
         (void)lr_output_write(&output, bytes, 4 * (size_t)num);
     }
     return lr_output_finish(&output);

@@ -70,10 +70,3 @@ bool lr_byte_order_is_wrong(const struct lr_byte_order *order)
 {
     return 2 * order->swapped > order->values;
 }
-
-void lr_float_bytes(float value, unsigned char bytes[4])
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    for (int b = 0; b < 4; b++) bytes[b] = (unsigned char)(bits >> (8 * b));
-}

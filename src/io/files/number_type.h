@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum lr_number_kind { LR_KIND_NONE = 0, LR_KIND_SIGNED, LR_KIND_UNSIGNED, LR_KIND_FLOAT };
 
@@ -36,7 +37,41 @@ bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 /* End of the message about a file in the other byte order. */
 #define LR_OTHER_BYTE_ORDER "its numbers make sense in the other byte order only: correct the byte order in its header"
 
-/* Puts a float32 into `bytes` in little-endian order. */
-void lr_float_bytes(float value, unsigned char bytes[4]);
+/* --- single numbers in little-endian order --- */
+
+static inline uint32_t lr_word_at(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static inline float lr_float_at(const unsigned char *bytes)
+{
+    const uint32_t word = lr_word_at(bytes);
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    return value;
+}
+
+/* A whole number of `count` bytes, at most 8. */
+static inline uint64_t lr_whole_at(const unsigned char *bytes, int count)
+{
+    uint64_t number = 0;
+    for (int k = count - 1; k >= 0; k--) number = number << 8 | bytes[k];
+    return number;
+}
+
+/* Puts the lowest `count` bytes of a number. Returns the place after them. */
+static inline unsigned char *lr_put_whole(unsigned char *bytes, uint64_t number, int count)
+{
+    for (int k = 0; k < count; k++) bytes[k] = (unsigned char)(number >> 8 * k);
+    return bytes + count;
+}
+
+static inline unsigned char *lr_put_float(unsigned char *bytes, float value)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof(word));
+    return lr_put_whole(bytes, word, 4);
+}
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 
@@ -289,27 +290,13 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
 
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 {
-    /* The path is checked before opening, since opening a pipe would wait for its other end. */
     struct stat facts;
-    char why[LR_OPEN_FAILURE];
-    if (stat(path, &facts) != 0) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, why));
-        return NULL;
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        lr_error(log, LR_BAD_INPUT, "%s: %s", path,
-                 S_ISDIR(facts.st_mode) ? "is a folder: give a file" : "is no regular file: give one");
-        return NULL;
-    }
-    if (facts.st_size > LR_YAML_MAX_BYTES) {
+    FILE *file = lr_file_open(path, "", log);
+    if (file == NULL) return NULL;
+    if (fstat(fileno(file), &facts) != 0 || facts.st_size > LR_YAML_MAX_BYTES) {
         lr_error(log, LR_BAD_INPUT, "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
                  (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
-        return NULL;
-    }
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                 lr_open_failure(path, errno, why));
+        fclose(file);
         return NULL;
     }
     const int64_t bytes = (int64_t)facts.st_size;
@@ -611,8 +598,7 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
             char known[320] = "", word[64] = "";
             for (int n = 0; n < num_fields; n++) {
                 names[n] = fields[n].key;
-                const size_t used = strlen(known);
-                snprintf(known + used, sizeof(known) - used, "%s%s", n ? ", " : "", names[n]);
+                lr_names_add(known, sizeof(known), names[n]);
             }
             snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 63), name ? name : "");
             word[strcspn(word, "\n")] = '\0';

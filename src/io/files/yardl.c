@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
 
@@ -197,40 +198,25 @@ void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
     input->at += bytes;
 }
 
-static uint64_t little_endian(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-    for (int k = count - 1; k >= 0; k--) value = value << 8 | bytes[k];
-    return value;
-}
-
 /* --- the file --- */
 
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
 {
     struct stat facts;
-    char text[LR_OPEN_FAILURE];
-    if (stat(path, &facts) != 0) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
-        return NULL;
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
-                 S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
-        return NULL;
-    }
-
+    FILE *file = lr_file_open(path, "", log);
+    if (file == NULL) return NULL;
     struct lr_yardl_input *input = lr_alloc(1, sizeof(*input), "a file's buffer", log);
-    if (input == NULL) return NULL;
+    if (input == NULL) {
+        fclose(file);
+        return NULL;
+    }
     input->log = log;
-    input->size = (int64_t)facts.st_size;
+    input->file = file;
+    input->size = fstat(fileno(file), &facts) == 0 ? (int64_t)facts.st_size : 0;
     input->room = BUFFER_BYTES;
     input->buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
     input->path = input->buffer != NULL ? lr_copy_string(path, log) : NULL;
-    input->file = input->path != NULL ? fopen(path, "rb") : NULL;
-    if (input->path != NULL && input->file == NULL)
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
-    if (input->file == NULL) goto failed;
+    if (input->path == NULL) goto failed;
 
     unsigned char magic[MAGIC_BYTES] = {0};
     const int64_t there = input->size < MAGIC_BYTES ? input->size : MAGIC_BYTES;
@@ -242,7 +228,7 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
                  path, input->size == 0 ? ": it is empty" : "");
         goto failed;
     }
-    const uint64_t version = little_endian(magic + 5, 4);
+    const uint64_t version = lr_whole_at(magic + 5, 4);
     if (version == 1) return input;
     (void)lr_yardl_error(input, "version %llu of yardl's binary encoding: only version 1 is known",
                          (unsigned long long)version);
@@ -334,10 +320,10 @@ lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_ty
     unsigned char raw[8];
     if (type->kind == LR_YARDL_FLOAT32) {
         LR_TRY(take_bytes(input, raw, 4));
-        *value = lr_yardl_float(raw);
+        *value = lr_float_at(raw);
     } else if (type->kind == LR_YARDL_FLOAT64) {
         LR_TRY(take_bytes(input, raw, 8));
-        const uint64_t bits = little_endian(raw, 8);
+        const uint64_t bits = lr_whole_at(raw, 8);
         memcpy(value, &bits, 8);
     } else {
         int64_t whole;

@@ -7,6 +7,7 @@
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 
 #include <lr/log.h>
@@ -116,16 +117,6 @@ const void *lr_yardl_buffer(const struct lr_yardl_input *input);
  * No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
-/* Makes a float of 4 buffered bytes. */
-static inline double lr_yardl_float(const unsigned char *bytes)
-{
-    const uint32_t bits =
-        (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-    float single;
-    memcpy(&single, &bits, sizeof(single));
-    return single;
-}
-
 /* Moves forward in the buffered bytes, or back if `bytes` is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
@@ -194,12 +185,9 @@ static inline void lr_yardl_put_signed(struct lr_output *output, int64_t value)
 
 static inline void lr_yardl_put_float(struct lr_output *output, double value)
 {
-    const float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, 4);
-    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
-                                    (unsigned char)(bits >> 24)};
-    (void)lr_output_write(output, bytes, 4);
+    unsigned char bytes[4];
+    (void)lr_put_float(bytes, (float)value);
+    (void)lr_output_write(output, bytes, sizeof(bytes));
 }
 
 static inline void lr_yardl_put_text(struct lr_output *output, const char *text)

@@ -185,7 +185,7 @@ lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const
         const int64_t row = (reversed[0] ? size[0] - 1 - x : x) +
                             (int64_t)size[0] * ((reversed[1] ? size[1] - 1 - y : y) +
                                                 (int64_t)size[1] * (reversed[2] ? size[2] - 1 - z : z));
-        lr_float_bytes(image->values[row], bytes + 4 * used++);
+        lr_put_float(bytes + 4 * used++, image->values[row]);
         if (used == piece || n == count - 1) {
             LR_TRY(lr_output_write(output, bytes, 4 * (size_t)used));
             used = 0;

@@ -4,7 +4,9 @@
  * Reading and writing LOR data as STIR's projection data. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_data.h"
@@ -17,8 +19,6 @@
 #include <string.h>
 
 #define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
-
-static const double pi = 3.14159265358979323846;
 
 /* A value of one LOR. */
 struct count {
@@ -174,7 +174,7 @@ static lr_status report(const struct reader *reader)
                 "in the scanner's description leaves them out",
                 reader->path, last_t, reach[0],
                 (2.0 * projdata->rings.radius_mm + scanner->modules[0].depth_mm) *
-                    sin(pi * (last_t + 0.5) / projdata->rings.around));
+                    sin(LR_PI * (last_t + 0.5) / projdata->rings.around));
     }
     if (reach[1] > difference) {
         lr_warn(reader->log,
@@ -184,13 +184,6 @@ static lr_status report(const struct reader *reader)
                 reader->path, difference, reach[1]);
     }
     return LR_OK;
-}
-
-/* Compares two items that begin with an int64_t. */
-static int compare_numbers(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 /* Reads the file twice: first to count LORs, then to fill in counts. */
@@ -213,7 +206,7 @@ static lr_lor_data *read_data(struct reader *reader)
     /* Makes sparse data from the sorted list. Repeats are added up. */
     reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
     if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
-    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_numbers);
+    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), lr_compare_int64s);
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
     if (data == NULL) return NULL;
     data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
@@ -307,7 +300,7 @@ static lr_status write_dense(struct writer *writer)
                 const int64_t lor = lr_lors_number(writer->lors, crystals[0], crystals[1]);
                 const float value = lor >= 0 ? writer->data->values[lor] : 0.0f;
                 writer->written += value != 0.0f;
-                lr_float_bytes(value, writer->plane + 4 * n);
+                lr_put_float(writer->plane + 4 * n, value);
             }
             LR_TRY(lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane));
         }
@@ -343,13 +336,13 @@ static lr_status write_sparse(struct writer *writer)
                                            data->values[n]};
         }
     }
-    if (status == LR_OK) qsort(items, (size_t)count, sizeof(*items), compare_numbers);
+    if (status == LR_OK) qsort(items, (size_t)count, sizeof(*items), lr_compare_int64s);
 
     const int64_t end = lr_projdata_num_bins(projdata);
     for (int64_t begin = 0; begin < end && status == LR_OK; begin += writer->bins_per_plane) {
         memset(writer->plane, 0, 4 * (size_t)writer->bins_per_plane);
         for (; next < count && items[next].bin < begin + writer->bins_per_plane; next++)
-            lr_float_bytes(items[next].value, writer->plane + 4 * (items[next].bin - begin));
+            lr_put_float(writer->plane + 4 * (items[next].bin - begin), items[next].value);
         status = lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane);
     }
     writer->written = next;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/order.h"
 #include "io/lor_data/lor_data.h"
 
 #include "base/grow.h"
@@ -14,12 +15,6 @@ struct weighted {
     int64_t lor;
     float weight;
 };
-
-static int compare(const void *a, const void *b)
-{
-    const struct weighted *left = a, *right = b;
-    return left->lor < right->lor ? -1 : left->lor > right->lor;
-}
 
 static lr_lor_data *create_sparse(int64_t room, const lr_log *log)
 {
@@ -42,7 +37,7 @@ static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *l
     lr_lor_data *data = items != NULL ? create_sparse(sums->waiting, log) : NULL;
     if (data != NULL) {
         for (int64_t k = 0; k < sums->waiting; k++) items[k] = (struct weighted){sums->lors[k], sums->weights[k]};
-        qsort(items, (size_t)sums->waiting, sizeof(*items), compare);
+        qsort(items, (size_t)sums->waiting, sizeof(*items), lr_compare_int64s);
         data->count = 0;
         for (int64_t k = 0; k < sums->waiting; k++) {
             if (data->count > 0 && data->index[data->count - 1] == items[k].lor) {

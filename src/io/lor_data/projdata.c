@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
@@ -166,8 +167,6 @@ bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*plac
 
 /* --- headers --- */
 
-static const double pi = 3.14159265358979323846;
-
 /* A header being read. */
 struct draft {
     const struct lr_interfile *file;
@@ -201,7 +200,7 @@ static double begin_deg(const struct draft *draft, bool blocks)
             const lr_module *module = &draft->scanner->modules[m];
             const int within = crystal - draft->scanner->first_crystal[m];
             lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre_mm);
-            return atan2(centre_mm[1], centre_mm[0]) * 180.0 / pi;
+            return atan2(centre_mm[1], centre_mm[0]) * 180.0 / LR_PI;
         }
     }
     return rings->first_angle_deg;
@@ -232,7 +231,7 @@ static lr_status turn(const struct draft *draft, int unit, bool blocks)
     bucket.count = rings->around / fmax(1, bucket.blocks * bucket.crystals);
     if (blocks && bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 && bucket.blocks >= 1) {
         lr_stir_bucket_turn(&bucket, &first);
-        first_deg = first * 180.0 / pi;
+        first_deg = first * 180.0 / LR_PI;
     }
 
     const lr_log *log = draft->file->log;
@@ -499,7 +498,7 @@ char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *sc
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
     const double radius_mm = rings->radius_mm + scanner->detection_depth_mm;
-    const double bin_cm = 0.1 * radius_mm * pi / rings->around;
+    const double bin_cm = 0.1 * radius_mm * LR_PI / rings->around;
     struct lr_text text = {.what = "a header", .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();
     (void)lr_text_print(&text, "!INTERFILE :=\n!imaging modality := PT\n");

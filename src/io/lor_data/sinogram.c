@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
@@ -12,8 +14,6 @@
 #include <string.h>
 
 enum { MAX_PLACES = 65536 };
-
-static const double pi = 3.14159265358979323846;
 
 /* A module and its sort keys. Modules of one row of a panel are next to each other after sorting. */
 struct part {
@@ -45,10 +45,8 @@ static lr_status not_rings(const struct order *order, const char *why)
 static int compare_parts(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
-    if (x->first_crystal_ring != y->first_crystal_ring) return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
-    if (x->position != y->position) return x->position < y->position ? -1 : 1;
-    if (x->along_u_mm != y->along_u_mm) return x->along_u_mm < y->along_u_mm ? -1 : 1;
-    return x->module - y->module;
+    return lr_order_lists((const double[]){x->first_crystal_ring, x->position, x->along_u_mm, x->module},
+                          (const double[]){y->first_crystal_ring, y->position, y->along_u_mm, y->module}, 4);
 }
 
 /* True if a row of a panel begins with part n. */
@@ -116,7 +114,7 @@ static void row_centre(const struct order *order, int n, double *angle_deg, doub
         sum[0] += module->crystals[0] * module->centre_mm[0];
         sum[1] += module->crystals[0] * module->centre_mm[1];
     } while (n < order->scanner->num_modules && !begins_row(order, n));
-    *angle_deg = atan2(sum[1], sum[0]) * 180.0 / pi;
+    *angle_deg = atan2(sum[1], sum[0]) * 180.0 / LR_PI;
     *radius_mm = -vec_dot(first->centre_mm, first->normal);
 }
 
@@ -212,7 +210,7 @@ lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps
         const double width_mm = vec_dot(last->centre_mm, last->u) - vec_dot(first->centre_mm, first->u) +
                                 0.5 * (first->crystals[0] + last->crystals[0]) * first->pitch_mm[0];
         row_centre(&order, 0, &angle_deg, &radius_mm);
-        const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
+        const double side_mm = 2.0 * radius_mm * tan(LR_PI / scanner->num_positions);
         gaps->around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
         gaps->around += scanner->num_positions * (order.row_crystals + gaps->around) % 2;
 

@@ -5,6 +5,7 @@
  * is made from the store. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/sized.h"
 #include "io/checkpoints/key.h"
 #include "io/matrix/writer.h"
@@ -78,9 +79,7 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
 
 static int compare_pieces(const void *a, const void *b)
 {
-    const int64_t x = ((const struct piece *)a)->share.number;
-    const int64_t y = ((const struct piece *)b)->share.number;
-    return (x > y) - (x < y);
+    return lr_order_whole(((const struct piece *)a)->share.number, ((const struct piece *)b)->share.number);
 }
 
 /* --- the joined matrix --- */

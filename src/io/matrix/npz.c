@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/npy.h"
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/matrix/writer.h"
@@ -54,12 +55,6 @@ struct npz {
     uint32_t check; /* CRC-32 of the bytes put so far */
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
 };
-
-/* Puts a number in little-endian byte order. */
-static void put_number(unsigned char *bytes, size_t number, int size)
-{
-    for (int k = 0; k < size; k++) bytes[k] = (unsigned char)(number >> 8 * k & 0xff);
-}
 
 /* Writes bytes to the file, or adds them to the checksum. */
 static lr_status emit(struct npz *npz, const void *bytes, size_t count)
@@ -133,12 +128,12 @@ static lr_status put_array(struct npz *npz, int array)
 /* Fills the fields that local and central heads have in common, beginning with the version needed to read them. */
 static void format_common(const struct member *member, unsigned char *bytes)
 {
-    put_number(bytes, 20, 2);
-    put_number(bytes + 8, 0x21, 2); /* 1980-01-01 always, so that equal rows give equal files */
-    put_number(bytes + 10, member->check, 4);
-    put_number(bytes + 14, member->total, 4);
-    put_number(bytes + 18, member->total, 4);
-    put_number(bytes + 22, strlen(names[member->array]), 2);
+    lr_put_whole(bytes, 20, 2);
+    lr_put_whole(bytes + 8, 0x21, 2); /* 1980-01-01 always, so that equal rows give equal files */
+    lr_put_whole(bytes + 10, member->check, 4);
+    lr_put_whole(bytes + 14, member->total, 4);
+    lr_put_whole(bytes + 18, member->total, 4);
+    lr_put_whole(bytes + 22, strlen(names[member->array]), 2);
 }
 
 static lr_status write_archive(struct npz *npz)
@@ -186,17 +181,17 @@ static lr_status write_archive(struct npz *npz)
     for (int k = 0; k < num; k++) {
         const char *name = names[members[k].array];
         unsigned char central[CENTRAL_BYTES] = {'P', 'K', 1, 2};
-        put_number(central + 4, 20, 2);
+        lr_put_whole(central + 4, 20, 2);
         format_common(&members[k], central + 6);
-        put_number(central + 42, members[k].place, 4);
+        lr_put_whole(central + 42, members[k].place, 4);
         LR_TRY(emit(npz, central, sizeof(central)));
         LR_TRY(emit(npz, name, strlen(name)));
         bytes += sizeof(central) + strlen(name);
     }
-    put_number(end + 8, (size_t)num, 2);
-    put_number(end + 10, (size_t)num, 2);
-    put_number(end + 12, bytes, 4);
-    put_number(end + 16, place, 4);
+    lr_put_whole(end + 8, (size_t)num, 2);
+    lr_put_whole(end + 10, (size_t)num, 2);
+    lr_put_whole(end + 12, bytes, 4);
+    lr_put_whole(end + 16, place, 4);
     return emit(npz, end, sizeof(end));
 }
 
@@ -276,14 +271,6 @@ static lr_status read_bytes(const struct npz_source *npz, int64_t place, void *t
     return LR_OK;
 }
 
-/* Returns the number that lies in the bytes in little-endian order. */
-static uint64_t number_at(const unsigned char *bytes, int size)
-{
-    uint64_t number = 0;
-    for (int k = size - 1; k >= 0; k--) number = number << 8 | bytes[k];
-    return number;
-}
-
 static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2], void *numbers)
 {
     const struct npz_source *npz = self;
@@ -295,14 +282,12 @@ static lr_status read_numbers(void *self, enum lr_matrix_array which, const int6
         const int64_t left = range[1] - at, num = left < PIECE ? left : PIECE;
         LR_TRY(read_bytes(npz, array->begin + (range[0] + at) * array->size, bytes, (size_t)num * (size_t)array->size));
         for (int64_t k = 0; k < num; k++) {
-            const uint64_t bits = number_at(bytes + k * array->size, array->size);
+            const uint64_t bits = lr_whole_at(bytes + k * array->size, array->size);
             const uint32_t low = (uint32_t)bits;
-            float single;
-            memcpy(&single, &low, sizeof(single));
             if (which != LR_ARRAY_VALUES)
                 whole[at + k] = array->size == 4 ? (int64_t)(int32_t)low : (int64_t)bits;
             else if (array->size == 4)
-                real[at + k] = (double)single;
+                real[at + k] = (double)lr_float_at(bytes + k * array->size);
             else
                 memcpy(&real[at + k], &bits, sizeof(bits));
         }
@@ -327,7 +312,7 @@ static lr_status read_head(struct npz_source *npz, int which)
     LR_TRY(read_bytes(npz, array->begin, start, sizeof(start)));
     const int version = start[6];
     const int64_t prefix = version == 1 ? 10 : 12;
-    const int64_t length = (int64_t)number_at(start + 8, version == 1 ? 2 : 4);
+    const int64_t length = (int64_t)lr_whole_at(start + 8, version == 1 ? 2 : 4);
     if (memcmp(start, "\x93NUMPY", 6) != 0 || version < 1 || version > 3 || length > MOST_HEAD ||
         prefix + length > array->bytes)
         return refuse(npz, "an array in it has no head as NumPy writes it");
@@ -375,18 +360,18 @@ static lr_status read_directory(struct npz_source *npz)
     int64_t end = tail_bytes - END_BYTES;
     while (end >= 0 && memcmp(tail + end, "PK\5\6", 4) != 0) end--;
     if (end < 0) return refuse(npz, "the end of the archive is missing: get the file again");
-    const int64_t bytes = (int64_t)number_at(tail + end + 12, 4);
-    const int64_t begin = (int64_t)number_at(tail + end + 16, 4);
+    const int64_t bytes = (int64_t)lr_whole_at(tail + end + 12, 4);
+    const int64_t begin = (int64_t)lr_whole_at(tail + end + 16, 4);
     if (bytes > MOST_DIRECTORY || begin > npz->file_bytes || bytes > npz->file_bytes - begin)
         return refuse(npz, "the directory of the archive is damaged, or it is larger than 4 GiB");
     LR_TRY(read_bytes(npz, begin, directory, (size_t)bytes));
 
     for (int64_t at = 0; at + CENTRAL_BYTES <= bytes;) {
         const unsigned char *entry = directory + at, *name = entry + CENTRAL_BYTES;
-        const int64_t name_bytes = (int64_t)number_at(entry + 28, 2);
+        const int64_t name_bytes = (int64_t)lr_whole_at(entry + 28, 2);
         if (memcmp(entry, "PK\1\2", 4) != 0 || at + CENTRAL_BYTES + name_bytes > bytes)
             return refuse(npz, "the directory of the archive is damaged");
-        at += CENTRAL_BYTES + name_bytes + (int64_t)number_at(entry + 30, 2) + (int64_t)number_at(entry + 32, 2);
+        at += CENTRAL_BYTES + name_bytes + (int64_t)lr_whole_at(entry + 30, 2) + (int64_t)lr_whole_at(entry + 32, 2);
         int k = 0;
         while (k < NUM_ARRAYS &&
                ((int64_t)strlen(names[k]) != name_bytes || memcmp(name, names[k], (size_t)name_bytes) != 0))
@@ -395,10 +380,10 @@ static lr_status read_directory(struct npz_source *npz)
 
         struct array *array = &npz->arrays[k];
         unsigned char local[LOCAL_BYTES];
-        const int64_t packed = (int64_t)number_at(entry + 20, 4);
-        const int64_t plain = (int64_t)number_at(entry + 24, 4);
-        const int64_t place = (int64_t)number_at(entry + 42, 4);
-        if (number_at(entry + 10, 2) != 0 || packed != plain) {
+        const int64_t packed = (int64_t)lr_whole_at(entry + 20, 4);
+        const int64_t plain = (int64_t)lr_whole_at(entry + 24, 4);
+        const int64_t place = (int64_t)lr_whole_at(entry + 42, 4);
+        if (lr_whole_at(entry + 10, 2) != 0 || packed != plain) {
             return lr_error(npz->log, LR_BAD_INPUT,
                             "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
                             "compressed=False)",
@@ -406,7 +391,7 @@ static lr_status read_directory(struct npz_source *npz)
         }
         LR_TRY(read_bytes(npz, place, local, sizeof(local)));
         if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
-        array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
+        array->begin = place + LOCAL_BYTES + (int64_t)lr_whole_at(local + 26, 2) + (int64_t)lr_whole_at(local + 28, 2);
         array->bytes = plain;
         if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
             return refuse(npz, "it is truncated: get the file again");

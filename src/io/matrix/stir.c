@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "io/files/number_type.h"
 #include "io/images/formats.h"
 #include "io/lor_data/projdata.h"
 #include "io/matrix/writer.h"
@@ -133,11 +134,6 @@ void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
 
 /* --- rows --- */
 
-static void put_bytes(unsigned char **at, uint32_t bits, int bytes)
-{
-    for (int b = 0; b < bytes; b++) *(*at)++ = (unsigned char)(bits >> (8 * b));
-}
-
 /* Empty rows are left out: a bin that is not in the file has no elements to STIR. */
 static lr_status take(void *self, const lr_row *row)
 {
@@ -163,21 +159,20 @@ static lr_status take(void *self, const lr_row *row)
                         stir->params->path, (long long)row->row);
     }
     unsigned char *at = stir->record;
-    put_bytes(&at, (uint32_t)bin.segment, 4);
-    put_bytes(&at, (uint32_t)bin.view, 4);
-    put_bytes(&at, (uint32_t)bin.axial, 4);
-    put_bytes(&at, (uint32_t)bin.t, 4);
-    put_bytes(&at, (uint32_t)row->count, 4);
+    at = lr_put_whole(at, (uint32_t)bin.segment, 4);
+    at = lr_put_whole(at, (uint32_t)bin.view, 4);
+    at = lr_put_whole(at, (uint32_t)bin.axial, 4);
+    at = lr_put_whole(at, (uint32_t)bin.t, 4);
+    at = lr_put_whole(at, (uint32_t)row->count, 4);
     const int *size = stir->params->grid->size;
     for (int64_t n = 0; n < row->count; n++) {
         /* STIR counts x and y from -(n/2) and z from 0, each in the direction opposite to this program's. */
         const int64_t voxel = row->lor[n], x = voxel % size[0], y = voxel / size[0] % size[1];
         const int64_t z = voxel / size[0] / size[1];
-        put_bytes(&at, (uint32_t)(size[2] - 1 - z), 2);
-        put_bytes(&at, (uint32_t)(size[1] - 1 - y - size[1] / 2), 2);
-        put_bytes(&at, (uint32_t)(size[0] - 1 - x - size[0] / 2), 2);
-        lr_float_bytes((float)row->probability[n], at);
-        at += 4;
+        at = lr_put_whole(at, (uint32_t)(size[2] - 1 - z), 2);
+        at = lr_put_whole(at, (uint32_t)(size[1] - 1 - y - size[1] / 2), 2);
+        at = lr_put_whole(at, (uint32_t)(size[0] - 1 - x - size[0] / 2), 2);
+        at = lr_put_float(at, (float)row->probability[n]);
     }
     return lr_output_write(&stir->outputs[ELEMENTS], stir->record, (size_t)(at - stir->record));
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double degree = 3.14159265358979323846 / 180;
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
 /* sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1; idle keys describe images. */
@@ -176,7 +176,7 @@ static lr_status list_crystals(struct draft *draft)
         const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
         for (int64_t n = 0; n < rings * sectors * across; n++) {
             const int sector = (int)(n / across % sectors);
-            const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
+            const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * LR_DEGREE;
             const double s = direction * sin(angle), c = cos(angle);
             const double along = direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
             const double out = layer->radius_mm + 0.5 * layer->size_mm[2];

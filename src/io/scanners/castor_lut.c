@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/scanner_formats.h"
@@ -191,14 +192,8 @@ static lr_status read_table(struct draft *draft)
     for (int c = 0; c < draft->num_crystals && status == LR_OK; c++) {
         if (c >= end && layer + 1 < draft->layers) end += draft->count[++layer];
         double numbers[6];
-        for (int k = 0; k < 6; k++) {
-            const unsigned char *at = (const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k;
-            const uint32_t word =
-                (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-            float value;
-            memcpy(&value, &word, sizeof(value));
-            numbers[k] = (double)value;
-        }
+        for (int k = 0; k < 6; k++)
+            numbers[k] = (double)lr_float_at((const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k);
 
         lr_crystal *crystal = &draft->crystals[c];
         double *axis = crystal->axes[2];
@@ -428,10 +423,7 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
         lr_scanner_crystal_centre(scanner, order[c], centre);
         for (int k = 0; k < 6; k++) {
             const double number = k < 3 ? centre[k] : -module->normal[k - 3];
-            const float single = (float)(k % 3 == 0 ? -number : number);
-            uint32_t word;
-            memcpy(&word, &single, sizeof(word));
-            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
+            (void)lr_put_float(bytes + 4 * k, (float)(k % 3 == 0 ? -number : number));
         }
         lr_output_write(&table, bytes, sizeof(bytes));
     }

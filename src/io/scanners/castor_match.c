@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
@@ -60,11 +61,7 @@ static lr_status read_places(struct listed *listed)
             continue;
         }
         for (int k = 0; k < 3; k++) {
-            const unsigned char *at = (const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k;
-            const uint32_t word =
-                (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-            float value;
-            memcpy(&value, &word, 4);
+            const float value = lr_float_at((const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k);
             listed->places_mm[c][k] = k == 0 ? -(double)value : (double)value;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
@@ -20,11 +21,9 @@ struct place {
 static int compare(const void *a, const void *b)
 {
     const struct place *left = a, *right = b;
-    if (left->layer != right->layer) return left->layer < right->layer ? -1 : 1;
-    if (left->ring != right->ring) return left->ring < right->ring ? -1 : 1;
-    if (left->position != right->position) return left->position < right->position ? -1 : 1;
-    if (left->across_mm != right->across_mm) return left->across_mm < right->across_mm ? -1 : 1;
-    return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
+    const double one[] = {left->layer, left->ring, left->position, left->across_mm, left->crystal};
+    const double other[] = {right->layer, right->ring, right->position, right->across_mm, right->crystal};
+    return lr_order_lists(one, other, sizeof(one) / sizeof(one[0]));
 }
 
 /* The order of the files that we write. */

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "io/files/regular_file.h"
 
@@ -212,8 +213,7 @@ static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    if (left->key != right->key) return left->key < right->key ? -1 : 1;
-    return left->line < right->line ? -1 : left->line > right->line;
+    return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->line, right->line));
 }
 
 lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
@@ -283,13 +283,6 @@ void lr_crystal_map_finish(struct lr_crystal_map *map)
 
 int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key)
 {
-    int64_t low = 0, high = map->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (map->keys[middle] < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < map->count && map->keys[low] == key ? map->crystals[low] : -1;
+    const int64_t at = lr_first_uint_at_least(map->keys, map->count, key);
+    return at < map->count && map->keys[at] == key ? map->crystals[at] : -1;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/path.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
@@ -70,12 +71,9 @@ lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr
     while (format < end && (format->endings == NULL || !lr_path_ends_in(path, format->endings))) format++;
     if (format == end) {
         char known[256] = "";
-        for (int k = 0; k < NUM_FORMATS; k++) {
-            for (int e = 0; formats[k].endings != NULL && formats[k].endings[e] != NULL; e++) {
-                const size_t used = strlen(known);
-                snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", formats[k].endings[e]);
-            }
-        }
+        for (int k = 0; k < NUM_FORMATS; k++)
+            for (int e = 0; formats[k].endings != NULL && formats[k].endings[e] != NULL; e++)
+                lr_names_add(known, sizeof(known), formats[k].endings[e]);
         return lr_error(log, LR_USAGE, "%s: a scanner's format is told from the file's ending: give one of %s", path,
                         known);
     }
@@ -133,10 +131,7 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
     while (part > name && strchr("-_ ", part[-1]) == NULL) part--;
     if (near == NULL && strlen(part) >= 3) near = lr_nearest_word(part, lr_preset_names, (size_t)lr_num_presets);
     char known[512] = "";
-    for (int k = 0; k < lr_num_presets; k++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, "%s%s", k ? ", " : "", lr_preset_names[k]);
-    }
+    for (int k = 0; k < lr_num_presets; k++) lr_names_add(known, sizeof(known), lr_preset_names[k]);
     if (near != NULL) {
         lr_error(log, LR_BAD_INPUT,
                  "no scanner preset is named '%s'; did you mean '%s'? A file needs a slash or a "

@@ -245,8 +245,7 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
                              key);
     }
     for (int k = 0; k < 3; k++) axis[k] /= largest;
-    const double length = vec_length(axis);
-    for (int k = 0; k < 3; k++) axis[k] /= length;
+    (void)vec_normalise(axis);
     return LR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
@@ -95,7 +96,6 @@ const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of pro
                                                 .count = sizeof(data_keys) / sizeof(data_keys[0]),
                                                 .beside = &lr_stir_scanner_keys};
 
-static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
@@ -337,7 +337,7 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
 {
     const double length_mm = bucket->crystals * bucket->crystal_mm;
     const double gap_mm = bucket->block_mm - length_mm;
-    const double turn = pi / bucket->count * (1 - 2 / bucket->block_mm * (0.5 * bucket->crystal_mm + gap_mm));
+    const double turn = LR_PI / bucket->count * (1 - 2 / bucket->block_mm * (0.5 * bucket->crystal_mm + gap_mm));
     const double half_mm = 0.5 * ((bucket->blocks - 1) * bucket->block_mm + length_mm - bucket->crystal_mm);
     *first = turn - atan2(half_mm, bucket->radius_mm);
     return turn;
@@ -348,7 +348,7 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
 static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_panel)
 {
     /* The angle of the first panel's normal in our frame, and how far its crystals are shifted along it. */
-    double first_angle = pi / 2 + draft->tilt_deg * pi / 180, shift_mm = 0;
+    double first_angle = LR_PI / 2 + draft->tilt_deg * LR_PI / 180, shift_mm = 0;
     if (in_buckets) {
         /* Buckets are flat, and their middles stand on their normals (since STIR 6.2). */
         for (int k = 0; k < 2; k++) {
@@ -369,11 +369,11 @@ static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_pan
     } else {
         /* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its
          * real crystals. */
-        draft->crystal_mm[0] = 2 * pi * draft->radius_mm / draft->places;
+        draft->crystal_mm[0] = 2 * LR_PI * draft->radius_mm / draft->places;
         draft->crystal_mm[1] = draft->ring_mm;
         draft->block_mm[0] = per_panel * draft->crystal_mm[0];
         draft->block_mm[1] = draft->per_block[1] * draft->ring_mm;
-        first_angle += pi * (per_panel - 1 + draft->missing[0]) / draft->places;
+        first_angle += LR_PI * (per_panel - 1 + draft->missing[0]) / draft->places;
         shift_mm = -0.5 * draft->missing[0] * draft->crystal_mm[0];
     }
 
@@ -382,7 +382,7 @@ static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_pan
     for (int ring = 0; ring < rings; ring++) {
         for (int place = 0; place < panels * per_panel; place++) {
             const int k = place / per_panel, n = place % per_panel;
-            const double angle = first_angle + 2 * pi * k / panels;
+            const double angle = first_angle + 2 * LR_PI * k / panels;
             const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
             /* Virtual crystals are the first around, and the last along the axis. */
             if (!(n % (int)draft->per_block[0] < draft->missing[0] ||

@@ -6,6 +6,7 @@
 
 #include "base/clean_text.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "io/files/c_locale.h"
 #include "io/files/yaml.h"
 
@@ -225,8 +226,7 @@ static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_fiel
     if (*text == NULL) return LR_OK;
     int found = -1;
     for (int k = 0; words[k] != NULL; k++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, "%s%s", k ? ", " : "", words[k]);
+        lr_names_add(known, sizeof(known), words[k]);
         found = strcmp(words[k], *text) == 0 ? k : found;
     }
     const lr_status status =

@@ -15,7 +15,6 @@
 #include "model/lors/selection.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -449,9 +448,6 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
         destroy(cpu);
         return LR_FAILED;
     }
-    backend->fns = &fns;
-    backend->self = cpu;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
-             params->threads == 1 ? "" : "s");
+    lr_backend_on_host(backend, &fns, cpu, params->threads, NULL);
     return LR_OK;
 }

@@ -12,7 +12,6 @@
 #include "listmode/tube.h"
 #include "model/lors/selection.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -399,9 +398,6 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
         destroy(native);
         return LR_FAILED;
     }
-    backend->fns = &fns;
-    backend->self = native;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s, %s", params->threads,
-             params->threads == 1 ? "" : "s", native->kernels->name);
+    lr_backend_on_host(backend, &fns, native, params->threads, native->kernels->name);
     return LR_OK;
 }

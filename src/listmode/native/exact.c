@@ -5,10 +5,9 @@
  * sees through the opposite face, in double, LOR by LOR and point by point. Polygons are clipped by the algorithm of
  * Sutherland and Hodgman (CACM 17:32, 1974). The solid angle of a triangle is by van Oosterom and Strackee (IEEE Trans.
  * Biomed. Eng. 30:125, 1983). */
+#include "base/units.h"
 #include "listmode/hull.h"
 #include "listmode/native/kernels.h"
-
-#define PI 3.14159265358979323846
 
 /* Share of the face below which an overlap is rounding. */
 #define NOTHING 1e-13
@@ -176,7 +175,7 @@ static double element(const struct pair *pair, const double point[3])
     const double square = foot[2] * foot[2];
     return (pair->diagonal[far] < FLAT * square ? flat_angle(&overlap, &moments, foot[2])
                                                 : closed_angle(&overlap, foot[2])) /
-           (2.0 * PI);
+           (2.0 * LR_PI);
 }
 
 /* --- voxels --- */

@@ -16,6 +16,7 @@
 #include "base/sized.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
+#include "model/scanner/scanner.h"
 
 #include <lr/factors.h>
 #include <math.h>
@@ -343,8 +344,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
         high[k] = -INFINITY;
         for (int m = 0; m < params->scanner->num_modules; m++) {
             const lr_module *module = &params->scanner->modules[m];
-            const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
+            const double half = lr_module_half_mm(module, k);
             low[k] = fmin(low[k], module->centre_mm[k] - half);
             high[k] = fmax(high[k], module->centre_mm[k] + half);
         }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/parallel.h"
 #include "model/lors/lor_check.h"
 #include "model/lors/place.h"
@@ -143,17 +144,14 @@ struct place_key {
 
 static int compare_groups(const struct place_key *a, const struct place_key *b)
 {
-    const int differences[4] = {a->width - b->width, a->column - b->column, a->p - b->p, a->ring - b->ring};
-    for (int k = 0; k < 4; k++)
-        if (differences[k] != 0) return differences[k];
-    return 0;
+    return lr_order_lists((const double[]){a->width, a->column, a->p, a->ring},
+                          (const double[]){b->width, b->column, b->p, b->ring}, 4);
 }
 
 static int compare_keys(const void *a, const void *b)
 {
     const struct place_key *key_a = a, *key_b = b;
-    const int groups = compare_groups(key_a, key_b);
-    return groups != 0 ? groups : key_a->crystal - key_b->crystal;
+    return lr_order_then(compare_groups(key_a, key_b), key_a->crystal - key_b->crystal);
 }
 
 static lr_status make_groups(struct estimate *estimate, enum pooling pooling)

@@ -3,6 +3,7 @@
  *
  * Values per LOR: functions to create them, to bin them from events, to extract them for a part of the scanner, and
  * to check them. */
+#include "base/order.h"
 #include "model/lors/lor_check.h"
 
 #include "base/log.h"
@@ -39,12 +40,6 @@ lr_lor_data *lr_lor_data_create(const lr_lors *lors, const lr_log *log)
     return create(lors->count, false, log);
 }
 
-static int compare_lors(const void *a, const void *b)
-{
-    const int64_t lor_a = *(const int64_t *)a, lor_b = *(const int64_t *)b;
-    return (lor_a > lor_b) - (lor_a < lor_b);
-}
-
 lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log)
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
@@ -53,7 +48,7 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
     int64_t num_lors_hit = 0;
     for (int64_t k = 0; k < num_events; k++)
         if (events[k] >= 0) sorted[num_lors_hit++] = events[k];
-    qsort(sorted, (size_t)num_lors_hit, sizeof(*sorted), compare_lors);
+    qsort(sorted, (size_t)num_lors_hit, sizeof(*sorted), lr_compare_int64s);
 
     int64_t num_lors = 0;
     for (int64_t k = 0; k < num_lors_hit; k++) num_lors += k == 0 || sorted[k] != sorted[k - 1];

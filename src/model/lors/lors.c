@@ -2,6 +2,8 @@
  * Copyright The LORaster authors
  *
  * Lists of LORs: module pairs in coincidence, the numbers of their LORs, and the angles that interleave them. */
+#include "base/order.h"
+#include "base/units.h"
 #include "model/lors/place.h"
 
 #include "base/log.h"
@@ -20,15 +22,7 @@
 /* The module pair to which a LOR belongs, 0 <= lor < count. */
 static int64_t place_pair(const lr_lors *lors, int64_t lor)
 {
-    int64_t low = 0, high = lors->num_pairs;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (lors->offsets[middle] <= lor)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return lr_first_at_least(lors->offsets + 1, lors->num_pairs - 1, lor + 1);
 }
 
 void lr_place_seek_row(struct lr_lor_place *place, int64_t lor)
@@ -64,7 +58,6 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 
 /* Azimuths closer than this count as equal, radian. */
 #define SAME_AZIMUTH 1e-6
-#define TWO_PI 6.28318530717958647692
 
 struct azimuth {
     int64_t angle; /* azimuth of the module's centre, in SAME_AZIMUTH */
@@ -74,8 +67,7 @@ struct azimuth {
 static int by_angle(const void *a, const void *b)
 {
     const struct azimuth *one = a, *other = b;
-    const int order = (one->angle > other->angle) - (one->angle < other->angle);
-    return order != 0 ? order : one->module - other->module;
+    return lr_order_then(lr_order_whole(one->angle, other->angle), one->module - other->module);
 }
 
 static void angles_destroy(struct lr_angles *angles)
@@ -97,10 +89,10 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles_destroy(angles);
         return NULL;
     }
-    const int64_t full_circle = llround(TWO_PI / SAME_AZIMUTH);
+    const int64_t full_circle = llround(2 * LR_PI / SAME_AZIMUTH);
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
-        const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
+        const double azimuth = fmod(atan2(centre[1], centre[0]) + 2 * LR_PI, 2 * LR_PI);
         sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
         /* The direction in which crystal numbers increase around the axis: along u or v, up or down. */
         const lr_module *module = &scanner->modules[m];
@@ -423,7 +415,7 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
 static int64_t count_bits(const uint32_t *set, int64_t num_bits)
 {
     int64_t ones = 0;
-    for (int64_t n = 0; n < num_bits; n++) ones += set[n / 32] >> (n % 32) & 1u;
+    for (int64_t n = 0; n < num_bits; n++) ones += lr_mask_bit(set, n);
     return ones;
 }
 
@@ -452,8 +444,7 @@ struct fan_loop {
  * of the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
 static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
-    const int64_t n = is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
-    return set[n / 32] >> (n % 32) & 1u;
+    return lr_mask_bit(set, is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0]);
 }
 
 /* Adds the values of one module's crystals to the fan sums of another module's crystals. sums: room for the sums of the

@@ -6,6 +6,8 @@
 #ifndef LR_MODEL_PAIR_WINDOW_H
 #define LR_MODEL_PAIR_WINDOW_H
 
+#include "base/order.h"
+
 #include <lr/lors.h>
 #include <stddef.h>
 
@@ -76,14 +78,10 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
 /* True if the pair is in the window. */
 static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64_t pair)
 {
-    int64_t low = window->begin, high = window->end;
-    if (window->pairs == NULL) return pair >= low && pair < high;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        low = window->pairs[middle] < pair ? middle + 1 : low;
-        high = window->pairs[middle] < pair ? high : middle;
-    }
-    return low < window->end && window->pairs[low] == pair;
+    if (window->pairs == NULL) return pair >= window->begin && pair < window->end;
+    const int64_t at =
+        window->begin + lr_first_int_at_least(window->pairs + window->begin, window->end - window->begin, pair);
+    return at < window->end && window->pairs[at] == pair;
 }
 
 #endif

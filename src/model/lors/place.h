@@ -42,20 +42,6 @@ static inline bool lr_place_in_coincidence(const struct lr_lor_place *place)
                                  place->b / place->nu_j);
 }
 
-/* Index of the first of `count` ascending numbers that is at least `number`; count if there is none. */
-static inline int64_t lr_first_at_least(const int64_t *numbers, int64_t count, int64_t number)
-{
-    int64_t low = 0, high = count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (numbers[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Number k of a span. */
 static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 {

@@ -3,6 +3,7 @@
  *
  * Rows of the system matrix: lists to collect elements, rows that own their elements, blocks of many rows, and the
  * differences between two rows. */
+#include "base/radix.h"
 #include "model/lors/elements.h"
 
 #include "base/grow.h"
@@ -46,9 +47,6 @@ void lr_owned_row_finish(struct lr_owned_row *row)
 
 /* --- elements of a row --- */
 
-#define DIGIT_BITS 11
-#define NUM_DIGITS (1 << DIGIT_BITS)
-
 void lr_elements_finish(struct lr_elements *elements)
 {
     free(elements->list);
@@ -72,22 +70,9 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log)
 {
     LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
-    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) {
-        /* One stable pass of a radix sort from list to spare. The two are then swapped. */
-        int64_t places[NUM_DIGITS] = {0};
-        const struct lr_elements from = *elements;
-        for (int64_t k = 0; k < from.count; k++) places[(from.list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
-        for (int64_t digit = 0, sum = 0; digit < NUM_DIGITS; digit++) {
-            const int64_t count = places[digit];
-            places[digit] = sum;
-            sum += count;
-        }
-        for (int64_t k = 0; k < from.count; k++) {
-            const int64_t digit = (from.list[k].lor >> shift) & (NUM_DIGITS - 1);
-            from.spare[places[digit]++] = from.list[k];
-        }
+    const struct lr_elements from = *elements;
+    if (lr_radix_sort(from.list, from.spare, sizeof(*from.list), from.count, num_lors))
         *elements = (struct lr_elements){from.spare, from.list, from.count, from.spare_capacity, from.capacity};
-    }
     struct lr_element *list = elements->list;
     int64_t num_out = 0;
     for (int64_t k = 0; k < elements->count;) {

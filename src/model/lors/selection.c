@@ -3,6 +3,7 @@
 #include "model/lors/selection.h"
 
 #include "base/log.h"
+#include "base/order.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"
 
@@ -81,14 +82,7 @@ static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
         step *= 2;
     }
     high = high < selection->num_lors ? high : selection->num_lors;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (selection->lors[middle] < lor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return low + lr_first_at_least(selection->lors + low, high - low, lor);
 }
 
 /* --- walking --- */

@@ -8,15 +8,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/selection.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#define PI 3.14159265358979323846
-/* Angle from one line to the next, in full circles. It spreads any number of lines evenly. */
-#define GOLDEN_TURN 0.6180339887498949
 
 /* Number of lines through a point, largest number of points along an axis, and largest number of crossings of lines
  * with modules in total. */
@@ -92,8 +90,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
     double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < lors->scanner->num_modules; m++) {
         const lr_module *module = &lors->scanner->modules[m];
-        const double half =
-            0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+        const double half = lr_module_radius_mm(module);
         const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
         nearest = fmin(nearest, from_axis);
         ends[0] = fmin(ends[0], module->centre_mm[2] - half);
@@ -115,7 +112,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
-            const double angle = PI * fmod(i * GOLDEN_TURN, 1.0);
+            const double angle = LR_PI * fmod(i * LR_GOLDEN_SHARE, 1.0);
             total += lors_of_line(lors, at, (const double[3]){across * cos(angle), across * sin(angle), z});
         }
         sum += boxes->cost[n] = total;

@@ -14,6 +14,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 
@@ -24,7 +26,6 @@
 #define SAME_PLACE_MM 0.01
 /* Unit of angles, radian. */
 #define SAME_ANGLE 1e-6
-#define PI 3.14159265358979323846
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
 /* Weight of a subset's number of LORs, where the first Fourier component of the directions has the weight 1. The weight
@@ -55,7 +56,7 @@ static int compare_keys(const struct pair_line *a, const struct pair_line *b, in
 {
     int k = 0;
     while (k < num_keys - 1 && a->keys[k] == b->keys[k]) k++;
-    return (a->keys[k] > b->keys[k]) - (a->keys[k] < b->keys[k]);
+    return lr_order_whole(a->keys[k], b->keys[k]);
 }
 
 static int by_keys(const void *a, const void *b)
@@ -71,7 +72,7 @@ static int64_t rounded(double value, double unit)
 /* Rounds the angle of (x, y) to SAME_ANGLE. An angle that is rounded up to the full period becomes 0. */
 static int64_t rounded_angle(double y, double x, double period)
 {
-    const double angle = fmod(atan2(y, x) + 4.0 * PI, period);
+    const double angle = fmod(atan2(y, x) + 4.0 * LR_PI, period);
     return rounded(angle, SAME_ANGLE) % rounded(period, SAME_ANGLE);
 }
 
@@ -95,16 +96,16 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
         line->has_side = !meets_axis;
         line->low = turn_round ? z_b : z_a;
         line->high = turn_round ? z_a : z_b;
-        line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
-        line->direction = rounded_angle(-dx, dy, PI);
+        line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? LR_PI : 2.0 * LR_PI);
+        line->direction = rounded_angle(-dx, dy, LR_PI);
     } else {
         /* The direction of a line along the axis is its azimuth. */
         line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
         line->has_side = line->from_axis > 0;
         line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
         line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
-        line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
-        line->direction = rounded_angle(a[1], a[0], PI);
+        line->angle = rounded_angle(a[1], a[0], 2.0 * LR_PI);
+        line->direction = rounded_angle(a[1], a[0], LR_PI);
     }
 }
 
@@ -279,8 +280,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
  * lines. */
 enum { POINTS = 48, WAVES = 4 };
 
-/* Steps, modulo one, that spread points evenly: over LORs, and along each LOR. */
-#define LOR_STEP 0.6180339887498949
+/* The step, modulo one, that spreads points evenly along each LOR. */
 #define ALONG_STEP 0.7548776662466927
 
 /* A choice of subsets: subset k has part k mod interleave of the LORs of group k / interleave. */
@@ -380,7 +380,7 @@ static double measure(struct partition *partition)
     memset(partition->squares, 0, sizeof(partition->squares));
     memset(partition->lines, 0, (size_t)partition->subsets * sizeof(*partition->lines));
     for (int n = 0; n < 64 * POINTS && partition->num_points < POINTS; n++) {
-        lor_share = fmod(lor_share + LOR_STEP, 1.0);
+        lor_share = fmod(lor_share + LR_GOLDEN_SHARE, 1.0);
         along_share = fmod(along_share + ALONG_STEP, 1.0);
         const int64_t lor = (int64_t)(lor_share * (double)lors->count);
         int32_t crystals[2];

@@ -3,6 +3,7 @@
 #include "model/scanner/coincidence.h"
 
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -146,8 +147,8 @@ static lr_status store_set(struct lr_mask_builder *builder, int64_t num_bits, ui
     const uint32_t num_words = (uint32_t)((num_bits + 31) / 32);
     const uint32_t *words = masks->words + masks->num_words;
     /* FNV-1a over words, with a final mix so that the low bits select the slot. */
-    uint64_t hash = 14695981039346656037u;
-    for (int64_t k = 0; k < num_words; k++) hash = (hash ^ words[k]) * 1099511628211u;
+    uint64_t hash = LR_HASH_BEGIN;
+    for (int64_t k = 0; k < num_words; k++) hash = lr_hash_add(hash, words[k]);
     hash ^= hash >> 32;
     struct stored_set *slot = find_slot(builder, hash, words, num_words);
     if (slot->num_words == 0) {

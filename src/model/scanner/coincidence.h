@@ -36,6 +36,12 @@ struct lr_coincidence_masks {
     uint32_t *words; /* [num_words]; at least one word is allocated */
 };
 
+/* Bit n of a set. */
+static inline bool lr_mask_bit(const uint32_t *set, int64_t n)
+{
+    return set[n / 32] >> (n % 32) & 1u;
+}
+
 /* True if crystals (p, q) of the lower and (r, s) of the higher module of pair `pair` are in coincidence. */
 static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int p, int q, int r, int s)
 {
@@ -46,13 +52,10 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
     const uint32_t *set_a = lors->masks->words + mask->offset_a;
     if (mask->kind == LR_MASK_FULL) {
         const int64_t crystals_j = (int64_t)j->crystals[0] * j->crystals[1];
-        const int64_t n = ((int64_t)q * i->crystals[0] + p) * crystals_j + (int64_t)s * j->crystals[0] + r;
-        return set_a[n / 32] >> (n % 32) & 1u;
+        return lr_mask_bit(set_a, ((int64_t)q * i->crystals[0] + p) * crystals_j + (int64_t)s * j->crystals[0] + r);
     }
     const uint32_t *set_b = lors->masks->words + mask->offset_b;
-    const int64_t n_a = (int64_t)p * j->crystals[0] + r;
-    const int64_t n_b = (int64_t)q * j->crystals[1] + s;
-    return (set_a[n_a / 32] >> (n_a % 32) & 1u) && (set_b[n_b / 32] >> (n_b % 32) & 1u);
+    return lr_mask_bit(set_a, (int64_t)p * j->crystals[0] + r) && lr_mask_bit(set_b, (int64_t)q * j->crystals[1] + s);
 }
 
 /* Collects masks pair by pair, in any order. The caller must remember this order. */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * A panel's grid of places, plane and axes; its lines of crystals, pitches and uniform blocks. */
+#include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/grow.h"
@@ -79,23 +80,16 @@ static double room_for_line(const struct panel_fit *fit, int axis)
     const double sine = radius > 0 ? 0.5 * next.distance_mm / radius : 1;
     const bool is_around = axis == 0 && front > 0 && sine < 1;
     const double room = is_around ? 2 * front * tan(asin(sine)) : next.distance_mm;
-    return lr_shortest_decimal(spared_share * room, (1 - spared_share) * 0.8 * room);
+    return lr_shortest_decimal(spared_share * room, 12, (1 - spared_share) * 0.8 * room);
 }
 
 /* --- axes --- */
-
-static bool normalise(double a[3])
-{
-    const double length = vec_length(a);
-    for (int k = 0; k < 3 && length > 0; k++) a[k] /= length;
-    return length > 0;
-}
 
 /* Subtracts from a its component along the unit vector b and normalises the rest. False if the rest is too short. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);
-    return vec_length(a) > 1e-3 && normalise(a);
+    return vec_length(a) > 1e-3 && vec_normalise(a);
 }
 
 /* The direction from the scanner's axis to the panel, or along the axis if the panel lies on it. */
@@ -106,7 +100,7 @@ static void radial(const struct panel_fit *fit, double direction[3])
     direction[0] = on_axis ? 0 : at[0];
     direction[1] = on_axis ? 0 : at[1];
     direction[2] = on_axis ? 1 : 0;
-    normalise(direction);
+    (void)vec_normalise(direction);
 }
 
 /* Finds two orthogonal directions in the plane, along the two directions of the grid. */
@@ -125,7 +119,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
             vec_sub(fit->crystals[c].centre_mm, fit->mean, offset);
             vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), offset, slope);
         }
-        normalise(slope);
+        (void)vec_normalise(slope);
     }
     if (fit->n[0] > 1 && fit->n[1] > 1) {
         /* Each direction is rotated by half of the deviation from a right angle. */
@@ -134,15 +128,15 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
         memcpy(kept, a, sizeof(kept));
         vec_add_scaled(a, -0.5 * off, b, a);
         vec_add_scaled(b, -0.5 * off, kept, b);
-        normalise(a);
+        (void)vec_normalise(a);
         return straighten(b, a);
     }
     /* The direction that a narrow panel faces: the direction given for its crystals, or else towards the axis. */
     const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
     memcpy(normal, first->axes[2], sizeof(first->axes[2]));
-    if (!normalise(normal)) {
+    if (!vec_normalise(normal)) {
         vec_cross(first->axes[0], first->axes[1], normal);
-        if (!normalise(normal)) radial(fit, normal);
+        if (!vec_normalise(normal)) radial(fit, normal);
     }
 
     if (fit->n[0] == 1 && fit->n[1] == 1) {
@@ -151,10 +145,10 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
         const double *const choices[] = {first->axes[1], z, y};
         for (int k = 0; k < 3; k++) {
             memcpy(b, choices[k], sizeof(z));
-            if (normalise(b) && straighten(b, normal)) break;
+            if (vec_normalise(b) && straighten(b, normal)) break;
         }
         vec_cross(b, normal, a);
-        return normalise(a);
+        return vec_normalise(a);
     }
     double *along = fit->n[0] > 1 ? a : b, *across = fit->n[0] > 1 ? b : a;
     if (!straighten(normal, along)) {
@@ -162,7 +156,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
         if (!straighten(normal, along)) return false;
     }
     vec_cross(along, normal, across);
-    return normalise(across);
+    return vec_normalise(across);
 }
 
 /* --- orientation --- */
@@ -324,7 +318,7 @@ static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least
 
 static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
 {
-    return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
+    return lr_shortest_decimal(pitch_mm, 12, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
 /* Divides the lines along an axis into uniform pieces, and finds the pitch of each piece. */

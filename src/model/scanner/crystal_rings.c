@@ -4,6 +4,8 @@
  * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels
  * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
+#include "base/order.h"
+#include "base/units.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -11,8 +13,6 @@
 #include "model/scanner/scanner.h"
 
 #include <stdlib.h>
-
-static const double degree = 3.14159265358979323846 / 180;
 
 /* Difference of normals (degrees) below which panels are at one place around the ring. */
 static const double same_angle_deg = 0.1;
@@ -38,47 +38,41 @@ struct site {
 
 static double outward_deg(const lr_module *module)
 {
-    return atan2(-module->normal[1], -module->normal[0]) / degree;
-}
-
-static int compare(double a, double b)
-{
-    return a < b ? -1 : a > b;
+    return atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE;
 }
 
 static int by_angle(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return compare(left->angle_deg, right->angle_deg);
+    return lr_order(left->angle_deg, right->angle_deg);
 }
 
 static int by_height(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->position != right->position ? compare(left->position, right->position)
-                                             : compare(left->z_mm, right->z_mm);
+    return lr_order_then(lr_order(left->position, right->position), lr_order(left->z_mm, right->z_mm));
 }
 
 static int by_row(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->position != right->position ? compare(left->position, right->position)
-           : left->row != right->row         ? compare(left->row, right->row)
+    return left->position != right->position ? lr_order(left->position, right->position)
+           : left->row != right->row         ? lr_order(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
-               ? compare(left->across_mm, right->across_mm)
-               : compare(left->radius_mm, right->radius_mm); /* layers, from front to back */
+               ? lr_order(left->across_mm, right->across_mm)
+               : lr_order(left->radius_mm, right->radius_mm); /* layers, from front to back */
 }
 
 static int by_ring(const void *a, const void *b)
 {
     const struct site *left = a, *right = b;
-    return left->ring != right->ring ? compare(left->ring, right->ring) : by_row(a, b);
+    return lr_order_then(lr_order(left->ring, right->ring), by_row(a, b));
 }
 
 static int by_list(const void *a, const void *b)
 {
     const struct lr_crystal_block *left = a, *right = b;
-    return compare(left->first_listed, right->first_listed);
+    return lr_order(left->first_listed, right->first_listed);
 }
 
 /* Numbers the blocks by places around a ring and by rings, and sorts `sites` in this order. Returns the number of
@@ -234,7 +228,7 @@ static void unite(struct ideal *ideal, size_t offset, double off)
     }
     for (int b = 0; b < ideal->blocks->count; b++) {
         double *value = (double *)(void *)((char *)&ideal->slots[b] + offset);
-        *value = lr_shortest_decimal(high - low <= off ? sum / count : *value, off);
+        *value = lr_shortest_decimal(high - low <= off ? sum / count : *value, 12, off);
     }
 }
 
@@ -259,14 +253,14 @@ static void shape(struct ideal *ideal)
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
         const double angle =
-            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
+            atan2(-module->normal[1], -module->normal[0]) / LR_DEGREE - module->position * 360.0 / ideal->positions;
         first = b == 0 ? angle : first;
         sum += remainder(angle - first, 360);
         farthest = fmax(farthest, vec_length(module->centre_mm));
     }
     double mean = first + sum / ideal->blocks->count;
     mean -= 360 * floor(mean / 360 + 1e-9);
-    ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
+    ideal->first_deg = lr_shortest_decimal(mean, 12, ideal->snap_mm / farthest / LR_DEGREE);
 
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
@@ -284,8 +278,8 @@ static void shape(struct ideal *ideal)
     for (int b = 0; b < ideal->blocks->count; b++) {
         lr_module *module = &ideal->modules[b];
         const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
-        const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
-        const double across = lr_shortest_decimal(slot->across_mm, ideal->snap_mm);
+        const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * LR_DEGREE;
+        const double across = lr_shortest_decimal(slot->across_mm, 12, ideal->snap_mm);
         const double u[3] = {-sin(angle), cos(angle), 0};
         for (int k = 0; k < 3; k++) {
             module->u[k] = u[k];
@@ -296,7 +290,7 @@ static void shape(struct ideal *ideal)
         module->normal[2] = 0;
         module->centre_mm[0] = slot->radius_mm * cos(angle) + across * u[0];
         module->centre_mm[1] = slot->radius_mm * sin(angle) + across * u[1];
-        module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, ideal->snap_mm);
+        module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, 12, ideal->snap_mm);
         for (int k = 0; k < 2; k++) {
             module->pitch_mm[k] = slot->pitch_mm[k];
             module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);

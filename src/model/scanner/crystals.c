@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Modules of a scanner from a list of crystals in one layer. */
+#include "base/order.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/grow.h"
@@ -338,12 +339,6 @@ struct span {
     int module;
 };
 
-static int by_low(const void *a, const void *b)
-{
-    const struct span *left = a, *right = b;
-    return left->low < right->low ? -1 : left->low > right->low;
-}
-
 /* Finds the pairs that no longer overlap if their modules are made shorter by `most`. found->helps becomes false if
  * other pairs overlap by more than rounding. */
 static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
@@ -365,7 +360,7 @@ static lr_status find_pairs(const struct lr_crystal_room *room, double most, str
         const double at = room->modules[m].centre_mm[axis], reach = reach_of(&room->modules[m]);
         spans[m] = (struct span){at - reach, at + reach, m};
     }
-    if (spans != NULL) qsort(spans, (size_t)room->num_modules, sizeof(*spans), by_low);
+    if (spans != NULL) qsort(spans, (size_t)room->num_modules, sizeof(*spans), lr_compare_doubles);
 
     lr_status status = spans != NULL ? LR_OK : LR_FAILED;
     found->helps = most > 0;

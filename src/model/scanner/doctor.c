@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/scanner.h"
@@ -74,12 +75,6 @@ struct direction {
     int module;
 };
 
-static int compare_directions(const void *a, const void *b)
-{
-    const struct direction *left = a, *right = b;
-    return lr_compare_doubles(&left->angle, &right->angle);
-}
-
 /* Finds the modules around the axis at the height of the first module. False if memory is short. */
 static bool find_belt(struct lr_examination *examination)
 {
@@ -91,8 +86,7 @@ static bool find_belt(struct lr_examination *examination)
     const bool good = directions != NULL && scratch != NULL && belt->modules != NULL;
     for (int m = 0; m < count && good; m++) {
         const lr_module *module = &examination->modules[m];
-        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        const double half = lr_module_half_mm(module, 2);
 
         if (fabs(module->centre_mm[2] - examination->modules[0].centre_mm[2]) <= half) {
             directions[belt->count].module = m;
@@ -120,7 +114,7 @@ static bool find_belt(struct lr_examination *examination)
 
         /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
         double sum[2] = {0, 0};
-        qsort(directions, (size_t)belt->count, sizeof(*directions), compare_directions);
+        qsort(directions, (size_t)belt->count, sizeof(*directions), lr_compare_doubles);
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[directions[k].module];
             belt->modules[k] = directions[k].module;
@@ -137,13 +131,6 @@ static bool find_belt(struct lr_examination *examination)
     free(directions);
     free(scratch);
     return good;
-}
-
-/* Keeps the text of an error. user: char[1024] */
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(user, 1024, "%s", sentence);
 }
 
 /* --- all of it --- */
@@ -172,8 +159,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         const double length = vec_length(n);
         for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
 
-        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        const double half = lr_module_half_mm(module, 2);
         examination.low_mm = fmin(examination.low_mm, module->centre_mm[2] - half);
         examination.high_mm = fmax(examination.high_mm, module->centre_mm[2] + half);
     }
@@ -183,9 +169,10 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
 
         /* The message with which lr_scanner_create would refuse the draft is a finding, too. */
         char sentence[1024] = "";
-        const lr_log own = {keep_sentence, sentence};
+        struct lr_kept_error kept;
+        lr_log_keep_error(&kept, sentence, sizeof(sentence));
         lr_scanner_params params = draft->params;
-        params.log = &own;
+        params.log = &kept.log;
         if (lr_scanner_check_params(&params) != LR_OK) {
             const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
             lr_examination_add(&examination, &head, "%s", sentence);

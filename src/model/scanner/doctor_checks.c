@@ -3,6 +3,8 @@
  *
  * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the
  * direction of counting, coincidence rules, grids, sizes, and modules that hide others. */
+#include "base/order.h"
+#include "base/units.h"
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
@@ -57,8 +59,6 @@ static void examination_rest(struct lr_examination *examination, const struct lr
     }
 }
 
-static const double pi = 3.14159265358979323846;
-
 /* Limits of the share of the circumference that crystals fill, which is 87 to 101 % in known scanners. A smaller share
  * than wide_gaps may be intended and gives a note. A larger share than too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
@@ -92,9 +92,9 @@ static bool is_filled_by(double ratio, double factor)
 void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
-    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * pi);
+    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
     if (!belt->closed) return;
-    const double ratio = width / (2 * pi * radius);
+    const double ratio = width / (2 * LR_PI * radius);
     if (ratio >= wide_gaps && ratio <= too_full) return;
 
     const struct lr_finding_head radius_head = {LR_SUSPECT,
@@ -403,14 +403,6 @@ void lr_examine_normals(struct lr_examination *examination)
 
 /* --- handedness --- */
 
-/* True if u x v points inwards. It points outwards in rings. */
-static bool is_mirrored(const lr_module *module)
-{
-    double product[3];
-    vec_cross(module->u, module->v, product);
-    return vec_dot(product, module->normal) > 0;
-}
-
 void lr_examine_handedness(struct lr_examination *examination)
 {
     /* Single modules whose axes differ in handedness from most others. */
@@ -421,11 +413,11 @@ void lr_examine_handedness(struct lr_examination *examination)
                                         "reverse its axis u or v, or check whether its crystals are "
                                         "really numbered the other way round"};
     int num_mirrored = 0, num_odd = 0;
-    for (int m = 0; m < count; m++) num_mirrored += is_mirrored(&examination->modules[m]);
+    for (int m = 0; m < count; m++) num_mirrored += lr_module_is_mirrored(&examination->modules[m]);
     const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
     const bool odd_rest = count >= 3 && num_mirrored < count && 4 * (count - num_mirrored) <= count;
     for (int m = 0; m < count && (odd_ones || odd_rest); m++) {
-        if (is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
+        if (lr_module_is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
             axes_head.modules[0] = m;
             lr_examination_add(examination, &axes_head,
                                "u x v of module %d points %s, of %s: its crystals are counted in "
@@ -479,7 +471,7 @@ void lr_examine_handedness(struct lr_examination *examination)
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
     const int places = examination->draft->params.num_positions;
-    return 2 * examination->belt.radius_mm * cos(pi * (difference - 1) / places);
+    return 2 * examination->belt.radius_mm * cos(LR_PI * (difference - 1) / places);
 }
 
 void lr_examine_rules(struct lr_examination *examination)
@@ -692,11 +684,6 @@ struct search {
     int num_hidden;                                /* number of hidden modules */
 };
 
-static double radius_of(const lr_module *module)
-{
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-}
-
 /* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within
  * the hull of the sphere around the field of view and the sphere around the module. */
 static bool may_hide(const struct search *search, int hider, int hidden)
@@ -709,9 +696,9 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     const double length2 = vec_dot(offset, offset);
     const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
     vec_add_scaled(to, -part, offset, foot);
-    const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
+    const double width = fmax(vec_length(search->half_mm), lr_module_radius_mm(&modules[hidden]));
     const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* room for detection planes */
-    return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
+    return vec_length(foot) <= lr_module_radius_mm(&modules[hider]) + width + depth;
 }
 
 /* The share of a module's face that another module hides from points of the field of view. Only points that the face

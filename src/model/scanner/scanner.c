@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/sized.h"
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
@@ -29,20 +30,21 @@
  * lead has 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
-double lr_shortest_decimal(double value, double off)
+double lr_shortest_decimal(double value, int most, double off)
 {
     double power = 1;
-    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
+    for (int decimals = 0; decimals < most; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
         if (fabs(rounded - value) <= off) return rounded;
     }
     return value;
 }
 
-int lr_compare_doubles(const void *a, const void *b)
+bool lr_module_is_mirrored(const lr_module *module)
 {
-    const double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
+    double product[3];
+    vec_cross(module->u, module->v, product);
+    return vec_dot(product, module->normal) > 0;
 }
 
 const char *lr_scanner_title(const lr_scanner_params *params)
@@ -210,13 +212,7 @@ struct entry {
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    return x->low != y->low ? (x->low > y->low) - (x->low < y->low) : x->module - y->module;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    return lr_order_then(lr_order(x->low, y->low), x->module - y->module);
 }
 
 lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log)
@@ -237,9 +233,7 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         double middle[3];
         vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
         for (int k = 0; k < 3; k++) {
-            const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]) +
-                                       module->depth_mm * fabs(module->normal[k]));
+            const double half = lr_module_half_mm(module, k) + 0.5 * (module->depth_mm * fabs(module->normal[k]));
             index->bounds[m][2 * k] = middle[k] - half;
             index->bounds[m][2 * k + 1] = middle[k] + half;
         }
@@ -286,14 +280,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
     const double *own = index->bounds[module];
     const int low = 2 * index->axis;
     /* The first index from which on some module extends up to this module. */
-    int first = 0, end = index->count;
-    while (first < end) {
-        const int middle = first + (end - first) / 2;
-        if (index->reach[middle] < own[low])
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    const int first = (int)lr_first_double_at_least(index->reach, index->count, own[low]);
     int count = 0;
     for (int k = first; k < index->count; k++) {
         const int other = index->order[k];
@@ -304,7 +291,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
             touches = touches && own[2 * axis] <= bounds[2 * axis + 1] && bounds[2 * axis] <= own[2 * axis + 1];
         if (other > module && touches) index->met[count++] = other;
     }
-    qsort(index->met, (size_t)count, sizeof(*index->met), compare_numbers);
+    qsort(index->met, (size_t)count, sizeof(*index->met), lr_compare_ints);
     return count;
 }
 
@@ -363,12 +350,6 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
  * the origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
-static void normalise(double a[3])
-{
-    const double length = vec_length(a);
-    for (int k = 0; k < 3; k++) a[k] /= length;
-}
-
 /* Sets a module's normal, which points inwards, from its centre and axes. */
 static void module_set_normal(lr_module *module)
 {
@@ -410,9 +391,9 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
         lr_module *module = &scanner->modules[m];
         *module = params->modules[m];
         /* Given axes are unit and orthogonal only to 1e-6. u keeps its direction, and v is corrected. */
-        normalise(module->u);
+        (void)vec_normalise(module->u);
         vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
-        normalise(module->v);
+        (void)vec_normalise(module->v);
         module_set_normal(module);
 
         scanner->first_crystal[m] = scanner->num_crystals;
@@ -460,20 +441,12 @@ void lr_scanner_destroy(lr_scanner *scanner)
 
 int lr_scanner_module_of(const lr_scanner *scanner, int crystal)
 {
-    int low = 0, high = scanner->num_modules;
     /* Most modules have the same number of crystals. */
     if (crystal >= 0 && crystal < scanner->num_crystals) {
-        const int guess = (int)((crystal + 0.5) * high / scanner->num_crystals);
+        const int guess = (int)((crystal + 0.5) * scanner->num_modules / scanner->num_crystals);
         if (scanner->first_crystal[guess] <= crystal && crystal < scanner->first_crystal[guess + 1]) return guess;
     }
-    while (high - low > 1) {
-        const int middle = low + (high - low) / 2;
-        if (scanner->first_crystal[middle] <= crystal)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (int)lr_first_int_at_least(scanner->first_crystal + 1, scanner->num_modules - 1, (int64_t)crystal + 1);
 }
 
 void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3])

@@ -6,6 +6,8 @@
 #ifndef LR_MODEL_SCANNER_H
 #define LR_MODEL_SCANNER_H
 
+#include "base/vec.h"
+
 #include <lr/operator.h>
 #include <lr/scanner.h>
 
@@ -23,11 +25,36 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params);
  * separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
-/* The shortest decimal number that differs from a value by at most `off`. */
-double lr_shortest_decimal(double value, double off);
+/* The shortest decimal number that differs from a value by at most `off`; the value if it has more decimals than
+ * `most`, or that. */
+double lr_shortest_decimal(double value, int most, double off);
 
-/* Compares two doubles, for qsort. */
-int lr_compare_doubles(const void *a, const void *b);
+/* --- the pitch rectangle of a module, which its crystals fill --- */
+
+/* Half of its diagonal, mm. */
+static inline double lr_module_radius_mm(const lr_module *module)
+{
+    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+}
+
+/* Half of its extent along axis k of the frame, mm. */
+static inline double lr_module_half_mm(const lr_module *module, int k)
+{
+    return 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
+                  module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
+}
+
+/* Corner 0 to 3 of the rectangle around a point. Bits 0 and 1 of `corner` choose the far side along u and v. */
+static inline void lr_module_corner(const lr_module *module, const double middle_mm[3], int corner, double corner_mm[3])
+{
+    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
+    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
+    vec_add_scaled(middle_mm, corner & 1 ? half_u : -half_u, module->u, corner_mm);
+    vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
+}
+
+/* True if u x v points inwards. It points outwards in rings. */
+bool lr_module_is_mirrored(const lr_module *module);
 
 /* --- modules near each other --- */
 

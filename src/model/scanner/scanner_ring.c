@@ -3,6 +3,7 @@
  *
  * Conversion of rings to lists of modules and back. The numbers of a ring are read from the first panel, and checked
  * by expanding them again. */
+#include "base/units.h"
 #include "model/scanner/scanner.h"
 
 #include "base/log.h"
@@ -16,8 +17,6 @@
 
 /* Largest number of modules: the table of module pairs takes 4 bytes for every pair. */
 #define MAX_MODULES 65536
-
-static const double pi = 3.14159265358979323846;
 
 /* A ring with its defaults filled in. */
 struct layout {
@@ -150,7 +149,7 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
         const int block[2] = {n % blocks[0], n / blocks[0] % blocks[1]};
         const int k = n / (blocks[0] * blocks[1]) % ring->modules;
         const int ring_index = n / (blocks[0] * blocks[1] * ring->modules);
-        const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
+        const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * LR_PI / 180.0;
         double along[2]; /* from the panel's centre to the block's centre */
         for (int axis = 0; axis < 2; axis++) {
             const double pitch = ring->pitch_mm[axis], gap = ring->block_gap_mm[axis];
@@ -218,17 +217,10 @@ lr_scanner *lr_scanner_create_ring_sized(size_t given_bytes, const lr_scanner_pa
 
 /* --- the ring of a list of modules --- */
 
-static const double degree = 3.14159265358979323846 / 180;
-
 /* Rounds to the fewest decimals that change the value by at most `share` times the larger of 1 and its size. */
 static double shorten(double value, double share)
 {
-    double power = 1;
-    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
-        const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= share * fmax(1, fabs(value))) return rounded;
-    }
-    return value;
+    return lr_shortest_decimal(value, 15, share * fmax(1, fabs(value)));
 }
 
 /* A scanner that may have the modules of a ring. */
@@ -258,7 +250,7 @@ static void read_numbers(const struct candidate *candidate, struct lr_ring_form 
     ring->modules = fronts->num_positions;
     ring->rings = fronts->num_modules / (fronts->num_positions * panel);
     ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), share);
-    double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
+    double angle = atan2(-first->normal[1], -first->normal[0]) / LR_DEGREE;
     angle += angle < -1e-12 ? 360 : 0;
     ring->first_angle_deg = shorten(angle, share);
     if (ring->rings > 1) {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sized.h"
+#include "base/units.h"
 #include "model/simulate/derenzo.h"
 
 #include <math.h>
@@ -21,14 +22,12 @@
 
 const double lr_derenzo_diameters_mm[LR_DERENZO_SECTORS] = {1.2, 1.6, 2.4, 3.2, 4.0, 4.8};
 
-static const double pi = 3.14159265358979323846;
-
 /* Returns the number of rods of one sector, and writes them if `rods` is not NULL. */
 static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 {
     int count = 0;
     /* Rows whose middle is within the circle. */
-    const double diameter = lr_derenzo_diameters_mm[sector], angle = (60.0 * sector + 30.0) * pi / 180.0;
+    const double diameter = lr_derenzo_diameters_mm[sector], angle = (60.0 * sector + 30.0) * LR_PI / 180.0;
     const double room = radius_mm / diameter - 0.5 - FIRST_ROW;
     const int rows = room < 0.0 ? 0 : 1 + (int)(room / (SPACING * sqrt(0.75)));
 
@@ -212,7 +211,7 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
     with_shape.num_shapes = 7;
     LR_TRY(draw_cylinder(&with_shape, canvas->centre_mm, canvas->radius_mm, background));
     for (int k = 0; k < 6; k++) {
-        const double angle = k * pi / 3.0, circle_mm = scale * spheres->circle_mm;
+        const double angle = k * LR_PI / 3.0, circle_mm = scale * spheres->circle_mm;
         const double centre_mm[3] = {canvas->centre_mm[0] + circle_mm * cos(angle),
                                      canvas->centre_mm[1] + circle_mm * sin(angle), canvas->centre_mm[2]};
         with_shape.shape = 1 + k;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/sized.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 #include "model/simulate/random.h"
@@ -30,9 +31,6 @@ enum { MOST_SHARES = 1 << 20 };
  * 8.652. */
 static const double most_sigmas = 8.66;
 
-static const double pi = 3.14159265358979323846;
-static const double light_mm_per_ps = 0.299792458;
-static const double fwhm_per_sigma = 2.3548200450309493;
 static const double usual_duration_s = 60;
 static const int64_t most_pairs_an_event = 100000;
 
@@ -81,7 +79,7 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
 {
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
-    const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * pi * drawn->azimuth;
+    const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * LR_PI * drawn->azimuth;
     /* The first voxel of its share whose cumulated activity exceeds the number drawn. */
     const double wanted = drawn->share * simulation->cumulated[simulation->num_voxels - 1];
     int64_t voxel = drawn->voxels[0], high = drawn->voxels[1];
@@ -117,11 +115,11 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
     const double axial[3] = {-along[2] * cosine, -along[2] * sine, across};
     double u[2];
     uniform_pair(simulation->params->seed, pair->number, 4, u);
-    const double size = sqrt(-2 * log(u[0])) / fwhm_per_sigma;
+    const double size = sqrt(-2 * log(u[0])) / LR_FWHM_PER_SIGMA;
     const double radial_mm =
         blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial))) : 0;
-    vec_add_scaled(pair->point_mm, size * cos(2 * pi * u[1]) * radial_mm, radial, pair->point_mm);
-    vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial, pair->point_mm);
+    vec_add_scaled(pair->point_mm, size * cos(2 * LR_PI * u[1]) * radial_mm, radial, pair->point_mm);
+    vec_add_scaled(pair->point_mm, size * sin(2 * LR_PI * u[1]) * blur->axial_mm, axial, pair->point_mm);
 }
 
 /* Finds the distance to the module's detection plane and the crystal hit there. The crystal is -1 if the photon hits a
@@ -205,7 +203,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const double length_mm = vec_length(along);
     const double place_mm = vec_dot(from_a, along) / length_mm - 0.5 * length_mm;
     uniform_pair(simulation->params->seed, pair->number, 3, u);
-    const double deviation_mm = sqrt(-2 * log(u[0])) * cos(2 * pi * u[1]) * simulation->sigma_mm;
+    const double deviation_mm = sqrt(-2 * log(u[0])) * cos(2 * LR_PI * u[1]) * simulation->sigma_mm;
     *event = (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
     return true;
 }
@@ -376,7 +374,7 @@ static lr_status prepare(struct simulation *simulation)
         }
     }
     const double off_mm = farthest + 0.5 * hypot(grid->voxel_mm[0], grid->voxel_mm[1]) +
-                          most_sigmas / fwhm_per_sigma * blur->most_radial_mm;
+                          most_sigmas / LR_FWHM_PER_SIGMA * blur->most_radial_mm;
     const double inner_mm = sight->radius_mm[0], length = sight->axial_mm[1] - sight->axial_mm[0];
     const double square = off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
     const bool is_bounded = blur->radial_mm == NULL || blur->most_radial_mm > 0;
@@ -402,7 +400,7 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     }
     struct simulation simulation = {
         .params = params,
-        .sigma_mm = 0.5 * light_mm_per_ps * resolution_ps / fwhm_per_sigma,
+        .sigma_mm = LR_MM_PER_PS * resolution_ps / LR_FWHM_PER_SIGMA,
     };
     lr_status status = prepare(&simulation);
     if (status == LR_OK) status = run(&simulation, duration_s, sink);

@@ -7,6 +7,7 @@
  * in place of multinomial ones, so that events are drawn one by one. Events from counts have a random order (Fisher and
  * Yates) and the times of a Poisson process with as many events, which are sums of exponential gaps scaled to the
  * duration. */
+#include "base/units.h"
 #include "model/simulate/random.h"
 
 #include "base/log.h"
@@ -25,8 +26,6 @@
 #define MAX_SMALL_COUNT 200
 /* Number of counts that a worker draws at a time. */
 #define SHARE 4096
-
-static const double two_pi = 6.28318530717958647692;
 
 static void next_pair(struct lr_random *at, double uniform[2])
 {
@@ -61,7 +60,7 @@ static double log_probability(double k, double mean)
     if (k < 10.0) {
         double factorial = 1.0;
         for (double n = 2.0; n <= k; n += 1.0) factorial *= n;
-        stirling = log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(two_pi);
+        stirling = log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(2 * LR_PI);
     }
 
     /* deviance = k ln(k / mean) - (k - mean). This difference loses digits near k = mean. With v = (k - mean) / (k +
@@ -75,7 +74,7 @@ static double log_probability(double k, double mean)
         for (int n = 3; n <= 17; n += 2, power *= v2) sum += power / n;
         deviance = (k - mean) * v + 2.0 * k * sum;
     }
-    return -stirling - deviance - 0.5 * log(two_pi * k);
+    return -stirling - deviance - 0.5 * log(2 * LR_PI * k);
 }
 
 /* Algorithm PTRS of Hormann: The transformed rejection method for generating Poisson random

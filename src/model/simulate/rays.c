@@ -7,15 +7,15 @@
 #include "model/simulate/rays.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* --- one ray --- */
-
-static const double pi = 3.14159265358979323846;
 
 /* Margins of bounds, so that rounding excludes no module. */
 static const double margin_mm = 1e-6, margin_rad = 1e-6;
@@ -31,7 +31,7 @@ struct arc {
 
 static double wrap(double angle)
 {
-    return angle - 2 * pi * floor((angle + pi) / (2 * pi));
+    return angle - 2 * LR_PI * floor((angle + LR_PI) / (2 * LR_PI));
 }
 
 /* Lists the modules that a sector may contain, if `to` is not NULL. Returns their number. */
@@ -40,7 +40,7 @@ static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int secto
     int count = 0;
     for (int m = 0; m < sight->scanner->num_modules; m++) {
         const struct arc *arc = &arcs[m];
-        const double half = pi / LR_SIGHT_SECTORS;
+        const double half = LR_PI / LR_SIGHT_SECTORS;
         const double from_middle = wrap((2 * sector + 1) * half - arc->middle);
 
         if (from_middle > arc->low - half - margin_rad && from_middle < arc->high + half + margin_rad) {
@@ -62,12 +62,7 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         const lr_module *module = &scanner->modules[m];
         double centre[3];
         lr_scanner_detection_centre(scanner, m, centre);
-        for (int k = 0; k < 4; k++) {
-            const double u = (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
-            const double v = (k < 2 ? -0.5 : 0.5) * module->crystals[1] * module->pitch_mm[1];
-            vec_add_scaled(centre, u, module->u, corners[k]);
-            vec_add_scaled(corners[k], v, module->v, corners[k]);
-        }
+        for (int k = 0; k < 4; k++) lr_module_corner(module, centre, k ^ k >> 1, corners[k]); /* around the face */
 
         struct arc arc = {.middle = atan2(corners[0][1] + corners[2][1], corners[0][0] + corners[2][0])};
         /* Sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis. */
@@ -90,7 +85,7 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
             winding += wrap(atan2(b[1], b[0]) - at);
         }
         arcs[m] = arc;
-        sight->is_open = sight->is_open && !(fabs(winding) > pi || arc.high - arc.low > pi);
+        sight->is_open = sight->is_open && !(fabs(winding) > LR_PI || arc.high - arc.low > LR_PI);
     }
     for (int s = 0; s < LR_SIGHT_SECTORS; s++)
         sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
@@ -133,7 +128,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
         return nowhere;
     int sectors[2];
     for (int k = 0; k < 2; k++) {
-        const int sector = (int)floor((atan2(end_mm[k][1], end_mm[k][0]) / (2 * pi)) * LR_SIGHT_SECTORS);
+        const int sector = (int)floor((atan2(end_mm[k][1], end_mm[k][0]) / (2 * LR_PI)) * LR_SIGHT_SECTORS);
         sectors[k] = (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
     }
     const int a = sectors[0], b = sectors[1];

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "viewer/study/operators.h"
 
 #include <math.h>
@@ -126,15 +127,8 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
 
     /* Finds the list's first LOR that is not below the pair's first LOR. */
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
-    int64_t low = lors == NULL ? first : 0, high = lors == NULL ? first : count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (lors[middle] < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (int64_t k = low; k < count && (lors != NULL ? lors[k] : k) < end; k++) {
+    for (int64_t k = lors != NULL ? lr_first_at_least(lors, count, first) : first;
+         k < count && (lors != NULL ? lors[k] : k) < end; k++) {
         const double value = row != NULL ? row->probability[k] : (double)data->values[k];
         image->values[(lors != NULL ? lors[k] : k) - first] = (float)value;
         image->sum += value;

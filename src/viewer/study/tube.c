@@ -5,18 +5,15 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "viewer/study/operators.h"
 
 #include <stdlib.h>
 
 /* Half the speed of light: the annihilation's shift per picosecond of time difference. */
-#define HALF_LIGHT_MM_PER_PS 0.149896229
 
 /* FWHM / sigma of a normal distribution, 2 sqrt(2 ln 2). */
-#define FWHM_PER_SIGMA 2.3548200450309493
-
-#define PI 3.14159265358979323846
 
 /* Points along each axis of a voxel; the profile is made from these points. */
 enum { PARTS = 4 };
@@ -279,7 +276,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     if (task->kernel == NULL) return LR_FAILED;
     for (int n = 0; n < profile->count; n++) {
         const double t = (profile->first_mm + n * profile->step_mm - centre_mm) / sigma;
-        task->kernel[n] = (float)(exp(-0.5 * t * t) / (sigma * sqrt(2 * PI)));
+        task->kernel[n] = (float)(exp(-0.5 * t * t) / (sigma * sqrt(2 * LR_PI)));
     }
     return LR_OK;
 }
@@ -314,7 +311,7 @@ lr_status tube_ask(struct task_runner *runner, const struct study_view *study, c
     const double tof_ps = is_event && request->tof_ps > 0 ? request->tof_ps : study->scanner->tof_resolution_ps;
     const bool has_tof = !is_event || request->has_tof;
     result->has_mu = !is_event && has_mu;
-    result->sigma_mm = has_tof ? tof_ps * HALF_LIGHT_MM_PER_PS / FWHM_PER_SIGMA : 0;
+    result->sigma_mm = has_tof ? tof_ps * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0;
     task_runner_ask(runner, task);
     return LR_OK;
 }

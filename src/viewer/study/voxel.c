@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "picture/pixel_lor.h"
 #include "viewer/study/operators.h"
@@ -24,8 +26,7 @@ struct entry {
 static int compare(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    if (left->probability != right->probability) return left->probability > right->probability ? -1 : 1;
-    return left->place < right->place ? -1 : left->place > right->place;
+    return lr_order_then(lr_order(right->probability, left->probability), lr_order_whole(left->place, right->place));
 }
 
 lr_status row_copier_take(void *user, const lr_row *row)
@@ -59,8 +60,6 @@ void row_copy_finish(struct row_copy *copy)
 }
 
 /* --- tasks --- */
-
-#define PI 3.14159265358979323846
 
 enum voxel_row_kind { ROW_POINT_SAMPLED = 0, ROW_POINT_EXACT, ROW_VOXEL_SAMPLED, ROW_VOXEL_EXACT, NUM_VOXEL_ROWS };
 
@@ -549,7 +548,7 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], st
         .voxel_exact = element(means, ROW_VOXEL_EXACT, lor),
     };
     pixel->solid_angle_sr = line_solid_angle(task, pixel, place);
-    pixel->survival = lor < 0 ? NAN : !task->result.has_mu ? 1.0 : pixel->weight * 2 * PI / pixel->solid_angle_sr;
+    pixel->survival = lor < 0 ? NAN : !task->result.has_mu ? 1.0 : pixel->weight * 2 * LR_PI / pixel->solid_angle_sr;
     return LR_OK;
 }
 

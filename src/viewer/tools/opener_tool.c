@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* needed for realpath */
 #include "base/vec.h"
+#include "model/scanner/scanner.h"
 #include "viewer/tools/tools.h"
 
 #include <lr/io.h>
@@ -149,8 +150,7 @@ static void show_start(struct app *app)
                 double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
                 for (int m = 0; m < scanner->num_modules; m++) {
                     const lr_module *module = &scanner->modules[m];
-                    const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                               module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+                    const double half = lr_module_half_mm(module, 2);
                     nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
                     low = fmin(low, module->centre_mm[2] - half);
                     high = fmax(high, module->centre_mm[2] + half);

@@ -80,12 +80,7 @@ static lr_status run_window(const struct window *window)
     struct gl_program *program = lr_columns_program(columns, window->which);
     if (program == NULL) return LR_FAILED;
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {1, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms), (const int[3]){1, 1, 1});
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pair_buffer;
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->entries;
@@ -238,12 +233,8 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
             uniforms.first[1] = list->first_point;
             uniforms.count[0] = pairs[1];
             uniforms.count[1] = (int32_t)list->capacity;
-            struct gl_pass pass = {.label = gl_program_label(program),
-                                   .program = program,
-                                   .uniforms = &uniforms,
-                                   .uniform_bytes = sizeof(uniforms),
-                                   .groups = {list->end_point - list->first_point, 1, 1},
-                                   .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+            struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                                  (const int[3]){list->end_point - list->first_point, 1, 1});
             lr_columns_bind_scene(columns, &pass);
             pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = listing->pairs;
             pass.buffers[LR_BIND_COLUMN_POINTS].buffer = list->points;

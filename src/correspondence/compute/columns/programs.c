@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Programs of the columns method, and checks that the device has ended no loop early. */
+#include "base/hash.h"
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -130,12 +131,12 @@ lr_status lr_columns_check_loops(const struct lr_columns *columns)
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back)
 {
     enum { NUM_KEYS = sizeof(columns->ended_well) / sizeof(columns->ended_well[0]) };
-    const uint64_t prime = 1099511628211u;
-    uint64_t key = 14695981039346656037u ^ (uint64_t)is_back;
+    const int64_t head[] = {is_back, list->interleave, list->turn, list->num_pairs};
+    uint64_t key = LR_HASH_BEGIN;
     if (columns->state == NULL) return LR_OK;
-    key = (key * prime ^ (uint64_t)list->interleave) * prime ^ (uint64_t)list->turn;
-    key = key * prime ^ (uint64_t)list->num_pairs;
-    for (int64_t k = 0; list->pairs != NULL && k < list->num_pairs; k++) key = key * prime ^ (uint64_t)list->pairs[k];
+    for (size_t k = 0; k < sizeof(head) / sizeof(head[0]); k++) key = lr_hash_add(key, (uint64_t)head[k]);
+    for (int64_t k = 0; list->pairs != NULL && k < list->num_pairs; k++)
+        key = lr_hash_add(key, (uint64_t)list->pairs[k]);
     for (int k = 0; k < NUM_KEYS; k++)
         if (columns->ended_well[k] == key) return LR_OK;
     LR_TRY(lr_columns_check_loops(columns));

@@ -210,12 +210,8 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
         uniforms.angles[2] = window->columns->params.lors->angles->count;
         uniforms.angles[3] = lr_turn_shift(window->columns->params.lors, window->list->interleave);
     }
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {step->groups[0], step->groups[1], step->groups[2]},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){step->groups[0], step->groups[1], step->groups[2]});
     lr_columns_bind_scene(window->columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;

@@ -319,12 +319,8 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     uniforms.count[3] = (int32_t)sums->count;
     uniforms.origin[3] = (float)sums->unit;
     if (program == NULL) return LR_FAILED;
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_groups_in_turn(sums->count, LR_GROUP_SIZE), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){gl_groups_in_turn(sums->count, LR_GROUP_SIZE), 1, 1});
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     return gl_pass_run(columns->ctx, &pass);
@@ -360,12 +356,8 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
     if (program == NULL) return LR_FAILED;
     uniforms.strides[3] = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));
     const int groups = gl_divide_up(uniforms.extent[3], LR_GROUP_SIZE);
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                          (const int[3]){groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1});
     pass.buffers[LR_BIND_ORDER_GRID] = (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
     pass.buffers[LR_BIND_ORDER_PROJECTOR].buffer = columns->image;
     return gl_pass_run(columns->ctx, &pass);

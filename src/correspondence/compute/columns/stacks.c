@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/order.h"
 #include "correspondence/compute/columns/columns.h"
 
 #include "base/log.h"
@@ -265,8 +266,7 @@ struct ordered_pair {
 static int compare_pairs(const void *a, const void *b)
 {
     const struct ordered_pair *one = a, *other = b;
-    if (one->key != other->key) return one->key < other->key ? -1 : 1;
-    return one->pair < other->pair ? -1 : one->pair > other->pair;
+    return lr_order_then(lr_order_whole(one->key, other->key), lr_order_whole(one->pair, other->pair));
 }
 
 lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,

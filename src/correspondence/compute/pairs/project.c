@@ -66,14 +66,11 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
                 uniforms.num_samples[3] = point;
                 uniforms.range[0] = begin;
                 uniforms.range[1] = end;
-                struct gl_pass pass = {.label = gl_program_label(program),
-                                       .program = program,
-                                       .uniforms = &uniforms,
-                                       .uniform_bytes = sizeof(uniforms),
-                                       .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
-                                                  gl_divide_up(uniforms.num_voxels[1], BLOCK),
-                                                  slabs - slab < per_step ? slabs - slab : per_step},
-                                       .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                struct gl_pass pass =
+                    gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                    (const int[3]){gl_divide_up(uniforms.num_voxels[0], BLOCK),
+                                                   gl_divide_up(uniforms.num_voxels[1], BLOCK),
+                                                   slabs - slab < per_step ? slabs - slab : per_step});
                 lr_pairs_bind_scene(pairs, &pass);
                 pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
                 pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
@@ -282,12 +279,8 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
         const int end = begin + MOST_PAIRS < num_pairs ? begin + MOST_PAIRS : num_pairs;
         uniforms.range[0] = begin;
         uniforms.range[1] = end;
-        struct gl_pass pass = {.label = gl_program_label(program),
-                               .program = program,
-                               .uniforms = &uniforms,
-                               .uniform_bytes = sizeof(uniforms),
-                               .groups = {gl_divide_up(points, LR_GROUP_SIZE), end - begin, 1},
-                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
+                                              (const int[3]){gl_divide_up(points, LR_GROUP_SIZE), end - begin, 1});
         lr_pairs_bind_scene(pairs, &pass);
         pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
         pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;

@@ -85,14 +85,8 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
     memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
 
-    struct gl_pass pass = {
-        .label = gl_program_label(points->programs[which]),
-        .program = points->programs[which],
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {batch->num_images, 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
-    };
+    struct gl_pass pass =
+        gl_pass_compute(points->programs[which], &uniforms, sizeof(uniforms), (const int[3]){batch->num_images, 1, 1});
     lr_scene_bind(&points->scene, &pass);
     pass.buffers[LR_BIND_IMAGES].buffer = points->images;
     pass.buffers[LR_BIND_DRAWS].buffer = points->draws;

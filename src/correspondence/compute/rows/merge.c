@@ -184,12 +184,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
                                                              ? gl_divide_up(block->total, LR_GROUP_SIZE)
                                                              : COLLECT_GROUPS)
                                                  : gl_divide_up(block->num_shares, LR_SORT_GROUP);
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = block,
-                           .uniform_bytes = sizeof(*block),
-                           .groups = {groups, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = gl_pass_compute(program, block, sizeof(*block), (const int[3]){groups, 1, 1});
     if (which == LR_MERGE_COLLECT) {
         pass.buffers[LR_BIND_ROWS_LIST].buffer = merge->list;
     } else {
