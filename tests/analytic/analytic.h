@@ -6,7 +6,7 @@
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 
-#include "test.h"
+#include "fixtures.h"
 
 #include "operator/backend.h"
 
@@ -74,8 +74,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner, const st
     test_log_init(&setup->log);
     assert_non_null(scanner);
     setup->scanner = scanner;
-    setup->lors = lr_lors_create(scanner, &setup->log.log);
-    assert_non_null(setup->lors);
+    setup->lors = keep(lr_lors_create(scanner, &setup->log.log));
     setup->grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend_params params = {
         .scanner = scanner,
@@ -92,7 +91,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner, const st
         .penetration = options->penetration,
     };
     for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
-    assert_int_equal(lr_cpu_backend_create(&params, &setup->backend), LR_OK);
+    assert_ok(lr_cpu_backend_create(&params, &setup->backend));
     assert_true(setup->backend.fns->computes_in_double);
 }
 
@@ -134,11 +133,10 @@ static inline lr_status dense_take(void *user, const lr_row *row)
 static inline double *point_matrix(struct setup *setup, const double (*points)[3], int num_points)
 {
     struct dense dense = {.num_lors = setup->lors->count};
-    dense.values = calloc((size_t)(dense.num_lors * num_points), sizeof(double));
-    assert_non_null(dense.values);
+    dense.values = kept_doubles(dense.num_lors * num_points);
     const struct lr_rows rows = {.points_mm = points, .end = num_points};
     const lr_row_sink sink = {dense_take, &dense};
-    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
+    assert_ok(setup->backend.fns->rows(setup->backend.self, &rows, &sink));
     assert_int_equal(dense.next_row, num_points);
     return dense.values;
 }
@@ -149,7 +147,7 @@ static inline void point_sums(struct setup *setup, const double (*points)[3], in
     struct dense dense = {.num_lors = setup->lors->count, .sums = sums};
     const struct lr_rows rows = {.points_mm = points, .end = num_points};
     const lr_row_sink sink = {dense_take, &dense};
-    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
+    assert_ok(setup->backend.fns->rows(setup->backend.self, &rows, &sink));
     assert_int_equal(dense.next_row, num_points);
 }
 
@@ -208,8 +206,6 @@ static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t
         difference2 += d * d;
         exact2 += matrices[1][k] * matrices[1][k];
     }
-    free(matrices[0]);
-    free(matrices[1]);
     return exact2 > 0 ? sqrt(difference2 / exact2) : 0;
 }
 

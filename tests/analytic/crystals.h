@@ -15,8 +15,7 @@ struct crystal_box {
 /* [num_crystals], by crystal number; free() it. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
-    struct crystal_box *boxes = calloc((size_t)scanner->num_crystals, sizeof(*boxes));
-    assert_non_null(boxes);
+    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));
     struct crystal_box *box = boxes;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];

@@ -124,8 +124,7 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
         .log = &hiding->log.log,
     });
     if (hiding->scanner == NULL) fail_msg("%s: %s", arrangement->name, hiding->log.error);
-    hiding->lors = lr_lors_create(hiding->scanner, &hiding->log.log);
-    assert_non_null(hiding->lors);
+    hiding->lors = keep(lr_lors_create(hiding->scanner, &hiding->log.log));
     for (int m = 0; m < num_modules; m++) lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
 }
 

@@ -66,9 +66,9 @@ static lr_status take_row(void *user, const lr_row *row)
 /* A point's elements, [num_lors]; free() them. */
 static double *point_row(const struct hiding *hiding, lr_operator *op, int point)
 {
-    double *row = fixture_doubles(hiding->lors->count);
+    double *row = kept_doubles(hiding->lors->count);
     const lr_row_sink sink = {take_row, row};
-    assert_int_equal(lr_operator_point_rows(op, &hiding->arrangement->points_mm[point], 1, &sink), LR_OK);
+    assert_ok(lr_operator_point_rows(op, &hiding->arrangement->points_mm[point], 1, &sink));
     return row;
 }
 
@@ -77,7 +77,7 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 /* Counts of NUM_LINES for each LOR; free() it. */
 static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
 {
-    double *counts = fixture_doubles(hiding->lors->count);
+    double *counts = kept_doubles(hiding->lors->count);
     for (uint32_t n = 0; n < NUM_LINES; n++) {
         double direction[3];
         draw_direction(seed, n, direction);
@@ -194,7 +194,7 @@ static double sample_line(const struct hiding *hiding, const double point[3], in
 static double *sampled_row(const struct hiding *hiding, int point, double *borderline)
 {
     const double *point_mm = hiding->arrangement->points_mm[point];
-    double *row = fixture_doubles(hiding->lors->count);
+    double *row = kept_doubles(hiding->lors->count);
     *borderline = 0;
     for (int m = 0; m < hiding->scanner->num_modules; m++) {
         const int *size = hiding->scanner->modules[m].crystals;
@@ -266,12 +266,7 @@ static void check_point(struct bench *bench, int point, lr_operator *const ops[3
         print_message("exact\n");
         check_sums(hiding, point, counts, exact, 0);
         check_exact(bench, point, exact, reference);
-        free(exact);
-        free(reference);
     }
-    free(sampled);
-    free(expected);
-    free(counts);
 }
 
 static void bench_init(struct bench *bench, const struct kind *kind, int arrangement)
@@ -316,9 +311,8 @@ static void check_picture(struct hiding *hiding, lr_operator *op, int point, int
     const double *point_mm = hiding->arrangement->points_mm[point];
     const int *size = hiding->scanner->modules[module].crystals;
     const int num_pixels = size[0] * size[1] * RAYS * RAYS;
-    lr_pixel *pixels = calloc((size_t)num_pixels, sizeof(*pixels));
-    assert_non_null(pixels);
-    assert_int_equal(lr_operator_picture(op, point_mm, module, pixels), LR_OK);
+    lr_pixel *pixels = kept(num_pixels, sizeof(*pixels));
+    assert_ok(lr_operator_picture(op, point_mm, module, pixels));
     for (int n = 0; n < num_pixels; n++) {
         double ray[3];
         const int sample[2] = {n % (size[0] * RAYS), n / (size[0] * RAYS)};
@@ -337,7 +331,6 @@ static void check_picture(struct hiding *hiding, lr_operator *op, int point, int
                      line.met[1].at[0], line.met[1].at[1], counts ? weight : 0);
         }
     }
-    free(pixels);
 }
 
 static void test_pictures(void **state)
@@ -371,8 +364,7 @@ static lr_status take_matrix_row(void *user, const lr_row *row)
 
 static float *random_floats(int64_t count, uint64_t *state)
 {
-    float *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
+    float *values = kept_floats(count);
     for (int64_t k = 0; k < count; k++) values[k] = (float)(0.2 + test_random(state));
     return values;
 }
@@ -396,27 +388,20 @@ static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state
     lr_operator *op = make_operator(bench, bench->kind->backend, mode);
     const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
     const int64_t num_lors = bench->hiding.lors->count;
-    const struct matrix matrix = {fixture_doubles(num_voxels * num_lors), num_lors};
+    const struct matrix matrix = {kept_doubles(num_voxels * num_lors), num_lors};
     const lr_row_sink sink = {take_matrix_row, (void *)(uintptr_t)&matrix};
-    assert_int_equal(lr_operator_rows(op, 0, num_voxels, &sink), LR_OK);
+    assert_ok(lr_operator_rows(op, 0, num_voxels, &sink));
     float *image = random_floats(num_voxels, state), *data = random_floats(num_lors, state);
-    double *forward = fixture_doubles(num_lors), *back = fixture_doubles(num_voxels);
+    double *forward = kept_doubles(num_lors), *back = kept_doubles(num_voxels);
     for (int64_t k = 0; k < num_voxels * num_lors; k++) {
         forward[k % num_lors] += matrix.values[k] * (double)image[k / num_lors];
         back[k / num_lors] += matrix.values[k] * (double)data[k % num_lors];
     }
     float *projected = random_floats(num_lors, state), *summed = random_floats(num_voxels, state);
-    assert_int_equal(array_forward(op, image, projected), LR_OK);
-    assert_int_equal(array_back(op, data, summed), LR_OK);
+    assert_ok(array_forward(op, image, projected));
+    assert_ok(array_back(op, data, summed));
     check_values(bench, "forward", projected, forward, num_lors);
     check_values(bench, "back", summed, back, num_voxels);
-    free(projected);
-    free(summed);
-    free(forward);
-    free(back);
-    free(image);
-    free(data);
-    free(matrix.values);
     lr_operator_destroy(op);
 }
 
@@ -444,10 +429,8 @@ int main(int argc, char **argv)
         kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
     if (kind == NULL || !fixture_backend_is_usable(backend)) return kind == NULL ? 1 : 77;
     void *given = (void *)(uintptr_t)kind;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_elements, given),
-        cmocka_unit_test_prestate(test_pictures, given),
-        cmocka_unit_test_prestate(test_projections, given),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_elements, given),
+                                       cmocka_unit_test_prestate(test_pictures, given),
+                                       cmocka_unit_test_prestate(test_projections, given)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

@@ -46,8 +46,7 @@ static lr_grid grid_at(const double point_mm[3])
 
 static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, double *counts)
 {
-    lr_image *activity = lr_image_create(grid, &hiding->log.log);
-    assert_non_null(activity);
+    lr_image *activity = keep(lr_image_create(grid, &hiding->log.log));
     activity->values[0] = 1;
     struct tally tally = {hiding, counts};
     const lr_photon_params params = {
@@ -60,14 +59,13 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
         .log = &hiding->log.log,
     };
     const lr_event_sink sink = {.take = take_events, .user = &tally};
-    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
-    lr_image_destroy(activity);
+    assert_ok(lr_events_from_activity(&params, &sink, NULL));
 }
 
 /* Events of each LOR that A x lets expect, of NUM_EVENTS; free() them. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
-    lr_operator *op = lr_operator_create(&(lr_operator_params){
+    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
         .lors = hiding->lors,
         .grid = grid,
         .backend = "cpu",
@@ -76,15 +74,13 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
         .store = LR_STORE_NO,
         .threads = 2,
         .log = &hiding->log.log,
-    });
-    assert_non_null(op);
-    double *row = fixture_doubles(hiding->lors->count);
+    }));
+    double *row = kept_doubles(hiding->lors->count);
     const lr_row_sink sink = {take_row, row};
-    assert_int_equal(lr_operator_rows(op, 0, 1, &sink), LR_OK);
+    assert_ok(lr_operator_rows(op, 0, 1, &sink));
     double sum = 0;
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) sum += row[lor];
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) row[lor] *= NUM_EVENTS / sum;
-    lr_operator_destroy(op);
     return row;
 }
 
@@ -133,20 +129,17 @@ static void check_panels(const struct hiding *hiding, const double *counts, cons
 
 static void test_events(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
         struct hiding hiding;
         hiding_init(&hiding, &arrangements[n]);
         for (int point = 0; point < arrangements[n].num_points; point++) {
             const lr_grid grid = grid_at(arrangements[n].points_mm[point]);
-            double *counts = fixture_doubles(hiding.lors->count);
+            double *counts = kept_doubles(hiding.lors->count);
             double *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);
             check_lors(&hiding, point, counts, expected);
             check_panels(&hiding, counts, expected);
-            free(expected);
-            free(counts);
         }
         hiding_finish(&hiding);
     }
@@ -154,6 +147,6 @@ static void test_events(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events)};
+    const struct CMUnitTest tests[] = {CASE(test_events)};
     return cmocka_run_group_tests_name("hiding events", tests, NULL, NULL);
 }

@@ -38,15 +38,12 @@ static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_
     print_message("relative L2 %.4f, sum %.5f\n", sqrt(off2 / norm2), totals[0] / totals[1]);
     assert_true(off2 < pow(0.5 / 12, 2) * norm2);
     assert_close(totals[0], totals[1], 3e-3);
-    free(expected);
-    free(rows);
     setup_finish(&plane);
     setup_finish(&setup);
 }
 
 static void test_opaque_crystals(void **state)
 {
-    (void)state;
     static const double points[3][3] = {{0.1, 0.2, -0.3}, {1.7, -2.1, 0.9}, {-2.6, 1.3, 2.2}};
     const lr_module modules[2] = {deep(level_module(0, 20, 0, (int[2]){4, 4}, 2, 2), 10),
                                   deep(level_module(0.5, -24, 0, (int[2]){5, 5}, 1.7, 1.7), 10)};
@@ -72,8 +69,7 @@ static void check_line(lr_scanner *scanner)
     setup_init(&setup, scanner, &(struct setup_options){.rays = 1, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
     struct crystal_box *boxes = crystal_boxes(scanner);
-    struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
-    assert_non_null(chords);
+    struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
     const double down[3] = {0, -1, 0};
     const int count = find_chords(scanner, boxes, origin[0], down, chords);
     double left = 1, length = 0, found = 0, listed = 0;
@@ -90,15 +86,11 @@ static void check_line(lr_scanner *scanner)
     assert_true(count >= 3);
     assert_close(found, listed, 1e-12);
     assert_close(found, SINGLE_WEIGHT(mu) * (1 - exp(-mu * length)), 1e-11);
-    free(chords);
-    free(boxes);
-    free(row);
     setup_finish(&setup);
 }
 
 static void test_one_line(void **state)
 {
-    (void)state;
     const lr_module modules[2] = {single_primary(), deep(make_module((double[3]){0.3, -40, 0.2}, (double[3]){1, 1, 0},
                                                                      (double[3]){0, 0, 1}, (int[2]){9, 9}, 2, 1.7),
                                                          10)};
@@ -115,7 +107,6 @@ static void test_one_line(void **state)
  * is left through its side 3 mm away. */
 static void test_module_before(void **state)
 {
-    (void)state;
     const double mu = 0.09;
     const lr_module modules[3] = {
         single_primary(), deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
@@ -127,7 +118,6 @@ static void test_module_before(void **state)
                  SINGLE_WEIGHT(mu) * exp(-mu * 3 * sqrt(2)) * (1 - exp(-mu * 30)), 1e-11);
     assert_true(row[lr_lors_number(setup.lors, 1, 2)] > 0);
     assert_int_equal(lr_lors_number(setup.lors, 0, 0), -1);
-    free(row);
     setup_finish(&setup);
 }
 
@@ -136,7 +126,6 @@ static void test_module_before(void **state)
  * full pitch, the mean of the crystals that stop them is as far from the entry, to half a pitch. */
 static void test_parallax(void **state)
 {
-    (void)state;
     static const struct {
         double mu, depth, mean; /* at normal incidence */
     } known[] = {{0.083, 25, 8.46}, {0.083, 20, 7.35}, {0.047, 30, 11.6}};
@@ -163,7 +152,6 @@ static void test_parallax(void **state)
             const double mean = 1 / mu - way * exp(-mu * way) / (1 - exp(-mu * way));
             /* Along the line; its part across the module is the sine's. */
             assert_true(fabs(moment / sum - mean * cosine * tangent) <= 0.5 * pitch);
-            free(row);
             setup_finish(&setup);
         }
     }
@@ -173,7 +161,6 @@ static void test_parallax(void **state)
  * chord stops at both ends; and at least what the depth stops where no line can leave through a side. */
 static void test_sum_rule(void **state)
 {
-    (void)state;
     const double mu = 0.05, depth = 20;
     static const double points[2][3] = {{0, 0, 0}, {2, 3, -1}};
     const lr_module modules[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
@@ -200,7 +187,6 @@ static void test_sum_rule(void **state)
 /* Mirroring point and crystals mirrors the row, as far as lines in other places give the same. */
 static void test_mirror(void **state)
 {
-    (void)state;
     static const double points[2][3] = {{1.3, 0.7, -0.9}, {-1.3, 0.7, -0.9}};
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
@@ -219,7 +205,6 @@ static void test_mirror(void **state)
     print_message("%d elements, relative L2 %.4f\n", num_elements, sqrt(off2 / norm2));
     assert_true(num_elements > 50);
     assert_true(off2 < pow(0.8 / 16, 2) * norm2);
-    free(rows);
     setup_finish(&setup);
 }
 
@@ -227,7 +212,6 @@ static void test_mirror(void **state)
  * stops photons. */
 static void test_rules(void **state)
 {
-    (void)state;
     static const double points[1][3] = {{5.2, -4.0, 0.4}};
     const int nu = 3, nv = 2;
     const lr_ring ring = {.radius_mm = 9,
@@ -256,8 +240,6 @@ static void test_rules(void **state)
     }
     print_message("%d kept, %d gone\n", num_kept, num_gone);
     assert_true(num_kept > 10 && num_gone > 10);
-    free(all);
-    free(some);
     setup_finish(&free_setup);
     setup_finish(&ruled);
 }
@@ -276,7 +258,6 @@ static double distance(const double *a, const double *b, int64_t count)
  * runs along a crystal, so the error falls about as 1 / R. */
 static void test_convergence(void **state)
 {
-    (void)state;
     static const double points[4][3] = {{0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
     const lr_module modules[3] = {deep(upright_module(20, 10, 0, (int[2]){6, 5}, 2, 1.8), 10),
                                   deep(upright_module(24, 170, 1, (int[2]){6, 5}, 2, 1.8), 10),
@@ -295,15 +276,12 @@ static void test_convergence(void **state)
         const double error = distance(rows[k], rows[5], count);
         print_message("R = %d: %.4f\n", 2 << k, error);
         assert_true(error <= 0.8 / (2 << k));
-        free(rows[k]);
     }
-    free(rows[5]);
 }
 
 /* Forward and back are transposes of each other, to rounding. */
 static void test_adjoint(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const lr_grid grid = lr_grid_centred((int[3]){4, 3, 2}, (double[3]){2, 2, 2});
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){4, 4}, 2, 1.8), 10),
@@ -313,31 +291,24 @@ static void test_adjoint(void **state)
                &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
     double x[24], back[24], products[2] = {0, 0};
-    double *y = calloc((size_t)num_lors, sizeof(double));
-    double *forward = calloc((size_t)num_lors, sizeof(double));
-    assert_true(y != NULL && forward != NULL);
+    double *y = kept_doubles(num_lors);
+    double *forward = kept_doubles(num_lors);
     for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
     for (int64_t k = 0; k < num_lors; k++) y[k] = test_random(&seed);
-    assert_int_equal(
-        backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)), LR_OK);
-    assert_int_equal(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)),
-                     LR_OK);
+    assert_ok(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)));
+    assert_ok(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)));
     for (int64_t k = 0; k < num_lors; k++) products[0] += forward[k] * y[k];
     for (int k = 0; k < 24; k++) products[1] += x[k] * back[k];
     assert_true(products[0] > 0);
     assert_close(products[0], products[1], 1e-13);
-    free(forward);
-    free(y);
     setup_finish(&setup);
 }
 
 /* The attenuation image counts between the first modules on either side. */
 static void test_absorption(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
-    lr_image *mu = lr_image_create(&grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
     for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     struct setup setup;
@@ -347,16 +318,14 @@ static void test_absorption(void **state)
     /* 21 voxels of 1 mm, and half of one on either side where mu falls to zero: midpoints of 0.1 mm
      * integrate the ramps exactly but at their ends, by at most 1e-3 / 21. */
     assert_close(row[0], SINGLE_WEIGHT(0.09) * (1 - exp(-0.09 * 30)) * exp(-0.01f * 21.0), 1e-4);
-    free(row);
     setup_finish(&setup);
-    lr_image_destroy(mu);
 }
 
 static lr_status create(struct test_log *log, lr_mode mode, double mu)
 {
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     lr_scanner *scanner = stopping_scanner(modules, 2, mu);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend backend;
     test_log_init(log);
@@ -373,32 +342,26 @@ static lr_status create(struct test_log *log, lr_mode mode, double mu)
     if (status == LR_OK) {
         lr_pixel pixel;
         assert_int_equal(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE);
-        assert_non_null(strstr(log->error, "several crystals"));
+        assert_says(log->error, "several crystals");
         backend.fns->destroy(backend.self);
     }
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return status;
 }
 
 static void test_refusals(void **state)
 {
-    (void)state;
     struct test_log log;
     assert_int_equal(create(&log, LR_MODE_EXACT, 0.08), LR_USAGE);
-    assert_non_null(strstr(log.error, "no exact mode"));
-    assert_int_equal(create(&log, LR_MODE_SAMPLED, 0.08), LR_OK);
+    assert_says(log.error, "no exact mode");
+    assert_ok(create(&log, LR_MODE_SAMPLED, 0.08));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opaque_crystals), cmocka_unit_test(test_one_line),
-        cmocka_unit_test(test_module_before),   cmocka_unit_test(test_parallax),
-        cmocka_unit_test(test_sum_rule),        cmocka_unit_test(test_mirror),
-        cmocka_unit_test(test_rules),           cmocka_unit_test(test_convergence),
-        cmocka_unit_test(test_adjoint),         cmocka_unit_test(test_absorption),
-        cmocka_unit_test(test_refusals),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_opaque_crystals), CASE(test_one_line),    CASE(test_module_before),
+                                       CASE(test_parallax),        CASE(test_sum_rule),    CASE(test_mirror),
+                                       CASE(test_rules),           CASE(test_convergence), CASE(test_adjoint),
+                                       CASE(test_absorption),      CASE(test_refusals)};
     return cmocka_run_group_tests_name("penetration", tests, NULL, NULL);
 }

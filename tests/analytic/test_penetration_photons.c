@@ -98,7 +98,7 @@ static void check_totals(const struct setup *setup, const double *counts, const 
 {
     const lr_scanner *scanner = setup->scanner;
     const int num = scanner->num_crystals;
-    double(*totals)[2] = calloc((size_t)num, sizeof(*totals));
+    double(*totals)[2] = kept(num, sizeof(*totals));
     assert_non_null(totals);
     for (int64_t lor = 0; lor < setup->lors->count; lor++) {
         const lr_lor at = lr_lors_describe(setup->lors, lor);
@@ -116,7 +116,6 @@ static void check_totals(const struct setup *setup, const double *counts, const 
         check_sum("module pair", (int)k, pair_sum(setup, counts, pair[0], pair[1]),
                   pair_sum(setup, expected, pair[0], pair[1]));
     }
-    free(totals);
 }
 
 /* The share of each layer, and of all of them, within three standard deviations. */
@@ -142,27 +141,21 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
     struct setup setup;
     setup_init(&setup, scanner, &(struct setup_options){.rays = RAYS, .penetration = true});
     double *expected = point_matrix(&setup, (const double(*)[3])point, 1);
-    double *counts = calloc((size_t)setup.lors->count, sizeof(*counts));
+    double *counts = kept_doubles(setup.lors->count);
     struct crystal_box *boxes = crystal_boxes(scanner);
-    struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
-    assert_true(counts != NULL && chords != NULL);
+    struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
     for (int64_t lor = 0; lor < setup.lors->count; lor++) expected[lor] *= NUM_PAIRS;
     const struct photons photons = {seed, scanner, setup.lors, boxes, chords};
     for (uint32_t n = 0; n < NUM_PAIRS; n++) emit_pair(&photons, point, n, counts);
     check_lors(name, counts, expected, setup.lors->count);
     check_totals(&setup, counts, expected);
     if (lr_scanner_num_layers(scanner) > 1) check_shares(&setup, counts, expected);
-    free(chords);
-    free(boxes);
-    free(counts);
-    free(expected);
     setup_finish(&setup);
 }
 
 /* Two modules face to face, with gaps; the point is off centre. */
 static void test_opposed(void **state)
 {
-    (void)state;
     const lr_module modules[2] = {
         deep(level_module(0, 9, 0, (int[2]){4, 3}, 3, 2.6), 10),
         deep(level_module(1, -11, -0.5, (int[2]){3, 4}, 3.5, 3), 14),
@@ -174,7 +167,6 @@ static void test_opposed(void **state)
  * their sides too. A third module lies behind the first, turned away from the point. */
 static void test_angled(void **state)
 {
-    (void)state;
     const lr_module modules[3] = {
         deep(make_module((double[3]){5, 5, 0.5}, (double[3]){-0.2, 1, 0}, (double[3]){0, 0, 1}, (int[2]){3, 3}, 3, 2.8),
              8),
@@ -191,7 +183,6 @@ static void test_angled(void **state)
 /* Lines from near the edge of a ring leave one module for its neighbour. */
 static void test_ring(void **state)
 {
-    (void)state;
     const int nu = 2, nv = 2;
     const lr_ring ring = {.radius_mm = 7,
                           .modules = 6,
@@ -207,7 +198,6 @@ static void test_ring(void **state)
 /* One detector in three layers of other crystals each: the totals of layers are depths. */
 static void test_layers(void **state)
 {
-    (void)state;
     lr_module modules[4] = {
         deep(level_module(0, 8, 0, (int[2]){3, 3}, 3.5, 3.3), 2),
         deep(level_module(0, 10, 0, (int[2]){2, 2}, 5, 5), 5),
@@ -223,11 +213,6 @@ static void test_layers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opposed),
-        cmocka_unit_test(test_angled),
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_layers),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_opposed), CASE(test_angled), CASE(test_ring), CASE(test_layers)};
     return cmocka_run_group_tests_name("penetration photons", tests, NULL, NULL);
 }

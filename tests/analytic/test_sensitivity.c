@@ -47,7 +47,6 @@ static double central_sum(const struct ring_case *ring, const double face[2])
 /* The centre couples crystals with their mirror images, edge on edge. */
 static void test_ring_centres(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const struct ring_case *ring = &cases[k];
         const double a = ring->crystals[0] * ring->pitch[0], b = ring->crystals[1] * ring->pitch[1];
@@ -117,7 +116,6 @@ static double counted(const lr_scanner *scanner, const double point[3], int num_
 /* Bound: five standard deviations of the count. */
 static void test_monte_carlo(void **state)
 {
-    (void)state;
     enum { NUM_LINES = 150000 };
     static const double points[4][3] = {{0, 0, 0}, {20, 0, 0}, {-11, 17, 9}, {4, -30, -15}};
     uint64_t seed = test_seed();
@@ -138,7 +136,6 @@ static void test_monte_carlo(void **state)
 /* Activity outside the scanner is not detected: beyond its ends, beyond its modules. */
 static void test_outside(void **state)
 {
-    (void)state;
     static const double points[6][3] = {{0, 0, 40}, {10, 5, -60}, {70, 0, 0}, {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
@@ -152,10 +149,6 @@ static void test_outside(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring_centres),
-        cmocka_unit_test(test_monte_carlo),
-        cmocka_unit_test(test_outside),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_ring_centres), CASE(test_monte_carlo), CASE(test_outside)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,6 @@ static lr_scanner *tilted(uint64_t *seed)
 /* Points anywhere between the modules, so that many planes cut through what the eye sees. */
 static void test_tilted(void **state)
 {
-    (void)state;
     enum { NUM_POINTS = 30, RAYS = 32 };
     uint64_t seed = test_seed();
     for (int trial = 0; trial < 6; trial++) {
@@ -115,7 +114,6 @@ static void count_lines(const lr_scanner *scanner, const double point[3], int nu
 /* Five standard deviations, and as much again where few lines are expected. */
 static void test_counted_lines(void **state)
 {
-    (void)state;
     enum { NUM_POINTS = 8, NUM_LINES = 30000 };
     uint64_t seed = test_seed();
     int total = 0;
@@ -139,7 +137,6 @@ static void test_counted_lines(void **state)
                     fail_msg("modules %d and %d: %d lines counted, %.2f expected", i, j, count, expected[i][j]);
             }
         }
-        free(rows);
         setup_finish(&setup);
     }
     print_message("%d lines detected\n", total);
@@ -152,7 +149,6 @@ static void test_counted_lines(void **state)
  * of the primary's plane x = 100, and where y >= 2 over all of the primary's z = -20 ... 20. */
 static void test_along_the_plane(void **state)
 {
-    (void)state;
     const double origin[1][3] = {{0, 0, 0}};
     for (int size = 1; size <= 3; size++) {
         const lr_module modules[2] = {
@@ -171,17 +167,12 @@ static void test_along_the_plane(void **state)
             const double omega = rectangle_angle(100 / far, fmin(20, 100 / near), -20, 20, 100);
             assert_close(2 * TEST_PI * sum, omega, 1e-11);
         }
-        free(row);
         setup_finish(&setup);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tilted),
-        cmocka_unit_test(test_counted_lines),
-        cmocka_unit_test(test_along_the_plane),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_tilted), CASE(test_counted_lines), CASE(test_along_the_plane)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

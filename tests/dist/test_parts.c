@@ -18,20 +18,19 @@ struct part {
 static struct part make_part(const lr_lors *all, const int32_t *rank_of, int rank)
 {
     struct part part;
-    int32_t *pairs = calloc((size_t)all->num_pairs, sizeof(*pairs));
+    int32_t *pairs = kept(all->num_pairs, sizeof(*pairs));
     lr_selection own = {.pairs = pairs};
     for (int64_t pair = 0; pair < all->num_pairs; pair++)
         if (rank_of[pair] == rank) pairs[own.num_pairs++] = (int32_t)pair;
     part.lors = lr_lors_create_part(all, &own, NULL);
     assert_non_null(part.lors);
-    part.number = calloc((size_t)part.lors->count, sizeof(*part.number));
+    part.number = kept(part.lors->count, sizeof(*part.number));
     for (int64_t k = 0; k < part.lors->count; k++) {
         int32_t crystals[2];
         lr_lors_crystals(part.lors, k, crystals);
         part.number[k] = lr_lors_number(all, crystals[0], crystals[1]);
         assert_true(part.number[k] >= 0);
     }
-    free(pairs);
     return part;
 }
 
@@ -57,8 +56,8 @@ static lr_status take_row(void *user, const lr_row *row)
 
 static void project(lr_operator *op, const float *image, float *values, float *back)
 {
-    assert_int_equal(array_forward(op, image, values), LR_OK);
-    assert_int_equal(array_back(op, values, back), LR_OK);
+    assert_ok(array_forward(op, image, values));
+    assert_ok(array_back(op, values, back));
 }
 
 static void check(enum fixture_kind kind, const char *backend)
@@ -67,21 +66,21 @@ static void check(enum fixture_kind kind, const char *backend)
     fixture_init(&fixture, kind);
     const lr_lors *all = fixture.lors;
     const int64_t num_voxels = lr_grid_num_voxels(&fixture.grid);
-    int32_t *subset_of = calloc((size_t)all->num_pairs, sizeof(*subset_of));
-    int32_t *rank_of = calloc((size_t)all->num_pairs, sizeof(*rank_of));
+    int32_t *subset_of = kept(all->num_pairs, sizeof(*subset_of));
+    int32_t *rank_of = kept(all->num_pairs, sizeof(*rank_of));
     const lr_partition_params deal = {.lors = all, .ranks = RANKS, .subsets = 1, .subset_of = subset_of};
-    assert_int_equal(lr_partition(&deal, rank_of), LR_OK);
+    assert_ok(lr_partition(&deal, rank_of));
     lr_operator_params params = fixture_params(&fixture, backend, NULL);
     params.rays = 3;
-    lr_operator *whole = fixture_operator(&params);
+    lr_operator *whole = keep(lr_operator_create(&params));
     struct table table = {.num_lors = all->count, .adds = true};
-    table.elements = fixture_doubles(num_voxels * all->count);
+    table.elements = kept_doubles(num_voxels * all->count);
     const lr_row_sink sink = {take_row, &table};
-    assert_int_equal(lr_operator_rows(whole, 0, num_voxels, &sink), LR_OK);
-    float *image = calloc((size_t)num_voxels, sizeof(*image)), *back = calloc((size_t)num_voxels, 4);
-    float *some = calloc((size_t)num_voxels, 4), *values = calloc((size_t)all->count, 4);
-    float *own = calloc((size_t)all->count, 4);
-    double *sum = fixture_doubles(num_voxels), most = 0, most_back = 0;
+    assert_ok(lr_operator_rows(whole, 0, num_voxels, &sink));
+    float *image = kept_floats(num_voxels), *back = kept(num_voxels, 4);
+    float *some = kept(num_voxels, 4), *values = kept(all->count, 4);
+    float *own = kept(all->count, 4);
+    double *sum = kept_doubles(num_voxels), most = 0, most_back = 0;
     for (int64_t v = 0; v < num_voxels; v++) image[v] = (float)(1 + v % 7);
     project(whole, image, values, back);
     for (int64_t k = 0; k < all->count; k++) most = fmax(most, values[k]);
@@ -90,9 +89,9 @@ static void check(enum fixture_kind kind, const char *backend)
     for (int rank = 0; rank < RANKS; rank++) {
         struct part part = make_part(all, rank_of, rank);
         params.lors = part.lors;
-        lr_operator *op = fixture_operator(&params);
+        lr_operator *op = keep(lr_operator_create(&params));
         table.number = part.number;
-        assert_int_equal(lr_operator_rows(op, 0, num_voxels, &sink), LR_OK);
+        assert_ok(lr_operator_rows(op, 0, num_voxels, &sink));
         project(op, image, own, some);
         for (int64_t k = 0; k < part.lors->count; k++) {
             /* Sums of floats in another order; 2e-6 of each value is what compute promises. */
@@ -103,23 +102,11 @@ static void check(enum fixture_kind kind, const char *backend)
             most_back = fmax(most_back, back[v]);
         }
         count += part.lors->count;
-        lr_operator_destroy(op);
         lr_lors_destroy(part.lors);
-        free(part.number);
     }
     assert_int_equal(count, all->count);
     for (int64_t v = 0; v < num_voxels; v++) assert_true(fabs(sum[v] - back[v]) <= 1e-5 * most_back);
     for (int64_t n = 0; n < num_voxels * all->count; n++) assert_true(fabs(table.elements[n]) <= 2e-6 * table.largest);
-    lr_operator_destroy(whole);
-    free(table.elements);
-    free(image);
-    free(back);
-    free(some);
-    free(values);
-    free(own);
-    free(sum);
-    free(subset_of);
-    free(rank_of);
     fixture_finish(&fixture);
 }
 
@@ -139,9 +126,7 @@ int main(int argc, char **argv)
     const char *backend = argc > 1 ? argv[1] : "cpu";
     if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_ring, given),
-        cmocka_unit_test_prestate(test_two_rings, given),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_ring, given),
+                                       cmocka_unit_test_prestate(test_two_rings, given)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

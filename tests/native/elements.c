@@ -3,7 +3,7 @@
  *
  * The native backend against the cpu backend, element by element: sampled lines, and exact overlaps
  * in float against the double oracle. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "native/turned.h"
 
@@ -50,14 +50,13 @@ static bool ask(const struct question *question, const char *backend, struct den
                                                                .store = LR_STORE_NO,
                                                                .log = &log.log});
     if (op == NULL && log.status == LR_USAGE && strcmp(backend, "native") == 0) {
-        assert_non_null(strstr(log.error, "use backend"));
+        assert_says(log.error, "use backend");
         return false;
     }
     if (op == NULL) fail_msg("%s", log.error);
     dense->num_lors = question->lors->count;
-    dense->values = calloc((size_t)(NUM_POINTS * dense->num_lors), sizeof(double));
-    assert_non_null(dense->values);
-    assert_int_equal(lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}), LR_OK);
+    dense->values = kept_doubles(NUM_POINTS * dense->num_lors);
+    assert_ok(lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}));
     lr_operator_destroy(op);
     return true;
 }
@@ -101,8 +100,6 @@ static bool compare(const char *name, const struct question *question)
     assert_true(gap.num_rows > 0);
     assert_true(gap.l2 <= (is_exact ? exact_l2 : sampled_l2));
     assert_true(gap.worst <= exact_worst);
-    free(expected.values);
-    free(found.values);
     return true;
 }
 
@@ -115,20 +112,18 @@ static bool check_scanner(const struct scanner_case *at, uint64_t *state)
 {
     double points[NUM_POINTS][3];
     lr_scanner *scanner = at->create();
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     draw_points(at, scanner, points, state);
     struct question question = {lors, (const double(*)[3])points, LR_MODE_EXACT, 0};
     const bool is_taken = compare(at->name, &question);
     question.mode = LR_MODE_SAMPLED;
     for (question.rays = 1; is_taken && question.rays <= 4; question.rays++) assert_true(compare(at->name, &question));
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return is_taken;
 }
 
 static void test_every_kind_of_scanner(void **unused)
 {
-    (void)unused;
     static const char *const refused[] = {"tilted", "unequal", "stacked", "ruled tilted"};
     static const struct scanner_case turned = {"turned", create_turned, 10};
     uint64_t state = test_seed();
@@ -145,8 +140,6 @@ static void test_every_kind_of_scanner(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind_of_scanner),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_every_kind_of_scanner)};
     return cmocka_run_group_tests_name("native_elements", tests, NULL, NULL);
 }

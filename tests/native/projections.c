@@ -3,7 +3,7 @@
  *
  * Projections of the native backend against each other and against its own rows: parts of the LORs,
  * sensitivities, threads, windows of memory, columns along each axis of the grid. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "model/scanner/coincidence.h"
 #include "native/turned.h"
@@ -35,8 +35,7 @@ static void fill(float *values, int64_t count, uint64_t *state)
 
 static float *make_floats(int64_t count)
 {
-    float *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
+    float *values = kept_floats(count);
     memset(values, -1, (size_t)count * sizeof(*values)); /* overwritten, or the test sees it */
     return values;
 }
@@ -47,13 +46,13 @@ static void bench_open(struct bench *bench)
         bench->backend.fns->destroy(bench->backend.self);
         bench->backend.fns = NULL;
     }
-    assert_int_equal(lr_native_backend_create(&bench->params, &bench->backend), LR_OK);
+    assert_ok(lr_native_backend_create(&bench->params, &bench->backend));
 }
 
 static void bench_init(struct bench *bench, lr_scanner *scanner, lr_mode mode)
 {
     uint64_t state = test_seed();
-    *bench = (struct bench){.scanner = scanner, .lors = lr_lors_create(scanner, NULL)};
+    *bench = (struct bench){.scanner = scanner, .lors = keep(lr_lors_create(scanner, NULL))};
     assert_non_null(bench->lors);
     bench->grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
     bench->grid.origin_mm[0] += 0.37;
@@ -77,8 +76,6 @@ static void bench_init(struct bench *bench, lr_scanner *scanner, lr_mode mode)
 static void bench_finish(struct bench *bench)
 {
     bench->backend.fns->destroy(bench->backend.self);
-    free(bench->image);
-    free(bench->data);
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
 }
@@ -99,7 +96,7 @@ static float *forward(const struct bench *bench, const lr_selection *part)
     float *values = make_floats(count);
     const lr_vector x = lr_vector_of_floats(bench->image, bench->num_voxels);
     lr_vector y = lr_vector_of_floats(values, count);
-    assert_int_equal(bench->backend.fns->forward(bench->backend.self, part, &x, &y), LR_OK);
+    assert_ok(bench->backend.fns->forward(bench->backend.self, part, &x, &y));
     return values;
 }
 
@@ -109,7 +106,7 @@ static float *back(const struct bench *bench, const lr_selection *part, const fl
     float *image = make_floats(bench->num_voxels);
     const lr_vector y = lr_vector_of_floats(values, num_values(bench, part));
     lr_vector x = lr_vector_of_floats(image, bench->num_voxels);
-    assert_int_equal(bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x), LR_OK);
+    assert_ok(bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x));
     return image;
 }
 
@@ -174,14 +171,12 @@ static void assert_near_sums(const float *found, const double *sums, int64_t cou
     float *expected = make_floats(count);
     for (int64_t k = 0; k < count; k++) expected[k] = (float)sums[k];
     assert_near(expected, found, count);
-    free(expected);
 }
 
 /* Every pair of modules, as a selection. */
 static lr_selection all_pairs(const struct bench *bench)
 {
-    int32_t *pairs = calloc((size_t)bench->lors->num_pairs, sizeof(*pairs));
-    assert_non_null(pairs);
+    int32_t *pairs = kept(bench->lors->num_pairs, sizeof(*pairs));
     for (int64_t k = 0; k < bench->lors->num_pairs; k++) pairs[k] = (int32_t)k;
     return (lr_selection){.pairs = pairs, .num_pairs = bench->lors->num_pairs};
 }
@@ -189,25 +184,22 @@ static lr_selection all_pairs(const struct bench *bench)
 static void check_rows(struct bench *bench)
 {
     struct sums sums = {.bench = bench};
-    sums.data = calloc((size_t)bench->num_lors, sizeof(double));
-    sums.image = calloc((size_t)bench->num_voxels, sizeof(double));
-    sums.ones = calloc((size_t)bench->num_voxels, sizeof(double));
+    sums.data = kept_doubles(bench->num_lors);
+    sums.image = kept_doubles(bench->num_voxels);
+    sums.ones = kept_doubles(bench->num_voxels);
     const struct lr_rows rows = {.grid = &bench->grid, .samples = {2, 1, 3}, .end = bench->num_voxels};
     const lr_row_sink sink = {take_row, &sums};
-    assert_int_equal(bench->backend.fns->rows(bench->backend.self, &rows, &sink), LR_OK);
+    assert_ok(bench->backend.fns->rows(bench->backend.self, &rows, &sink));
     const lr_selection all = all_pairs(bench);
     float *data = forward(bench, NULL), *image = back(bench, NULL, bench->data);
     float *ones = back(bench, &all, NULL);
     assert_near_sums(data, sums.data, bench->num_lors);
     assert_near_sums(image, sums.image, bench->num_voxels);
     assert_near_sums(ones, sums.ones, bench->num_voxels);
-    void *owned[] = {sums.data, sums.image, sums.ones, (void *)(uintptr_t)all.pairs, data, image, ones};
-    for (int k = 0; k < 7; k++) free(owned[k]);
 }
 
 static void test_projections_are_sums_of_rows(void **unused)
 {
-    (void)unused;
     for_all(check_rows);
 }
 
@@ -234,14 +226,10 @@ static void check_pairs(struct bench *bench)
     assert_int_equal(next, num_values(bench, &part));
     float *image = back(bench, &part, picked), *expected = back(bench, NULL, others);
     assert_same_bits(image, expected, bench->num_voxels);
-    float *owned[] = {all, some, picked, others, image, expected};
-    for (int k = 0; k < 6; k++) free(owned[k]);
-    free(pairs);
 }
 
 static void test_parts_by_pairs(void **unused)
 {
-    (void)unused;
     for_all(check_pairs);
 }
 
@@ -249,7 +237,7 @@ static void test_parts_by_pairs(void **unused)
 static void check_lors(struct bench *bench)
 {
     uint64_t state = 5;
-    int64_t *numbers = calloc((size_t)bench->num_lors, sizeof(*numbers));
+    int64_t *numbers = kept(bench->num_lors, sizeof(*numbers));
     lr_selection part = {.lors = numbers};
     float *all = forward(bench, NULL), *picked = make_floats(bench->num_lors);
     float *ones = make_floats(bench->num_lors), *others = make_floats(bench->num_lors);
@@ -268,14 +256,10 @@ static void check_lors(struct bench *bench)
     assert_near(expected, image, bench->num_voxels);
     float *sensitivity = back(bench, &part, NULL), *by_ones = back(bench, &part, ones);
     assert_same_bits(sensitivity, by_ones, bench->num_voxels);
-    float *owned[] = {all, picked, ones, others, some, image, expected, sensitivity, by_ones};
-    for (int k = 0; k < 9; k++) free(owned[k]);
-    free(numbers);
 }
 
 static void test_parts_by_lors(void **unused)
 {
-    (void)unused;
     for_all(check_lors);
 }
 
@@ -298,16 +282,11 @@ static void check_threads(struct bench *bench)
         assert_same_bits(image, image2, bench->num_voxels);
         assert_same_bits(some, some2, 5);
         assert_same_bits(few, few2, bench->num_voxels);
-        float *owned[] = {data2, image2, some2, few2};
-        for (int k = 0; k < 4; k++) free(owned[k]);
     }
-    float *owned[] = {data, image, some, few};
-    for (int k = 0; k < 4; k++) free(owned[k]);
 }
 
 static void test_same_bits(void **unused)
 {
-    (void)unused;
     for_all(check_threads);
 }
 
@@ -338,7 +317,6 @@ static lr_scanner *turn_scanner(const lr_scanner *scanner, int times)
  * every turn, so that only the grid's order changes. */
 static void test_columns_along_each_axis(void **unused)
 {
-    (void)unused;
     const lr_module shape = {.crystals = {5, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.1, 2.4}, .depth_mm = 5};
     const lr_module modules[2] = {place_module(&shape, &(struct placement){0, 30, 1, 0, 0, 0}),
                                   place_module(&shape, &(struct placement){180, 30, -1, 0, 0, 0})};
@@ -366,16 +344,12 @@ static void test_columns_along_each_axis(void **unused)
         }
         bench_open(&bench);
         float *data = forward(&bench, NULL);
-        if (first == NULL) {
+        if (first == NULL)
             first = data;
-        } else {
+        else
             assert_near(first, data, bench.num_lors);
-            free(data);
-        }
-        free(image);
         bench_finish(&bench);
     }
-    free(first);
 }
 
 /* --- coincidence --- */
@@ -392,12 +366,10 @@ static void check_coincidence(struct bench *bench, uint32_t kind)
     }
     for (int64_t k = 0; k < bench->lors->num_pairs; k++) num_kind += bench->lors->masks->pairs[k].kind == kind;
     assert_true(num_out > 0 && num_seen > 0 && num_kind > 0);
-    free(data);
 }
 
 static void test_nothing_out_of_coincidence(void **unused)
 {
-    (void)unused;
     for (int mode = 0; mode < NUM_MODES; mode++) {
         struct bench bench;
         bench_init(&bench, create_ruled_ring(), modes[mode]);
@@ -411,13 +383,11 @@ static void test_nothing_out_of_coincidence(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_projections_are_sums_of_rows),
-        cmocka_unit_test(test_parts_by_pairs),
-        cmocka_unit_test(test_parts_by_lors),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_columns_along_each_axis),
-        cmocka_unit_test(test_nothing_out_of_coincidence),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_projections_are_sums_of_rows),
+                                       CASE(test_parts_by_pairs),
+                                       CASE(test_parts_by_lors),
+                                       CASE(test_same_bits),
+                                       CASE(test_columns_along_each_axis),
+                                       CASE(test_nothing_out_of_coincidence)};
     return cmocka_run_group_tests_name("native_projections", tests, NULL, NULL);
 }

@@ -12,8 +12,7 @@
 
 static inline float *floats(int64_t count)
 {
-    float *numbers = calloc((size_t)count, sizeof(*numbers));
-    assert_non_null(numbers);
+    float *numbers = kept_floats(count);
     return numbers;
 }
 
@@ -33,7 +32,7 @@ static inline bool is_done(const lr_operator *op, lr_status status, const struct
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(status, LR_USAGE);
     assert_string_equal(info->backend, "compute");
-    assert_non_null(strstr(info->device, "llvmpipe"));
+    assert_says(info->device, "llvmpipe");
     if (strstr(log->error, "65,535 rounds") == NULL) fail_msg("%s", log->error);
     print_message("refused: %s\n", log->error);
     return false;
@@ -41,13 +40,11 @@ static inline bool is_done(const lr_operator *op, lr_status status, const struct
 
 static inline lr_status project_some(lr_operator *op, const float *image, struct results *results)
 {
-    int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
-    assert_non_null(numbers);
+    int64_t *numbers = kept(results->num_some, sizeof(*numbers));
     for (int64_t k = 0; k < results->num_some; k++) numbers[k] = EACH * k;
     const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
     results->some = floats(results->num_some);
     const lr_status status = array_forward_part(op, &part, image, results->some);
-    free(numbers);
     return status;
 }
 
@@ -57,7 +54,7 @@ static inline struct results results_of(const struct fixture *fixture, const lr_
     test_log_init(&log);
     lr_operator_params logged = *params;
     logged.log = &log.log;
-    lr_operator *op = fixture_operator(&logged);
+    lr_operator *op = keep(lr_operator_create(&logged));
     struct results results = {.num_values = fixture->lors->count,
                               .num_voxels = test_num_voxels(op),
                               .num_some = (fixture->lors->count + EACH - 1) / EACH};
@@ -72,20 +69,12 @@ static inline struct results results_of(const struct fixture *fixture, const lr_
                           is_done(op, project_some(op, image, &results), &log)};
     for (int k = 0; k < 3; k++) {
         if (done[k]) continue;
-        free(*refused[k]);
         *refused[k] = NULL;
     }
-    free(image);
-    lr_operator_destroy(op);
     return results;
 }
 
-static inline void free_results(struct results *results)
-{
-    free(results->values);
-    free(results->sensitivity);
-    free(results->some);
-}
+static inline void free_results(struct results *results) {}
 
 static inline double length_of(const float *a, int64_t count)
 {

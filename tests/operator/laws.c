@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "operator/laws.h"
 
+#include "fixtures.h"
+
 #include "gl/resource.h"
 #include "vector/vector.h"
 
@@ -22,8 +24,7 @@ struct law {
 
 static double *numbers(int64_t count)
 {
-    double *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
+    double *values = kept_doubles(count);
     return values;
 }
 
@@ -57,24 +58,22 @@ static void assert_same(const struct law *law, const char *what, const double *a
 static lr_vector make_whole(const struct law *law, int64_t count)
 {
     lr_vector vector;
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = law->place->place,
-                                                          .count = BEFORE + count + BEHIND,
-                                                          .precision = law->precision},
-                                      &vector),
-                     LR_OK);
+    assert_ok(lr_vector_create(
+        &(lr_vector_params){.place = law->place->place, .count = BEFORE + count + BEHIND, .precision = law->precision},
+        &vector));
     return vector;
 }
 
 static void put(const double *values, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+    assert_ok(lr_vector_copy(&host, vector));
 }
 
 static void get(const lr_vector *vector, double *values)
 {
     lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
+    assert_ok(lr_vector_copy(vector, &host));
 }
 
 static void assert_rest_is_zero(const lr_vector *whole)
@@ -82,7 +81,7 @@ static void assert_rest_is_zero(const lr_vector *whole)
     const lr_vector ends[2] = {lr_vector_part(whole, 0, BEFORE), lr_vector_part(whole, whole->count - BEHIND, BEHIND)};
     for (int k = 0; k < 2; k++) {
         lr_vector_sums sums;
-        assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
+        assert_ok(lr_vector_add_up(&ends[k], NULL, &sums));
         assert_true(sums.product == 0 && sums.not_finite == 0);
     }
 }
@@ -102,9 +101,8 @@ static void project(const struct law *law, bool is_forward, const lr_selection *
     lr_vector source = lr_vector_part(&whole[0], BEFORE, from);
     lr_vector target = lr_vector_part(&whole[1], BEFORE, to);
     put(in, &source);
-    assert_int_equal(lr_vector_fill(&target, NAN), LR_OK);
-    assert_int_equal((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target),
-                     LR_OK);
+    assert_ok(lr_vector_fill(&target, NAN));
+    assert_ok((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target));
     get(&target, out);
     for (int k = 0; k < 2; k++) {
         assert_rest_is_zero(&whole[k]);
@@ -116,7 +114,7 @@ static void find_sensitivity(const struct law *law, const lr_selection *part, do
 {
     lr_vector whole = make_whole(law, law->num_voxels);
     lr_vector target = lr_vector_part(&whole, BEFORE, law->num_voxels);
-    assert_int_equal(lr_operator_sensitivity(law->subject->op, part, &target), LR_OK);
+    assert_ok(lr_operator_sensitivity(law->subject->op, part, &target));
     get(&target, image);
     assert_rest_is_zero(&whole);
     lr_vector_destroy(&whole);
@@ -151,10 +149,6 @@ static void check_linear_way(const struct law *law, bool is_forward, const doubl
     struct law wider = *law;
     wider.allowed = 10 * fmax(law->allowed, 1e-7);
     assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
-    free(v);
-    free(mixed);
-    free(fv);
-    free(found);
 }
 
 static void check_linear(const struct law *law)
@@ -190,8 +184,6 @@ static void add_part(const struct law *law, const lr_selection *part, double *va
         for (int64_t v = 0; v < law->num_voxels; v++) images[which][v] += image[v];
         if (which == 0) find_sensitivity(law, part, image);
     }
-    free(some);
-    free(image);
 }
 
 static void check_parts_of(const struct law *law, const lr_selection parts[2])
@@ -206,10 +198,6 @@ static void check_parts_of(const struct law *law, const lr_selection parts[2])
     assert_same(&wider, "images of parts and of all", images[0], law->aty, law->num_voxels);
     wider.allowed = fmax(law->allowed, 1e-6); /* a sensitivity is kept in single precision */
     assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity, law->num_voxels);
-    free(values);
-    free(sensitivity);
-    free(images[0]);
-    free(images[1]);
 }
 
 /* Every third pair and the others; LORs likewise. */
@@ -217,8 +205,8 @@ static void check_parts(const struct law *law)
 {
     const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
     const int num_pairs = (int)lors->num_pairs;
-    int32_t *pairs[2] = {calloc((size_t)num_pairs, 4), calloc((size_t)num_pairs, 4)};
-    int64_t *numbers_of[2] = {calloc((size_t)law->num_values, 8), calloc((size_t)law->num_values, 8)};
+    int32_t *pairs[2] = {kept(num_pairs, 4), kept(num_pairs, 4)};
+    int64_t *numbers_of[2] = {kept(law->num_values, 8), kept(law->num_values, 8)};
     lr_selection of_pairs[2] = {{.pairs = pairs[0]}, {.pairs = pairs[1]}};
     lr_selection of_lors[2] = {{.lors = numbers_of[0]}, {.lors = numbers_of[1]}};
     for (int pair = 0; pair < num_pairs; pair++) {
@@ -231,10 +219,6 @@ static void check_parts(const struct law *law)
     }
     if (num_pairs > 1) check_parts_of(law, of_pairs);
     check_parts_of(law, of_lors);
-    for (int k = 0; k < 2; k++) {
-        free(pairs[k]);
-        free(numbers_of[k]);
-    }
 }
 
 static void check_sensitivity(const struct law *law)
@@ -248,9 +232,6 @@ static void check_sensitivity(const struct law *law)
     struct law wider = *law; /* it is kept in single precision */
     wider.allowed = fmax(law->allowed, 1e-6);
     assert_same(&wider, "A'1 and the sensitivity", image, sensitivity, law->num_voxels);
-    free(ones);
-    free(image);
-    free(sensitivity);
 }
 
 /* --- memory of the caller's --- */
@@ -269,7 +250,7 @@ static lr_vector wrap(const struct law *law, int64_t count, struct memory *memor
     lr_vector vector = {0};
     *memory = (struct memory){0};
     if (law->place->place == NULL) {
-        memory->numbers = calloc((size_t)count, (size_t)size);
+        memory->numbers = kept(count, (size_t)size);
         return law->precision == LR_FLOAT64 ? lr_vector_of_doubles(memory->numbers, count)
                                             : lr_vector_of_floats(memory->numbers, count);
     }
@@ -279,11 +260,11 @@ static lr_vector wrap(const struct law *law, int64_t count, struct memory *memor
         assert_non_null(memory->buffer);
         glFinish();
         lr_vector_gl_buffer name = {.buffer = memory->buffer->name};
-        assert_int_equal(lr_vector_wrap_gl(&params, &name, &vector), LR_OK);
+        assert_ok(lr_vector_wrap_gl(&params, &name, &vector));
         return vector;
     }
-    assert_int_equal(lr_vector_create(&params, &memory->owned), LR_OK);
-    assert_int_equal(lr_vector_wrap_cuda(&params, memory->owned.storage->block, &vector), LR_OK);
+    assert_ok(lr_vector_create(&params, &memory->owned));
+    assert_ok(lr_vector_wrap_cuda(&params, memory->owned.storage->block, &vector));
     return vector;
 }
 
@@ -292,7 +273,6 @@ static void unwrap(lr_vector *vector, struct memory *memory)
     lr_vector_destroy(vector);
     lr_vector_destroy(&memory->owned);
     gl_buffer_destroy(memory->buffer);
-    free(memory->numbers);
 }
 
 static void check_wrapped(const struct law *law)
@@ -305,14 +285,13 @@ static void check_wrapped(const struct law *law)
     lr_vector values = wrap(law, law->num_values, &memories[1]);
     double *found = numbers(law->num_values + law->num_voxels);
     put(law->x, &image);
-    assert_int_equal(lr_operator_forward(law->subject->op, NULL, &image, &values), LR_OK);
+    assert_ok(lr_operator_forward(law->subject->op, NULL, &image, &values));
     get(&values, found);
     assert_same(law, "Ax of wrapped and owned vectors", found, law->ax, law->num_values);
     put(law->y, &values);
-    assert_int_equal(lr_operator_back(law->subject->op, NULL, &values, &image), LR_OK);
+    assert_ok(lr_operator_back(law->subject->op, NULL, &values, &image));
     get(&image, found);
     assert_same(law, "A'y of wrapped and owned vectors", found, law->aty, law->num_voxels);
-    free(found);
     unwrap(&image, &memories[0]);
     unwrap(&values, &memories[1]);
 }
@@ -347,8 +326,6 @@ static void check_host(const struct law *law)
     project(&other, false, NULL, law->y, image);
     assert_same(law, "Ax there and of doubles on the host", law->ax, values, law->num_values);
     assert_same(law, "A'y there and of doubles on the host", law->aty, image, law->num_voxels);
-    free(values);
-    free(image);
 }
 
 void laws_check(const struct law_subject *subject, const struct law_place *place, lr_precision precision)
@@ -375,8 +352,4 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
     check_refused(&law, NAN);
     check_refused(&law, -INFINITY);
     check_host(&law);
-    free(law.x);
-    free(law.y);
-    free(law.ax);
-    free(law.aty);
 }

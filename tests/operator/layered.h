@@ -5,7 +5,7 @@
 #ifndef LR_TEST_LAYERED_H
 #define LR_TEST_LAYERED_H
 
-#include "test.h"
+#include "fixtures.h"
 
 #include <lr/lr.h>
 
@@ -149,9 +149,8 @@ static inline struct layered_rest layered_keep(const lr_scanner *whole, const bo
     struct layered_rest rest = {0};
     struct test_log log;
     test_log_init(&log);
-    lr_module *modules = calloc((size_t)whole->num_modules, sizeof(*modules));
-    rest.crystal_of = calloc((size_t)whole->num_crystals, sizeof(int));
-    assert_true(modules != NULL && rest.crystal_of != NULL);
+    lr_module *modules = kept(whole->num_modules, sizeof(*modules));
+    rest.crystal_of = kept(whole->num_crystals, sizeof(int));
     int count = 0, crystals = 0;
     for (int m = 0; m < whole->num_modules; m++) {
         if (keep[m]) {
@@ -171,7 +170,6 @@ static inline struct layered_rest layered_keep(const lr_scanner *whole, const bo
                                       .crystal_mu_per_mm = whole->crystal_mu_per_mm,
                                       .log = &log.log};
     rest.scanner = layered_checked(lr_scanner_create(&params), &log);
-    free(modules);
     return rest;
 }
 
@@ -186,7 +184,6 @@ static inline struct layered_rest layered_alone(const lr_scanner *whole, int lay
 static inline void layered_rest_finish(struct layered_rest *rest)
 {
     lr_scanner_destroy(rest->scanner);
-    free(rest->crystal_of);
 }
 
 #endif

@@ -29,8 +29,6 @@ enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 /* Largest difference of two vectors, relative to the length of a vector. */
 static const double agreement[] = {[LR_MODE_SAMPLED] = 1e-5, [LR_MODE_EXACT] = 4e-6};
 
-static const char *tested;
-
 static void turn_out(lr_module *module, double degrees)
 {
     const double angle = degrees * 3.14159265358979323846 / 180.0;
@@ -80,7 +78,7 @@ static void check(const struct arrangement *of, lr_mode mode)
 {
     struct fixture fixture;
     arrange(of, &fixture);
-    lr_operator_params params = fixture_params(&fixture, tested, NULL);
+    lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
     params.mode = mode;
     double apart[3];
     compare_with_cpu(&fixture, &params, apart);
@@ -93,13 +91,12 @@ static void check(const struct arrangement *of, lr_mode mode)
 /* Returns true if the backend has elements of this mode and can project with these modules. */
 static bool takes(const struct arrangement *of, lr_mode mode)
 {
-    if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;
-    return strcmp(tested, "native") != 0 || of->tilt == 0.0;
+    if (test_backend_is("raster")) return mode == LR_MODE_SAMPLED;
+    return !test_backend_is("native") || of->tilt == 0.0;
 }
 
 static void test_coarse_crystals(void **state)
 {
-    (void)state;
     static const lr_mode modes[2] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
     for (int k = 0; k < 2 * NUM_ARRANGEMENTS; k++) {
         const struct arrangement *of = &arrangements[k / 2];
@@ -109,8 +106,7 @@ static void test_coarse_crystals(void **state)
 
 int main(int argc, char **argv)
 {
-    tested = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(tested)) return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coarse_crystals)};
-    return cmocka_run_group_tests_name(tested, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "compute")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_coarse_crystals)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ static lr_place *cuda; /* NULL: there is none */
 
 static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
     for (int64_t k = 0; k < span->count; k++) {
         const int64_t at = span->numbers != NULL ? span->numbers[k] : span->first + k;
         values[k] = 0.5f + 0.25f * (float)(at % 3);
@@ -91,7 +90,6 @@ static bool hear(void *user, const char *what, double done, double total)
 
 static lr_status count_row(void *user, const lr_row *row)
 {
-    (void)row;
     ++*(int *)user;
     return LR_OK;
 }
@@ -122,7 +120,7 @@ static void check_listening(const struct law_subject *subject)
 {
     lr_operator *op = subject->op;
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    double *numbers[2] = {kept_doubles(info->num_lors), kept_doubles(info->num_voxels)};
     const lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
     const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
     struct test_log heard;
@@ -143,28 +141,26 @@ static void check_listening(const struct law_subject *subject)
         assert_int_equal(status, LR_CANCELLED);
 
         listener.stop_at = 0;
-        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_ok(make_call(op, call, &values, &image));
         assert_true(listener.num_reports > 1);
         const int num_reports = listener.num_reports;
         lr_operator_listen(op, NULL, NULL);
-        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_ok(make_call(op, call, &values, &image));
         assert_int_equal(listener.num_reports, num_reports);
     }
 
     numbers[1][0] = NAN;
     lr_operator_listen(op, &heard.log, NULL);
     assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
-    assert_non_null(strstr(heard.error, "voxel (0, 0, 0)"));
+    assert_says(heard.error, "voxel (0, 0, 0)");
     assert_string_equal(lr_last_error(&status), heard.error);
     assert_int_equal(status, LR_BAD_INPUT);
     numbers[1][0] = 1.0;
     numbers[1][1] = NAN;
     lr_operator_listen(op, NULL, NULL);
     assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
-    assert_non_null(strstr(lr_last_error(NULL), "voxel (1, 0, 0)"));
+    assert_says(lr_last_error(NULL), "voxel (1, 0, 0)");
     lr_operator_listen(op, &test.log, NULL);
-    free(numbers[0]);
-    free(numbers[1]);
 }
 
 /* --- children of fork() --- */
@@ -186,14 +182,13 @@ static bool needs_device(const lr_operator_info *info)
 static bool is_right_in_child(lr_operator *op, const lr_vector *image, const double *expected)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *found = calloc((size_t)info->num_lors, sizeof(*found));
+    double *found = kept_doubles(info->num_lors);
     lr_vector values = lr_vector_of_doubles(found, info->num_lors);
     const lr_status status = lr_operator_forward(op, NULL, image, &values);
     bool is_right = needs_device(info)
                         ? status == LR_NO_DEVICE && is_refused()
                         : status == LR_OK && memcmp(found, expected, (size_t)values.count * sizeof(*found)) == 0;
     lr_operator_destroy(op);
-    free(found);
 
     lr_device devices[4];
     if (caller != NULL) is_right = is_right && lr_device_list(devices, 4, NULL) == 0 && is_refused();
@@ -208,11 +203,11 @@ static void check_child(const struct law_subject *subject)
 {
     lr_operator *op = subject->op;
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    double *numbers[2] = {kept_doubles(info->num_lors), kept_doubles(info->num_voxels)};
     lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
     const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
     for (int k = 0; k < info->num_voxels; k++) numbers[1][k] = 1.0 + k % 7;
-    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK);
+    assert_ok(lr_operator_forward(op, NULL, &image, &values));
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -223,9 +218,7 @@ static void check_child(const struct law_subject *subject)
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("%s: the child %s", subject->name, WIFSIGNALED(status) ? "hung, or was ended" : "is wrong");
-    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK); /* the parent goes on */
-    free(numbers[0]);
-    free(numbers[1]);
+    assert_ok(lr_operator_forward(op, NULL, &image, &values)); /* the parent goes on */
 }
 
 /* --- operators --- */
@@ -295,7 +288,6 @@ static const struct matrix_case {
 
 static void correspondence(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"native", "cpu", "compute", "raster", NULL};
     if (!has(backends)) return;
     for (size_t k = 0; k < sizeof(matrix_cases) / sizeof(*matrix_cases); k++) {
@@ -319,7 +311,6 @@ static void correspondence(void **state)
 
 static void direct(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"cpu", "compute", "cuda", NULL};
     static const lr_view views[3] = {{0, 0}, {40, 8}, {110, -8}};
     const lr_grid grid = lr_grid_centred((const int[3]){11, 12, 7}, (const double[3]){4, 4, 4});
@@ -369,7 +360,6 @@ static void draw_events(const lr_lors *lors, lr_event *events)
 
 static void listmode(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"native", "cpu", "compute", "cuda", NULL};
     static const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
     static lr_event events[NUM_EVENTS];
@@ -428,11 +418,7 @@ static void open_caller(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(correspondence),
-        cmocka_unit_test(direct),
-        cmocka_unit_test(listmode),
-    };
+    const struct CMUnitTest tests[] = {CASE(correspondence), CASE(direct), CASE(listmode)};
     backend = argc > 1 ? argv[1] : "cpu";
     test_log_init(&test);
     open_caller();

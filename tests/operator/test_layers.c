@@ -8,8 +8,6 @@
 
 #include "model/scanner/arrangement.h"
 
-static const char *backend;
-
 /* Relative. The same passes see the same modules, so nothing but the order of sums may differ. */
 static const double same = 1e-6;
 
@@ -49,26 +47,24 @@ static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_
 {
     *bench = (struct bench){.grid = wanted->grid ? *wanted->grid : small_grid(scanner)};
     test_log_init(&bench->log);
-    bench->lors = lr_lors_create(scanner, &bench->log.log);
-    assert_non_null(bench->lors);
+    bench->lors = keep(lr_lors_create(scanner, &bench->log.log));
     lr_operator_params params = *wanted;
     params.lors = bench->lors;
     params.grid = &bench->grid;
     params.store = LR_STORE_NO;
     params.threads = 2;
     params.log = &bench->log.log;
-    bench->op = fixture_operator(&params);
+    bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->grid);
-    bench->matrix = fixture_doubles(bench->num_voxels * bench->lors->count);
+    bench->matrix = kept_doubles(bench->num_voxels * bench->lors->count);
     const lr_row_sink sink = {take, bench};
-    assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
+    assert_ok(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink));
 }
 
 static void close_bench(struct bench *bench)
 {
     lr_operator_destroy(bench->op);
     lr_lors_destroy(bench->lors);
-    free(bench->matrix);
 }
 
 /* The LOR of the whole scanner that a LOR of a part is. */
@@ -112,28 +108,23 @@ static void compare_rows(const struct bench *whole, const struct bench *part, co
 static void compare_projections(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
 {
     uint64_t seed = test_seed();
-    double *image = fixture_doubles(part->num_voxels);
-    double *of_whole = fixture_doubles(whole->lors->count);
-    double *of_part = fixture_doubles(part->lors->count);
+    double *image = kept_doubles(part->num_voxels);
+    double *of_whole = kept_doubles(whole->lors->count);
+    double *of_part = kept_doubles(part->lors->count);
     fixture_fill(image, part->num_voxels, (const double[2]){0.5, 1.5}, &seed);
-    assert_int_equal(array_forward_f64(whole->op, image, of_whole), LR_OK);
-    assert_int_equal(array_forward_f64(part->op, image, of_part), LR_OK);
+    assert_ok(array_forward_f64(whole->op, image, of_whole));
+    assert_ok(array_forward_f64(part->op, image, of_part));
     const double largest = largest_of(of_part, part->lors->count);
     for (int64_t lor = 0; lor < part->lors->count; lor++)
         assert_near(of_whole[whole_lor(whole, part, rest, lor)], of_part[lor], largest);
     memset(of_whole, 0, (size_t)whole->lors->count * sizeof(*of_whole));
     fixture_fill(of_part, part->lors->count, (const double[2]){0.5, 1.5}, &seed);
     for (int64_t lor = 0; lor < part->lors->count; lor++) of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
-    double *backs[2] = {fixture_doubles(part->num_voxels), fixture_doubles(part->num_voxels)};
-    assert_int_equal(array_back_f64(whole->op, of_whole, backs[0]), LR_OK);
-    assert_int_equal(array_back_f64(part->op, of_part, backs[1]), LR_OK);
+    double *backs[2] = {kept_doubles(part->num_voxels), kept_doubles(part->num_voxels)};
+    assert_ok(array_back_f64(whole->op, of_whole, backs[0]));
+    assert_ok(array_back_f64(part->op, of_part, backs[1]));
     for (int64_t v = 0; v < part->num_voxels; v++)
         assert_near(backs[0][v], backs[1][v], largest_of(backs[1], part->num_voxels));
-    free(backs[0]);
-    free(backs[1]);
-    free(of_part);
-    free(of_whole);
-    free(image);
 }
 
 static void compare_part(const struct bench *whole, struct layered_rest rest, const lr_operator_params *params)
@@ -175,15 +166,15 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
 /* Sets the params of a mode. Returns false if the backend lacks the mode. */
 static bool params_of(lr_mode mode, lr_operator_params *params)
 {
-    *params =
-        (lr_operator_params){.backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
-    return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
+    *params = (lr_operator_params){
+        .backend = test_backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
+    return mode == LR_MODE_SAMPLED || !test_backend_is("raster");
 }
 
 /* Programs are compiled for each scanner and mode. */
 static bool is_left_out(lr_mode mode, lr_mode alone)
 {
-    return strcmp(backend, "compute") == 0 && alone != LR_MODE_AUTO && mode != alone &&
+    return test_backend_is("compute") && alone != LR_MODE_AUTO && mode != alone &&
            !test_takes_all("one of two modes of three scanners");
 }
 
@@ -205,26 +196,22 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
 
 static void ring_of_layers(void **state)
 {
-    (void)state;
     compare_layers(layered_ring(), false, LR_MODE_AUTO);
 }
 
 static void rings_of_layers(void **state)
 {
-    (void)state;
     compare_layers(layered_rings(), true, LR_MODE_EXACT);
 }
 
 static void tilted_layers(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") != 0) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
+    if (!test_backend_is("native")) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
 }
 
 static void layers_before_others(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") != 0) compare_layers(layered_insert(), true, LR_MODE_EXACT);
+    if (!test_backend_is("native")) compare_layers(layered_insert(), true, LR_MODE_EXACT);
 }
 
 /* --- pictures --- */
@@ -276,8 +263,7 @@ static void check_pictures(lr_scanner *scanner)
 
 static void pictures(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "cpu") == 0 || strcmp(backend, "raster") == 0) {
+    if (test_backend_is("cpu") || test_backend_is("raster")) {
         check_pictures(layered_ring());
         check_pictures(layered_insert());
     }
@@ -287,11 +273,10 @@ static void pictures(void **state)
  * other's way. */
 static void not_layers_hide(void **state)
 {
-    (void)state;
     lr_operator_params params;
     struct bench layered, plain;
     bool keep[256];
-    if (strcmp(backend, "native") == 0) return;
+    if (test_backend_is("native")) return;
     memset(keep, true, sizeof(keep));
     params_of(LR_MODE_SAMPLED, &params);
     lr_scanner *scanner = layered_ring();
@@ -322,8 +307,7 @@ static void not_layers_hide(void **state)
  * miss small parts of elements that the exact mode has, by about 0.6 / rays. */
 static void modes_agree(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") == 0 || strcmp(backend, "raster") == 0) return;
+    if (test_backend_is("native") || test_backend_is("raster")) return;
     lr_scanner *scanner = layered_insert();
     struct bench sampled, exact;
     lr_operator_params params;
@@ -352,12 +336,8 @@ static void modes_agree(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_of_layers),  cmocka_unit_test(rings_of_layers),
-        cmocka_unit_test(tilted_layers),   cmocka_unit_test(layers_before_others),
-        cmocka_unit_test(not_layers_hide), cmocka_unit_test(modes_agree),
-        cmocka_unit_test(pictures),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+        CASE(ring_of_layers),  CASE(rings_of_layers), CASE(tilted_layers), CASE(layers_before_others),
+        CASE(not_layers_hide), CASE(modes_agree),     CASE(pictures)};
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

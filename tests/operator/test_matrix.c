@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The stored matrix by itself, with random rows. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "operator/matrix.h"
 
@@ -17,9 +17,9 @@ struct plain { /* the same matrix as triplets by row */
 static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean, uint64_t *state)
 {
     *plain = (struct plain){.num_rows = size[0], .num_lors = size[1]};
-    plain->begin = calloc((size_t)size[0] + 1, sizeof(*plain->begin));
-    plain->lor = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->lor));
-    plain->value = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->value));
+    plain->begin = kept(size[0], sizeof(*plain->begin));
+    plain->lor = kept(size[0] * 2 * mean, sizeof(*plain->lor));
+    plain->value = kept(size[0] * 2 * mean, sizeof(*plain->value));
     assert_true(plain->begin && plain->lor && plain->value);
     int64_t end = 0;
     for (int64_t row = 0; row < size[0]; row++) {
@@ -34,19 +34,14 @@ static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean,
     }
 }
 
-static void plain_finish(struct plain *plain)
-{
-    free(plain->begin);
-    free(plain->lor);
-    free(plain->value);
-}
+static void plain_finish(struct plain *plain) {}
 
 static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
 {
     for (int64_t row = 0; row < plain->num_rows; row++) {
         const int64_t begin = plain->begin[row];
         const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin, plain->value + begin};
-        assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
+        assert_ok(lr_matrix_append(matrix, &one));
     }
 }
 
@@ -54,8 +49,8 @@ static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
 static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, int64_t rows)
 {
     const int64_t total = plain->begin[plain->num_rows];
-    struct lr_packed_element *elements = calloc((size_t)total + 1, sizeof(*elements));
-    struct lr_row_extent *extents = calloc((size_t)rows, sizeof(*extents));
+    struct lr_packed_element *elements = kept(total, sizeof(*elements));
+    struct lr_row_extent *extents = kept(rows, sizeof(*extents));
     for (int64_t k = 0; k < total; k++)
         elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
     for (int64_t row = 0; row < plain->num_rows; row += rows) {
@@ -69,37 +64,32 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
             extents[k] = (struct lr_row_extent){row + k, count};
             block.num_elements += count;
         }
-        assert_int_equal(lr_matrix_append_block(matrix, &block), LR_OK);
+        assert_ok(lr_matrix_append_block(matrix, &block));
     }
-    free(elements);
-    free(extents);
 }
 
 /* by_blocks: rows of a block; 0: row by row. */
 static void build(const struct plain *plain, int64_t by_blocks, struct lr_matrix *matrix)
 {
     struct lr_matrix_sample sample = {0};
-    sample.lor = calloc((size_t)plain->begin[plain->num_rows] + 1, sizeof(*sample.lor));
-    assert_non_null(sample.lor);
+    sample.lor = kept(plain->begin[plain->num_rows], sizeof(*sample.lor));
     for (int64_t row = 0; row < plain->num_rows; row += 1 + plain->num_rows / 40) {
         for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
             sample.lor[sample.num_elements++] = (uint32_t)plain->lor[k];
         sample.num_rows++;
     }
-    assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(matrix, plain->num_lors, &sample, NULL));
     matrix->threads = 2;
     if (by_blocks > 0)
         append_blocks(plain, matrix, by_blocks);
     else
         append_rows(plain, matrix);
-    assert_int_equal(lr_matrix_complete(matrix), LR_OK);
-    free(sample.lor);
+    assert_ok(lr_matrix_complete(matrix));
 }
 
 static double *random_values(int64_t count, uint64_t *state)
 {
-    double *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
+    double *values = kept_doubles(count);
     for (int64_t k = 0; k < count; k++) values[k] = test_random(state) < 0.1 ? 0.0 : test_random(state);
     return values;
 }
@@ -144,21 +134,17 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
         const lr_vector data_in = lr_vector_of_doubles(y, plain->num_lors);
         lr_vector data_out = lr_vector_of_doubles(y_now, plain->num_lors);
         lr_vector image_out = lr_vector_of_doubles(x_now, plain->num_rows);
-        assert_int_equal(lr_matrix_forward(&threaded, NULL, &image_in, &data_out), LR_OK);
-        assert_int_equal(lr_matrix_back(&threaded, NULL, &data_in, &image_out), LR_OK);
+        assert_ok(lr_matrix_forward(&threaded, NULL, &image_in, &data_out));
+        assert_ok(lr_matrix_back(&threaded, NULL, &data_in, &image_out));
         compare(y_now, y_plain, plain->num_lors);
         compare(x_now, x_plain, plain->num_rows);
         if (y_kept != NULL) { /* the bits do not depend on the threads */
             assert_memory_equal(y_now, y_kept, (size_t)plain->num_lors * sizeof(*y));
             assert_memory_equal(x_now, x_kept, (size_t)plain->num_rows * sizeof(*x));
         }
-        free(y_kept);
-        free(x_kept);
         y_kept = y_now;
         x_kept = x_now;
     }
-    double *owned[] = {x, y, y_plain, x_plain, y_kept, x_kept};
-    for (int k = 0; k < 6; k++) free(owned[k]);
 }
 
 static void check_rows(const struct plain *plain, const struct lr_matrix *matrix)
@@ -166,7 +152,7 @@ static void check_rows(const struct plain *plain, const struct lr_matrix *matrix
     struct lr_owned_row copy = {0};
     for (int64_t row = 0; row < plain->num_rows; row++) {
         const int64_t begin = plain->begin[row], count = plain->begin[row + 1] - begin;
-        assert_int_equal(lr_matrix_row(matrix, row, &copy), LR_OK);
+        assert_ok(lr_matrix_row(matrix, row, &copy));
         assert_int_equal(copy.count, count);
         for (int64_t k = 0; k < count; k++) {
             assert_int_equal(copy.lor[k], plain->lor[begin + k]);
@@ -225,26 +211,22 @@ static void check_size(const int64_t size[2], int64_t mean)
 
 static void test_many_ranges(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){300, 60000}, 3000);
 }
 
 /* More rows than a chunk holds. */
 static void test_many_chunks(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){40000, 900}, 12);
 }
 
 static void test_one_lor(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){5, 1}, 1);
 }
 
 static void test_ranges_balance(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     struct plain plain;
     struct lr_matrix matrix;
@@ -267,46 +249,37 @@ static void test_ranges_balance(void **unused)
 /* A row longer than the staging, and elements that a float cannot hold. */
 static void test_long_row_and_tiny_values(void **state)
 {
-    (void)state;
     const int64_t count = 5000000;
-    int64_t *lor = calloc((size_t)count, sizeof(*lor));
-    double *value = calloc((size_t)count, sizeof(*value));
-    assert_true(lor != NULL && value != NULL);
+    int64_t *lor = kept(count, sizeof(*lor));
+    double *value = kept_doubles(count);
     for (int64_t k = 0; k < count; k++) {
         lor[k] = k;
         value[k] = k % 2 == 0 ? 1e-60 : 0.5;
     }
     struct lr_matrix matrix;
     struct lr_matrix_sample sample = {.num_rows = 1};
-    assert_int_equal(lr_matrix_init(&matrix, count, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(&matrix, count, &sample, NULL));
     const lr_row row = {0, count, lor, value};
-    assert_int_equal(lr_matrix_append(&matrix, &row), LR_OK);
-    assert_int_equal(lr_matrix_complete(&matrix), LR_OK);
+    assert_ok(lr_matrix_append(&matrix, &row));
+    assert_ok(lr_matrix_complete(&matrix));
     struct lr_owned_row copy = {0};
-    assert_int_equal(lr_matrix_row(&matrix, 0, &copy), LR_OK);
+    assert_ok(lr_matrix_row(&matrix, 0, &copy));
     assert_int_equal(copy.count, count / 2);
     assert_int_equal(copy.lor[count / 2 - 1], count - 1);
     struct lr_matrix by_block;
     struct plain plain = {1, count, (int64_t[2]){0, count}, lor, value};
-    assert_int_equal(lr_matrix_init(&by_block, count, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(&by_block, count, &sample, NULL));
     append_blocks(&plain, &by_block, 1);
-    assert_int_equal(lr_matrix_complete(&by_block), LR_OK);
+    assert_ok(lr_matrix_complete(&by_block));
     assert_same_matrix(&matrix, &by_block);
     lr_matrix_finish(&by_block);
     lr_owned_row_finish(&copy);
     lr_matrix_finish(&matrix);
-    free(lor);
-    free(value);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_ranges),
-        cmocka_unit_test(test_many_chunks),
-        cmocka_unit_test(test_one_lor),
-        cmocka_unit_test(test_ranges_balance),
-        cmocka_unit_test(test_long_row_and_tiny_values),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_many_ranges), CASE(test_many_chunks), CASE(test_one_lor),
+                                       CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void bench_init(struct bench *bench, const struct way *way, struct gl_con
     params.mode = way->mode;
     params.rays = way->mode == LR_MODE_SAMPLED ? 2 : 0;
     params.shared = &bench->shared;
-    bench->op = fixture_operator(&params);
+    bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
     assert_in_range(bench->num_voxels, 1, MOST_VOXELS);
     assert_non_null(lr_operator_place(bench->op));
@@ -60,10 +60,9 @@ static void bench_finish(struct bench *bench)
 
 static void fill(struct bench *bench, float *values, int64_t count)
 {
-    double *doubles = fixture_doubles(count);
+    double *doubles = kept_doubles(count);
     fixture_fill(doubles, count, (const double[2]){0.5, 2.0}, &bench->random);
     for (int64_t k = 0; k < count; k++) values[k] = (float)doubles[k];
-    free(doubles);
 }
 
 static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
@@ -71,20 +70,19 @@ static lr_vector make(const struct bench *bench, int64_t count, lr_precision pre
     lr_vector vector;
     const lr_vector_params params = {
         .place = lr_operator_place(bench->op), .count = count, .precision = precision, .log = &bench->log.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    assert_ok(lr_vector_create(&params, &vector));
     return vector;
 }
 
 static void put(const float *values, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+    assert_ok(lr_vector_copy(&host, vector));
 }
 
 /* The texture, made in the caller's context, written in the operator's. */
 static void a_texture_of_another_context_gets_it(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS], texels[MOST_VOXELS];
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
@@ -102,10 +100,10 @@ static void a_texture_of_another_context_gets_it(void **state)
         put(image, &x);
         copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
         glFlush();
-        assert_int_equal(lr_vector_show(&x, &copy), LR_OK);
+        assert_ok(lr_vector_show(&x, &copy));
         while (glClientWaitSync(copy.done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
         }
-        assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
+        assert_ok(gl_texture_read(texture, NULL, texels));
         assert_memory_equal(texels, image, (size_t)bench->num_voxels * sizeof(*image));
         glDeleteSync(copy.done);
         lr_vector_destroy(&x);
@@ -170,7 +168,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
                                        .iteration = look,
                                        .user = &watches[k],
                                        .log = &bench->log.log};
-        assert_int_equal(array_osem(&params, images[k]), LR_OK);
+        assert_ok(array_osem(&params, images[k]));
     }
     lr_operator_destroy(ops[0]);
     double off = 0.0, norm = 0.0; /* differences grow from one update to the next */
@@ -190,18 +188,17 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
 
 static void osem_is_the_references(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS];
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
-        lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+        lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
         fill(bench, image, bench->num_voxels);
         for (int64_t v = 0; v < bench->num_voxels; v++) image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
-        assert_int_equal(array_forward(bench->op, image, data->values), LR_OK);
-        assert_int_equal(lr_poisson(data->values, data->count, 5, NULL), LR_OK);
+        assert_ok(array_forward(bench->op, image, data->values));
+        assert_ok(lr_poisson(data->values, data->count, 5, NULL));
         reconstruct(bench, data, 1);
         if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
-        int64_t *index = calloc((size_t)data->count, sizeof(*index));
+        int64_t *index = kept(data->count, sizeof(*index));
         lr_lor_data sparse = {.index = index, .values = data->values};
         for (int64_t n = 0; n < data->count; n++) {
             if (data->values[n] > 0.0f) {
@@ -211,8 +208,6 @@ static void osem_is_the_references(void **state)
         }
         assert_true(sparse.count > 0);
         reconstruct(bench, &sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
-        free(index);
-        lr_lor_data_destroy(data);
     }
 }
 
@@ -224,7 +219,7 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
     lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
     params.mode = LR_MODE_EXACT;
     params.max_memory_bytes = bytes;
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(lr_operator_create(&params));
     assert_int_equal(lr_operator_get_info(op)->max_memory_bytes, bytes);
     watch->place = lr_operator_place(op);
     const lr_vector counts = lr_lor_data_vector(data);
@@ -235,16 +230,14 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
                                  .iteration = look,
                                  .user = watch,
                                  .log = &bench->log.log};
-    assert_int_equal(array_osem(&osem, image), LR_OK);
-    lr_operator_destroy(op);
+    assert_ok(array_osem(&osem, image));
 }
 
 static void osem_heeds_a_limit_of_memory(void **state)
 {
-    (void)state;
     static float images[3][MOST_VOXELS];
     struct bench *bench = &benches[1];
-    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
     for (int64_t n = 0; n < data->count; n++) data->values[n] = 1.0f + (float)(n % 5);
     const int64_t image_bytes = bench->num_voxels * (int64_t)sizeof(float);
     const int64_t value_bytes = data->count * (int64_t)sizeof(float);
@@ -262,24 +255,22 @@ static void osem_heeds_a_limit_of_memory(void **state)
         assert_true(fabsf(images[1][v] - images[0][v]) <= 1e-4f * images[0][v]);
         assert_true(fabsf(images[2][v] - images[0][v]) <= 1e-4f * images[0][v]);
     }
-    lr_lor_data_destroy(data);
 }
 
 /* --- refusals --- */
 
 static void wrong_numbers_are_refused(void **state)
 {
-    (void)state;
     struct bench *bench = &benches[0];
     lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
     lr_vector y = make(bench, bench->fixture.lors->count, LR_FLOAT32);
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
-    assert_int_equal(lr_vector_fill(&one, NAN), LR_OK);
+    assert_ok(lr_vector_fill(&one, NAN));
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT);
-    assert_non_null(strstr(bench->log.error, "voxel (2, 0, 0)"));
+    assert_says(bench->log.error, "voxel (2, 0, 0)");
     assert_int_equal(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE);
-    assert_non_null(strstr(bench->log.error, "numbers where the operator has"));
+    assert_says(bench->log.error, "numbers where the operator has");
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
     lr_vector_destroy(&x);
     lr_vector_destroy(&y);
@@ -288,37 +279,32 @@ static void wrong_numbers_are_refused(void **state)
 /* The image is then as it was. */
 static void an_update_that_overflows_is_refused(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS];
     struct bench *bench = &benches[0];
-    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
     for (int64_t k = 0; k < data->count; k++) data->values[k] = 1e38f;
     for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1e38f;
-    float *initial = calloc((size_t)bench->num_voxels, sizeof(*initial));
+    float *initial = kept_floats(bench->num_voxels);
     memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, bench->num_voxels);
     const lr_osem_params params = {.op = bench->op, .data = &counts, .initial = &start, .log = &bench->log.log};
     test_log_init(&bench->log);
     assert_int_equal(array_osem(&params, image), LR_FAILED);
-    assert_non_null(strstr(bench->log.error, "beyond the largest number"));
+    assert_says(bench->log.error, "beyond the largest number");
     assert_true(image[0] == 1e38f);
-    free(initial);
-    lr_lor_data_destroy(data);
 }
 
 static void a_vector_outlives_its_operator(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     lr_operator_params params = fixture_params(&benches[0].fixture, "compute", &log.log);
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(lr_operator_create(&params));
     lr_vector x;
     lr_vector_sums sums;
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x), LR_OK);
-    lr_operator_destroy(op);
-    assert_int_equal(lr_vector_fill(&x, 1.5), LR_OK);
-    assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x));
+    assert_ok(lr_vector_fill(&x, 1.5));
+    assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 18.0);
     lr_vector_destroy(&x);
 }
@@ -326,7 +312,6 @@ static void a_vector_outlives_its_operator(void **state)
 /* Made by nobody: it is not computed on another device in silence. */
 static void a_context_that_is_none_is_refused(void **state)
 {
-    (void)state;
     struct bench *bench = &benches[0];
     struct test_log log;
     test_log_init(&log);
@@ -335,17 +320,15 @@ static void a_context_that_is_none_is_refused(void **state)
     params.shared = &none;
     assert_null(lr_operator_create(&params));
     assert_int_equal(log.status, LR_NO_DEVICE);
-    assert_non_null(strstr(log.error, "shares objects"));
+    assert_says(log.error, "shares objects");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_texture_of_another_context_gets_it), cmocka_unit_test(osem_is_the_references),
-        cmocka_unit_test(osem_heeds_a_limit_of_memory),         cmocka_unit_test(wrong_numbers_are_refused),
-        cmocka_unit_test(an_update_that_overflows_is_refused),  cmocka_unit_test(a_vector_outlives_its_operator),
-        cmocka_unit_test(a_context_that_is_none_is_refused),
-    };
+    const struct CMUnitTest tests[] = {CASE(a_texture_of_another_context_gets_it), CASE(osem_is_the_references),
+                                       CASE(osem_heeds_a_limit_of_memory),         CASE(wrong_numbers_are_refused),
+                                       CASE(an_update_that_overflows_is_refused),  CASE(a_vector_outlives_its_operator),
+                                       CASE(a_context_that_is_none_is_refused)};
     static struct test_log log;
     test_log_init(&log);
     struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});

@@ -17,7 +17,6 @@ static float factor_of(int64_t lor)
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
     for (int64_t k = 0; k < span->count; k++) values[k] = factor_of(span->numbers ? span->numbers[k] : span->first + k);
     return LR_OK;
 }
@@ -71,14 +70,14 @@ static void bench_init(struct bench *bench, const char *backend, enum fixture_ki
     params.store = more->store;
     params.max_memory_bytes = more->max_memory_bytes;
     memcpy(params.samples, (int[3]){2, 1, 2}, sizeof(params.samples));
-    bench->op = fixture_operator(&params);
+    bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
     bench->num_lors = bench->fixture.lors->count;
     const int64_t size = bench->num_voxels * bench->num_lors;
-    bench->whole = fixture_doubles(size);
-    bench->found = fixture_doubles(size);
+    bench->whole = kept_doubles(size);
+    bench->found = kept_doubles(size);
     const lr_row_sink sink = sink_of(bench, false);
-    assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
+    assert_ok(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink));
     memcpy(bench->whole, bench->found, (size_t)size * sizeof(double));
     for (int64_t k = 0; k < size; k++) bench->num_elements += bench->whole[k] > 0.0;
     assert_true(bench->num_elements > 100);
@@ -88,8 +87,6 @@ static void bench_finish(struct bench *bench)
 {
     lr_operator_destroy(bench->op);
     fixture_finish(&bench->fixture);
-    free(bench->whole);
-    free(bench->found);
 }
 
 /* Returns true if the LOR is in the selection. */
@@ -147,7 +144,7 @@ static void make_lists(const struct bench *bench, struct lists *lists, uint64_t 
 static void assert_counts(const struct bench *bench, const lr_row_choice *choice)
 {
     int64_t counts[64];
-    assert_int_equal(lr_operator_count_rows(bench->op, choice, counts), LR_OK);
+    assert_ok(lr_operator_count_rows(bench->op, choice, counts));
     for (int64_t k = 0; k < choice->num_voxels; k++) {
         const double *row = bench->found + choice->voxels[k] * bench->num_lors;
         for (int64_t lor = 0; lor < bench->num_lors; lor++) counts[k] -= row[lor] > 0.0;
@@ -166,17 +163,17 @@ static void check_choices(struct bench *bench, const struct lists *lists)
     for (int k = 0; k < 4; k++) {
         lr_row_choice choice = {.end = bench->num_voxels, .part = &parts[k]};
         lr_row_sink sink = sink_of(bench, false);
-        assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
+        assert_ok(lr_operator_rows_part(bench->op, &choice, &sink));
         assert_int_equal(bench->num_rows, bench->num_voxels);
         assert_found(bench, &parts[k], NULL, 0.0);
         choice = (lr_row_choice){.voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
         sink = sink_of(bench, false);
-        assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
+        assert_ok(lr_operator_rows_part(bench->op, &choice, &sink));
         assert_int_equal(bench->num_rows, lists->num_voxels);
         assert_found(bench, &parts[k], lists->wanted, 0.0);
         assert_counts(bench, &choice);
         sink = sink_of(bench, true);
-        assert_int_equal(lr_operator_lor_rows(bench->op, &parts[k], &sink), LR_OK);
+        assert_ok(lr_operator_lor_rows(bench->op, &parts[k], &sink));
         assert_int_equal(bench->num_rows, lr_selection_count(bench->fixture.lors, &parts[k]));
         assert_found(bench, &parts[k], NULL, 0x1p-24); /* a rounding to float */
     }
@@ -192,7 +189,6 @@ static void for_all(const char *backend, const lr_operator_params *more)
         bench_init(&bench, backend, fixtures[n], more);
         make_lists(&bench, lists, &state);
         check_choices(&bench, lists);
-        free(lists);
         bench_finish(&bench);
     }
 }
@@ -252,9 +248,8 @@ int main(int argc, char **argv)
     char *backend = argc > 1 ? argv[1] : (char[]){"cpu"};
     if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_parts, backend),   cmocka_unit_test_prestate(test_stored, backend),
+        cmocka_unit_test_prestate(test_parts, backend), cmocka_unit_test_prestate(test_stored, backend),
         cmocka_unit_test_prestate(test_factors, backend), cmocka_unit_test_prestate(test_little_memory, backend),
-        cmocka_unit_test_prestate(test_faults, backend),
-    };
+        cmocka_unit_test_prestate(test_faults, backend)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

@@ -50,9 +50,9 @@ static inline void draw_counts(struct session *s, double scale)
         const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
         phantom[v] = (float)(scale * (spot < 4.5 ? 1000.0 : 50.0));
     }
-    assert_int_equal(array_forward(s->op, phantom, s->data->values), LR_OK);
+    assert_ok(array_forward(s->op, phantom, s->data->values));
     for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] += s->additive[l];
-    assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
+    assert_ok(lr_poisson(s->data->values, s->data->count, test_seed(), NULL));
     s->sparse.count = 0;
     for (int64_t l = 0; l < s->data->count; l++) {
         if (s->data->values[l] > 0.0f) {
@@ -70,15 +70,12 @@ static inline void session_init(struct session *s, const char *backend)
     test_log_init(&s->log);
     fixture_init(&s->fixture, FIXTURE_RING);
     s->fixture.grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){2.5, 2.5, 3.0});
-    s->data = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->data);
+    s->data = keep(lr_lor_data_create(s->fixture.lors, NULL));
     const size_t count = (size_t)s->data->count;
-    s->factors = calloc(count, sizeof(float));
-    s->additive = calloc(count, sizeof(float));
-    s->sparse.index = calloc(count, sizeof(int64_t));
-    s->sparse.values = calloc(count, sizeof(float));
-    assert_true(s->factors != NULL && s->additive != NULL);
-    assert_true(s->sparse.index != NULL && s->sparse.values != NULL);
+    s->factors = kept_floats(count);
+    s->additive = kept_floats(count);
+    s->sparse.index = kept(count, sizeof(int64_t));
+    s->sparse.values = kept_floats(count);
     for (size_t l = 0; l < count; l++) {
         s->factors[l] = (float)(0.3 + 0.7 * test_random(&random));
         s->additive[l] = (float)(0.05 * test_random(&random));
@@ -95,10 +92,6 @@ static inline void session_finish(struct session *s)
 {
     lr_operator_destroy(s->op);
     lr_lor_data_destroy(s->data);
-    free(s->sparse.index);
-    free(s->sparse.values);
-    free(s->factors);
-    free(s->additive);
     fixture_finish(&s->fixture);
 }
 
@@ -142,9 +135,9 @@ static inline lr_status take_row(void *user, const lr_row *row)
 static inline struct matrix read_matrix(const struct session *s)
 {
     struct matrix matrix = {.num_lors = s->data->count};
-    matrix.elements = fixture_doubles(NUM_VOXELS * matrix.num_lors);
+    matrix.elements = kept_doubles(NUM_VOXELS * matrix.num_lors);
     const lr_row_sink sink = {take_row, &matrix};
-    assert_int_equal(lr_operator_rows(s->op, 0, NUM_VOXELS, &sink), LR_OK);
+    assert_ok(lr_operator_rows(s->op, 0, NUM_VOXELS, &sink));
     return matrix;
 }
 

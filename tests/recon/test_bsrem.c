@@ -23,8 +23,7 @@ static void store_matrix(struct session *s, const char *backend)
     params.rays = 4;
     params.factors = &factors;
     params.store = LR_STORE_YES;
-    lr_operator_destroy(s->op);
-    s->op = fixture_operator(&params);
+    s->op = keep(lr_operator_create(&params));
 }
 
 static void penalised_init(struct penalised *p, const char *backend)
@@ -52,7 +51,6 @@ static void penalised_init(struct penalised *p, const char *backend)
 
 static void penalised_finish(struct penalised *p)
 {
-    free(p->matrix.elements);
     session_finish(&p->s);
 }
 
@@ -173,11 +171,10 @@ static void test_it_is_the_papers_formula(void **state)
             const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)), order[n % subsets], subsets};
             update_plain(&p, &plain, p.s.plain);
         }
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_ok(reconstruct(&params, p.s.image));
         const double off = difference(p.s.image, p.s.plain);
         print_message("%d subsets: %.2g\n", subsets, off);
         assert_true(off < 3e-5);
-        free(subset_of);
     }
     penalised_finish(&p);
 }
@@ -226,7 +223,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
     lr_recon_params params = bsrem(&p, 600, 1);
     params.iteration = follow;
     params.user = &course;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    assert_ok(reconstruct(&params, p.s.other));
     widen(p.s.other, p.s.plain);
     check_at_the_maximum(&p, p.s.other, 1e-5);
     const double best = course.objective[course.count - 1];
@@ -237,7 +234,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
     params.iterations = 1000;
     params.relaxation_fall = 0.07;
     for (params.subsets = 2; params.subsets <= 4; params.subsets += 2) {
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_ok(reconstruct(&params, p.s.image));
         const double off = difference(p.s.image, p.s.plain);
         print_message("%d subsets off by %.2g; objective %.10g, of one %.10g\n", params.subsets, off,
                       objective(&p, p.s.image), objective(&p, p.s.other));
@@ -253,13 +250,13 @@ static void test_the_objective_is_told(void **state)
     static struct course course;
     penalised_init(&p, *state);
     lr_recon_params params = bsrem(&p, 3, 1);
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&params, p.s.image));
     course.count = 0;
     params.initial = &p.s.image_vector;
     params.iterations = 1;
     params.iteration = follow;
     params.user = &course;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    assert_ok(reconstruct(&params, p.s.other));
     assert_close(course.objective[0], objective(&p, p.s.image), 1e-6);
     penalised_finish(&p);
 }
@@ -292,7 +289,7 @@ static void test_the_first_image_gives_what_was_measured(void **state)
         params.data_lors = k == 0 ? NULL : p.s.sparse.index;
         params.iteration = keep_first;
         params.user = &first;
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_ok(reconstruct(&params, p.s.image));
         assert_close(first.estimated_counts, first.measured_counts, 1e-5);
     }
     penalised_finish(&p);
@@ -313,18 +310,18 @@ static void test_without_strength_it_is_mlem(void **state)
     lr_recon_params em = params;
     em.algorithm = LR_ALGORITHM_OSEM;
     em.prior = NULL;
-    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
+    assert_ok(reconstruct(&em, p.s.other));
     widen(p.s.other, p.s.plain);
     for (int k = 0; k < 2; k++) {
         params.prior = k == 0 ? &p.prior : NULL;
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_ok(reconstruct(&params, p.s.image));
         assert_true(difference(p.s.image, p.s.plain) < 2e-5);
     }
     params.subsets = 4;
     params.iterations = em.iterations = 40;
     params.relaxation_fall = 0.1;
-    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&em, p.s.other));
+    assert_ok(reconstruct(&params, p.s.image));
     const double gained = objective(&p, p.s.other) - objective(&p, ones);
     const double more = objective(&p, p.s.image) - objective(&p, p.s.other);
     print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
@@ -343,7 +340,7 @@ static void test_no_voxel_becomes_negative(void **state)
     params.data_lors = p.s.sparse.index;
     params.relaxation = 3.0;
     p.prior.beta *= 0.01;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&params, p.s.image));
     int zeros = 0;
     for (int v = 0; v < NUM_VOXELS; v++) {
         assert_true(p.s.image[v] >= 0.0f);
@@ -354,7 +351,7 @@ static void test_no_voxel_becomes_negative(void **state)
     draw_counts(&p.s, 50.0);
     params = bsrem(&p, 60, 1);
     params.initial = &p.s.image_vector;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    assert_ok(reconstruct(&params, p.s.other));
     for (int v = 0; v < NUM_VOXELS; v++)
         assert_true(p.s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || p.s.other[v] > p.s.image[v]);
     penalised_finish(&p);
@@ -367,13 +364,13 @@ static void test_it_goes_on_where_it_was(void **state)
     penalised_init(&p, *state);
     lr_recon_params params = bsrem(&p, 4, 2);
     params.relaxation_fall = 1.5;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&params, p.s.image));
     widen(p.s.image, p.s.plain);
     params.iterations = 2;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    assert_ok(reconstruct(&params, p.s.other));
     params.initial = &p.s.other_vector;
     params.iterations_before = 2;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&params, p.s.image));
     assert_true(difference(p.s.image, p.s.plain) < 1e-5);
     penalised_finish(&p);
 }
@@ -389,8 +386,8 @@ static void test_the_prior_is_that_of_pairs(void **state)
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
     const lr_grid *grid = &p.s.fixture.grid;
-    assert_int_equal(lr_rdp_value(&p.prior, grid, &image, &value), LR_OK);
-    assert_int_equal(lr_rdp_gradient(&p.prior, grid, &image, &gradient), LR_OK);
+    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value));
+    assert_ok(lr_rdp_gradient(&p.prior, grid, &image, &gradient));
     for (int j = 0; j < NUM_VOXELS; j++) {
         assert_true(fabs(found[j] - slope(&p, x, j, &weight)) < 1e-12);
         for (int k = 0; k < j; k++) {
@@ -439,24 +436,14 @@ static void test_what_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *state = (void *)(uintptr_t)backend;
-    const struct CMUnitTest of_the_backend[] = {
-        cmocka_unit_test_prestate(test_it_is_the_papers_formula, state),
-        cmocka_unit_test_prestate(test_the_objective_is_told, state),
-        cmocka_unit_test_prestate(test_the_first_image_gives_what_was_measured, state),
-    };
-    const struct CMUnitTest laws[] = {
-        cmocka_unit_test_prestate(test_subsets_meet_at_the_maximum, state),
-        cmocka_unit_test_prestate(test_without_strength_it_is_mlem, state),
-        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, state),
-        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, state),
-        cmocka_unit_test_prestate(test_the_prior_is_that_of_pairs, state),
-        cmocka_unit_test_prestate(test_what_is_refused, state),
-    };
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest of_the_backend[] = {CASE(test_it_is_the_papers_formula), CASE(test_the_objective_is_told),
+                                                CASE(test_the_first_image_gives_what_was_measured)};
+    const struct CMUnitTest laws[] = {CASE(test_subsets_meet_at_the_maximum), CASE(test_without_strength_it_is_mlem),
+                                      CASE(test_no_voxel_becomes_negative),   CASE(test_it_goes_on_where_it_was),
+                                      CASE(test_the_prior_is_that_of_pairs),  CASE(test_what_is_refused)};
     int failed = cmocka_run_group_tests(of_the_backend, NULL, NULL);
-    if (strcmp(backend, "native") == 0) /* hundreds of projections, quickest there */
+    if (test_backend_is("native")) /* hundreds of projections, quickest there */
         failed += cmocka_run_group_tests(laws, NULL, NULL);
     return failed;
 }

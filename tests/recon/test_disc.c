@@ -77,7 +77,7 @@ static struct deviation reconstruct(const struct made *made, lr_operator *op, co
                                    .log = &log.log};
     struct deviation found = {0};
     int count = 0;
-    assert_int_equal(array_osem(&params, image), LR_OK);
+    assert_ok(array_osem(&params, image));
     assert_int_equal(log.num_warnings, 0);
     for (int v = 0; v < SIDE * SIDE; v++) {
         if (voxel_radius(v) < 0.8 * made->disc_mm) {
@@ -111,10 +111,10 @@ static void check(const struct made *made, const char *backend)
                                        .store = made->stores ? LR_STORE_YES : LR_STORE_NO,
                                        .threads = 1,
                                        .log = &log.log};
-    lr_operator *op = fixture_operator(&params);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    lr_operator *op = keep(lr_operator_create(&params));
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     for (int v = 0; v < SIDE * SIDE; v++) disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
-    assert_int_equal(array_forward(op, disc, data->values), LR_OK);
+    assert_ok(array_forward(op, disc, data->values));
     const struct deviation one = reconstruct(made, op, data, 1);
     const int num_counts = strcmp(backend, "native") != 0 ? 1 : made->stores ? 5 : 2;
     for (int k = 0; k < num_counts; k++) {
@@ -125,8 +125,6 @@ static void check(const struct made *made, const char *backend)
         if (!(found.rms <= most * one.rms && found.worst <= most * one.worst))
             fail_msg("%s: %d subsets see the disc unevenly", made->name, counts[k]);
     }
-    lr_lor_data_destroy(data);
-    lr_operator_destroy(op);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
@@ -138,7 +136,7 @@ static void test_a_disc_is_flat(void **state)
     static const char *const names[] = {"4 modules",  "6 modules",       "8 modules",       "12 modules", "16 modules",
                                         "24 modules", "32 modules of 3", "32 modules of 4", "48 modules"};
     struct made made = {.stores = true};
-    const bool is_native = strcmp(*state, "native") == 0;
+    const bool is_native = test_backend_is("native");
     const bool does_all = is_native || getenv("LORASTER_FULL") != NULL;
     for (int k = 0; does_all && k < 9; k++) {
         made.name = names[k];
@@ -158,7 +156,7 @@ static void test_a_disc_is_flat(void **state)
 /* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (strcmp(*state, "raster") == 0 && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
+    if (test_backend_is("raster") && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
     check(&made, *state);
@@ -166,12 +164,7 @@ static void test_so_it_is_without_a_matrix(void **state)
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "native";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_a_disc_is_flat, given),
-        cmocka_unit_test_prestate(test_so_it_is_without_a_matrix, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "native")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

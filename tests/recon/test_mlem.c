@@ -35,24 +35,20 @@ static void session_init(struct session *s, const char *backend)
     lr_operator_params params = fixture_params(&s->fixture, backend, NULL);
     params.rays = 4;
     params.store = LR_STORE_YES;
-    s->op = fixture_operator(&params);
+    s->op = keep(lr_operator_create(&params));
     s->num_voxels = lr_grid_num_voxels(&s->fixture.grid);
-    s->phantom = calloc((size_t)s->num_voxels, sizeof(float));
-    s->image = calloc((size_t)s->num_voxels, sizeof(float));
-    assert_true(s->phantom != NULL && s->image != NULL);
+    s->phantom = kept_floats(s->num_voxels);
+    s->image = kept_floats(s->num_voxels);
     draw_phantom(&s->fixture.grid, s->phantom);
-    s->data = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->data);
+    s->data = keep(lr_lor_data_create(s->fixture.lors, NULL));
     s->counts = lr_lor_data_vector(s->data);
-    assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
+    assert_ok(array_forward(s->op, s->phantom, s->data->values));
 }
 
 static void session_finish(struct session *s)
 {
     lr_lor_data_destroy(s->data);
     lr_operator_destroy(s->op);
-    free(s->phantom);
-    free(s->image);
     fixture_finish(&s->fixture);
 }
 
@@ -64,7 +60,7 @@ static lr_mlem_params mlem_params(const struct session *s, int iterations)
 static void draw_counts(struct session *s, double scale, uint64_t seed)
 {
     for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= (float)scale;
-    assert_int_equal(lr_poisson(s->data->values, s->data->count, seed, NULL), LR_OK);
+    assert_ok(lr_poisson(s->data->values, s->data->count, seed, NULL));
 }
 
 /* |x - phantom| / |phantom|, over voxels. */
@@ -110,11 +106,10 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     watch->left_out_lors = done->left_out_lors;
     watch->left_out_counts = done->left_out_counts;
     watch->estimated_counts = done->estimated_counts;
-    float *image = calloc((size_t)done->image->count, sizeof(*image));
+    float *image = kept_floats(done->image->count);
     lr_vector host = lr_vector_of_floats(image, done->image->count);
-    assert_int_equal(lr_vector_copy(done->image, &host), LR_OK);
+    assert_ok(lr_vector_copy(done->image, &host));
     watch->last_distance = distance(watch->session, image);
-    free(image);
     assert_true(done->seconds >= 0.0);
     return LR_OK;
 }
@@ -127,12 +122,12 @@ static void test_noise_free_data_leads_to_the_phantom(void **state)
     lr_mlem_params params = mlem_params(&s, 20);
     params.iteration = watch_iteration;
     params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     const double after_20 = watch.last_distance;
     assert_true(watch.log_likelihood > watch.first_log_likelihood);
     watch = (struct watch){.session = &s};
     params.iterations = 400;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_int_equal(watch.num_iterations, 400);
     assert_true(watch.last_distance < 0.5 * after_20);
     assert_true(watch.last_distance < 0.03);
@@ -153,7 +148,7 @@ static void test_noisy_data_keeps_the_laws(void **state)
     lr_mlem_params params = mlem_params(&s, 60);
     params.iteration = watch_iteration;
     params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_true(watch.log_likelihood > watch.first_log_likelihood);
     session_finish(&s);
 }
@@ -164,9 +159,8 @@ static void test_sparse_data_is_dense_data(void **state)
     struct session s;
     session_init(&s, *state);
     draw_counts(&s, 1.0, test_seed());
-    float *from_dense = calloc((size_t)s.num_voxels, sizeof(float));
-    lr_lor_data list = {.index = calloc((size_t)s.data->count, sizeof(int64_t)),
-                        .values = calloc((size_t)s.data->count, sizeof(float))};
+    float *from_dense = kept_floats(s.num_voxels);
+    lr_lor_data list = {.index = kept(s.data->count, sizeof(int64_t)), .values = kept_floats(s.data->count)};
     assert_true(from_dense != NULL && list.index != NULL && list.values != NULL);
     for (int64_t l = 0; l < s.data->count; l++) {
         if (s.data->values[l] > 0.0f) {
@@ -175,15 +169,12 @@ static void test_sparse_data_is_dense_data(void **state)
         }
     }
     lr_mlem_params params = mlem_params(&s, 5);
-    assert_int_equal(array_mlem(&params, from_dense), LR_OK);
+    assert_ok(array_mlem(&params, from_dense));
     const lr_vector listed = lr_lor_data_vector(&list);
     params.data = &listed;
     params.data_lors = list.index;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_memory_equal(s.image, from_dense, (size_t)s.num_voxels * sizeof(float));
-    free(list.index);
-    free(list.values);
-    free(from_dense);
     session_finish(&s);
 }
 
@@ -194,8 +185,7 @@ static void test_additive_term_is_taken_out(void **state)
 {
     struct session s;
     session_init(&s, *state);
-    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    assert_non_null(additive);
+    lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
     const double mean = sum_data(s.data) / (double)s.data->count;
     for (int64_t l = 0; l < s.data->count; l++) {
         if (lr_lors_in_coincidence(s.fixture.lors, l)) {
@@ -209,14 +199,13 @@ static void test_additive_term_is_taken_out(void **state)
     params.additive = &terms;
     params.iteration = watch_iteration;
     params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     const double known = watch.last_distance;
     assert_close(watch.estimated_counts, sum_data(s.data), 1e-4);
     watch = (struct watch){.session = &s, .has_additive = true};
     params.additive = NULL;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_true(known < 0.04 && known < 0.5 * watch.last_distance);
-    lr_lor_data_destroy(additive);
     session_finish(&s);
 }
 
@@ -228,7 +217,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
     struct session s;
     session_init(&s, *state);
     lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    float *first = calloc((size_t)s.num_voxels, sizeof(float));
+    float *first = kept_floats(s.num_voxels);
     assert_true(additive != NULL && first != NULL);
     const double mean = sum_data(s.data) / (double)s.data->count;
     for (int64_t l = 0; l < s.data->count; l++) {
@@ -238,14 +227,13 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
     lr_mlem_params params = mlem_params(&s, 2);
     const lr_vector terms = lr_lor_data_vector(additive);
     params.additive = &terms;
-    assert_int_equal(array_mlem(&params, first), LR_OK);
+    assert_ok(array_mlem(&params, first));
     for (int64_t l = 0; l < s.data->count; l++) {
         additive->values[l] *= FACTOR;
         s.data->values[l] *= FACTOR;
     }
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     for (int64_t v = 0; v < s.num_voxels; v++) assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
-    free(first);
     lr_lor_data_destroy(additive);
     session_finish(&s);
 }
@@ -257,16 +245,14 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
     session_init(&s, *state);
     lr_mlem_params params = mlem_params(&s, 1);
     params.additive = &s.counts;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_int_equal(s.log.num_warnings, 0);
-    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    assert_non_null(additive);
+    lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
     for (int64_t l = 0; l < s.data->count; l++) additive->values[l] = 2.0f * s.data->values[l];
     const lr_vector terms = lr_lor_data_vector(additive);
     params.additive = &terms;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    assert_non_null(strstr(s.log.warning, "the additive term adds up to"));
-    lr_lor_data_destroy(additive);
+    assert_ok(array_mlem(&params, s.image));
+    assert_says(s.log.warning, "the additive term adds up to");
     session_finish(&s);
 }
 
@@ -290,11 +276,11 @@ static void test_left_out_lors_are_counted_once(void **state)
     lr_mlem_params params = mlem_params(&s, 4);
     params.iteration = watch_iteration;
     params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_int_equal(watch.left_out_lors, 7);
     assert_close(watch.left_out_counts, unreachable_counts, 1e-12);
     assert_int_equal(s.log.num_warnings, 1);
-    assert_non_null(strstr(s.log.warning, "7 LORs with 20 counts"));
+    assert_says(s.log.warning, "7 LORs with 20 counts");
     session_finish(&s);
 }
 
@@ -311,7 +297,7 @@ static void test_counts_that_nothing_reaches_are_refused(void **state)
     assert_true(has_one);
     const lr_mlem_params params = mlem_params(&s, 2);
     assert_int_equal(array_mlem(&params, s.image), LR_BAD_INPUT);
-    assert_non_null(strstr(s.log.error, "none of the 5 counts"));
+    assert_says(s.log.error, "none of the 5 counts");
     session_finish(&s);
 }
 
@@ -320,13 +306,12 @@ static void test_counts_that_nothing_reaches_are_refused(void **state)
 static lr_status stop_at_three(void *user, const lr_iteration *done)
 {
     lr_vector host = lr_vector_of_floats(user, 9 * 9 * 5);
-    assert_int_equal(lr_vector_copy(done->image, &host), LR_OK);
+    assert_ok(lr_vector_copy(done->image, &host));
     return done->number == 3 ? LR_CANCELLED : LR_OK;
 }
 
 static bool stop_when_told(void *user, const char *what, double done, double total)
 {
-    (void)what;
     assert_true(done <= total);
     return done < *(const double *)user;
 }
@@ -337,7 +322,7 @@ static void test_stopping_leaves_the_last_iteration(void **state)
     session_init(&s, *state);
     float seen[9 * 9 * 5], three[9 * 9 * 5];
     lr_mlem_params params = mlem_params(&s, 3);
-    assert_int_equal(array_mlem(&params, three), LR_OK);
+    assert_ok(array_mlem(&params, three));
     params.iterations = 10;
     params.iteration = stop_at_three;
     params.user = seen;
@@ -360,13 +345,13 @@ static void test_going_on_from_an_image(void **state)
     session_init(&s, *state);
     float five[9 * 9 * 5];
     lr_mlem_params params = mlem_params(&s, 5);
-    assert_int_equal(array_mlem(&params, five), LR_OK);
+    assert_ok(array_mlem(&params, five));
     params.iterations = 2;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     params.iterations = 3;
     const lr_vector initial = lr_vector_of_floats(s.image, s.num_voxels);
     params.initial = &initial; /* may be the image that is overwritten */
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_memory_equal(s.image, five, sizeof(five));
     session_finish(&s);
 }
@@ -380,21 +365,18 @@ static void test_unseen_voxels_stay_zero(void **state)
     test_log_init(&log);
     fixture_init(&fixture, FIXTURE_RING); /* 17.2 mm long: the outer two layers are beyond it */
     fixture.grid = lr_grid_centred((const int[3]){2, 2, 4}, (const double[3]){4.0, 4.0, 7.0});
-    lr_operator_params params = fixture_params(&fixture, *state, NULL);
-    lr_operator *op = fixture_operator(&params);
-    lr_lor_data *data = lr_lor_data_create(fixture.lors, NULL);
-    assert_non_null(data);
+    lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
+    lr_operator *op = keep(lr_operator_create(&params));
+    lr_lor_data *data = keep(lr_lor_data_create(fixture.lors, NULL));
     float initial[16], image[16];
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
     lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start, .log = &log.log};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* nothing where the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
-    assert_int_equal(array_forward(op, initial, data->values), LR_OK);
-    assert_int_equal(array_mlem(&mlem, image), LR_OK);
+    assert_ok(array_forward(op, initial, data->values));
+    assert_ok(array_mlem(&mlem, image));
     for (int v = 0; v < 16; v++) assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
-    lr_lor_data_destroy(data);
-    lr_operator_destroy(op);
     fixture_finish(&fixture);
 }
 
@@ -463,22 +445,18 @@ static void test_bad_input(void **state)
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_noise_free_data_leads_to_the_phantom, given),
-        cmocka_unit_test_prestate(test_noisy_data_keeps_the_laws, given),
-        cmocka_unit_test_prestate(test_sparse_data_is_dense_data, given),
-        cmocka_unit_test_prestate(test_additive_term_is_taken_out, given),
-        cmocka_unit_test_prestate(test_start_beside_an_additive_term_has_the_size_of_the_counts, given),
-        cmocka_unit_test_prestate(test_additive_term_above_the_counts_is_warned_of, given),
-        cmocka_unit_test_prestate(test_left_out_lors_are_counted_once, given),
-        cmocka_unit_test_prestate(test_counts_that_nothing_reaches_are_refused, given),
-        cmocka_unit_test_prestate(test_stopping_leaves_the_last_iteration, given),
-        cmocka_unit_test_prestate(test_going_on_from_an_image, given),
-        cmocka_unit_test_prestate(test_unseen_voxels_stay_zero, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_noise_free_data_leads_to_the_phantom),
+                                       CASE(test_noisy_data_keeps_the_laws),
+                                       CASE(test_sparse_data_is_dense_data),
+                                       CASE(test_additive_term_is_taken_out),
+                                       CASE(test_start_beside_an_additive_term_has_the_size_of_the_counts),
+                                       CASE(test_additive_term_above_the_counts_is_warned_of),
+                                       CASE(test_left_out_lors_are_counted_once),
+                                       CASE(test_counts_that_nothing_reaches_are_refused),
+                                       CASE(test_stopping_leaves_the_last_iteration),
+                                       CASE(test_going_on_from_an_image),
+                                       CASE(test_unseen_voxels_stay_zero),
+                                       CASE(test_bad_input)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

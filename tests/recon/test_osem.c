@@ -30,17 +30,16 @@ static void session_open(struct session *s, const char *backend)
     params.rays = 4;
     params.store = store;
     params.threads = threads;
-    s->op = fixture_operator(&params);
+    s->op = keep(lr_operator_create(&params));
     for (int64_t v = 0; v < NUM_VOXELS; v++) {
         double p[3];
         lr_grid_voxel_centre(&s->fixture.grid, v, p);
         const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
         s->phantom[v] = spot < 4.5 ? 1000.0f : 50.0f;
     }
-    s->data = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->data);
+    s->data = keep(lr_lor_data_create(s->fixture.lors, NULL));
     s->counts = lr_lor_data_vector(s->data);
-    assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
+    assert_ok(array_forward(s->op, s->phantom, s->data->values));
 }
 
 static void session_init(struct session *s, const char *backend)
@@ -62,27 +61,22 @@ static void session_init_fine(struct session *s, const char *backend)
                           .depth_mm = 20.0};
     const lr_scanner_params params = {.name = "fine ring", .coincidence = {.field_of_view_mm = 40.0}};
     *s = (struct session){0};
-    s->fixture.scanner = lr_scanner_create_ring(&params, &ring);
-    assert_non_null(s->fixture.scanner);
-    s->fixture.lors = lr_lors_create(s->fixture.scanner, NULL);
-    assert_non_null(s->fixture.lors);
+    s->fixture.scanner = keep(lr_scanner_create_ring(&params, &ring));
+    s->fixture.lors = keep(lr_lors_create(s->fixture.scanner, NULL));
     session_open(s, backend);
 }
 
 static void session_finish(struct session *s)
 {
     lr_lor_data_destroy(s->data);
-    free(s->sparse.index);
-    free(s->sparse.values);
     lr_operator_destroy(s->op);
     fixture_finish(&s->fixture);
 }
 
 static void make_sparse(struct session *s)
 {
-    s->sparse.index = calloc((size_t)s->data->count, sizeof(int64_t));
-    s->sparse.values = calloc((size_t)s->data->count, sizeof(float));
-    assert_true(s->sparse.index != NULL && s->sparse.values != NULL);
+    s->sparse.index = kept(s->data->count, sizeof(int64_t));
+    s->sparse.values = kept_floats(s->data->count);
     for (int64_t l = 0; l < s->data->count; l++) {
         if (s->data->values[l] > 0.0f) {
             s->sparse.index[s->sparse.count] = l;
@@ -95,7 +89,7 @@ static void make_sparse(struct session *s)
 static void draw_counts(struct session *s, double scale)
 {
     for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= (float)scale;
-    assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
+    assert_ok(lr_poisson(s->data->values, s->data->count, test_seed(), NULL));
 }
 
 static lr_osem_params osem_params(const struct session *s, int iterations, int subsets)
@@ -134,18 +128,16 @@ static lr_status see(void *user, const lr_iteration *done)
 static void plain_mlem(struct session *s, int iterations, float *image)
 {
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS];
-    float *data = calloc((size_t)s->data->count, sizeof(float));
-    assert_non_null(data);
-    assert_int_equal(array_sensitivity(s->op, sensitivity), LR_OK);
+    float *data = kept_floats(s->data->count);
+    assert_ok(array_sensitivity(s->op, sensitivity));
     for (int v = 0; v < NUM_VOXELS; v++) image[v] = sensitivity[v] > 0.0f ? 1.0f : 0.0f;
     for (int k = 0; k < iterations; k++) {
-        assert_int_equal(array_forward(s->op, image, data), LR_OK);
+        assert_ok(array_forward(s->op, image, data));
         for (int64_t l = 0; l < s->data->count; l++) data[l] = data[l] > 0.0f ? s->data->values[l] / data[l] : 0.0f;
-        assert_int_equal(array_back(s->op, data, back), LR_OK);
+        assert_ok(array_back(s->op, data, back));
         for (int v = 0; v < NUM_VOXELS; v++)
             image[v] = sensitivity[v] > 0.0f ? image[v] / sensitivity[v] * back[v] : 0.0f;
     }
-    free(data);
 }
 
 /* 1e-5: some roundings of floats in each of six iterations. */
@@ -161,19 +153,19 @@ static void test_one_subset_is_mlem(void **state)
     struct seen dense = {0}, sparse = {0};
     params.iteration = see;
     params.user = &dense;
-    assert_int_equal(array_osem(&params, s.image), LR_OK);
+    assert_ok(array_osem(&params, s.image));
     assert_int_equal(dense.count, 6);
     assert_true(difference(plain, s.image) < 1e-5);
     params.data = &s.few;
     params.data_lors = s.sparse.index;
     params.user = &sparse;
-    assert_int_equal(array_osem(&params, s.other), LR_OK);
+    assert_ok(array_osem(&params, s.other));
     assert_true(difference(plain, s.other) < 1e-5);
     assert_close(sparse.last.log_likelihood, dense.last.log_likelihood, 1e-6);
     assert_close(sparse.last.estimated_counts, dense.last.estimated_counts, 1e-6);
     assert_close(sparse.last.measured_counts, dense.last.measured_counts, 1e-12);
     const lr_mlem_params mlem = {.op = s.op, .data = &s.counts, .iterations = 6};
-    assert_int_equal(array_mlem(&mlem, s.other), LR_OK);
+    assert_ok(array_mlem(&mlem, s.other));
     assert_memory_equal(s.image, s.other, sizeof(s.image));
     session_finish(&s);
 }
@@ -199,13 +191,11 @@ static void sum_subsets(const struct session *s, const int32_t *subset_of, doubl
 
 static void subset_sensitivity(const struct session *s, const int32_t *subset_of, int subset, float *sensitivity)
 {
-    int64_t *lors = calloc((size_t)s->data->count, sizeof(*lors));
+    int64_t *lors = kept(s->data->count, sizeof(*lors));
     lr_selection part = {.lors = lors};
-    assert_non_null(lors);
     for (int64_t l = 0; l < s->data->count; l++)
         if (subset_of[l] == subset) lors[part.num_lors++] = l;
-    assert_int_equal(array_sensitivity_part(s->op, &part, sensitivity), LR_OK);
-    free(lors);
+    assert_ok(array_sensitivity_part(s->op, &part, sensitivity));
 }
 
 /* The run is stopped after each update. Then sum_j s_j x_j equals the counts of the subset, and voxels that the
@@ -245,14 +235,13 @@ static void test_each_visit_spreads_its_counts(void **state)
         memcpy(before, s.image, sizeof(before));
     }
     print_message("%d voxels that a subset does not see\n", unseen);
-    free(subset_of);
     session_finish(&s);
 }
 
 /* A run is stopped after the host has queued the next update on the device. */
 static void test_a_device_is_stopped_after_whole_updates(void **state)
 {
-    store = strcmp(*state, "cpu") != 0 ? LR_STORE_NO : LR_STORE_YES;
+    store = !test_backend_is("cpu") ? LR_STORE_NO : LR_STORE_YES;
     test_each_visit_spreads_its_counts(state);
     store = LR_STORE_YES;
 }
@@ -269,7 +258,7 @@ static void test_iterations_keep_the_sum_rule(void **state)
     lr_osem_params params = osem_params(&s, 4, SUBSETS);
     params.iteration = see;
     params.user = &seen;
-    assert_int_equal(array_osem(&params, s.image), LR_OK);
+    assert_ok(array_osem(&params, s.image));
     assert_int_equal(seen.count, 4);
     assert_close(seen.last.measured_counts + seen.last.left_out_counts, counts, 1e-12);
     assert_close(seen.last.sensitive_counts, seen.last.measured_counts, 1e-5);
@@ -283,7 +272,7 @@ static double likelihood_of(const struct session *s, const float *image)
     const lr_vector start = lr_vector_of_floats(image, NUM_VOXELS);
     const lr_mlem_params mlem = {
         .op = s->op, .data = &s->counts, .initial = &start, .iterations = 1, .iteration = see, .user = &seen};
-    assert_int_equal(array_mlem(&mlem, out), LR_OK);
+    assert_ok(array_mlem(&mlem, out));
     return seen.last.log_likelihood;
 }
 
@@ -291,7 +280,7 @@ static double likelihood_of(const struct session *s, const float *image)
 static double shortfall(struct session *s, int iterations, int subsets)
 {
     const lr_osem_params params = osem_params(s, iterations, subsets);
-    assert_int_equal(array_osem(&params, s->image), LR_OK);
+    assert_ok(array_osem(&params, s->image));
     return likelihood_of(s, s->phantom) - likelihood_of(s, s->image);
 }
 
@@ -325,7 +314,7 @@ static void test_subsets_may_be_given(void **state)
     for (int n = 0; n < SUBSETS; n++) visit_of[order[n]] = n;
     const lr_lors *lors = s.fixture.lors;
     int interleave = 0;
-    assert_int_equal(lr_osem_interleave(lors, SUBSETS, &interleave, NULL), LR_OK);
+    assert_ok(lr_osem_interleave(lors, SUBSETS, &interleave, NULL));
     assert_true(interleave > 1 && lors->num_pairs <= 28);
     for (int k = 0; k < 4; k++) {
         const int given = k < 2 ? interleave : 1;
@@ -334,12 +323,12 @@ static void test_subsets_may_be_given(void **state)
         params.data_lors = k % 2 ? s.sparse.index : NULL;
         params.subset_of = group_of;
         params.interleave = given;
-        assert_int_equal(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), LR_OK);
-        assert_int_equal(array_osem(&params, s.image), LR_OK);
+        assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL));
+        assert_ok(array_osem(&params, s.image));
         for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) group_of[pair] = visit_of[group_of[pair]];
         params.subset_of = given == 1 ? group_of : NULL;
         params.interleave = 0;
-        assert_int_equal(array_osem(&params, s.other), LR_OK);
+        assert_ok(array_osem(&params, s.other));
         assert_memory_equal(s.image, s.other, sizeof(s.image));
     }
     session_finish(&s);
@@ -355,11 +344,11 @@ static void test_sparse_is_dense(void **state)
     lr_osem_params params = osem_params(&s, 3, SUBSETS);
     params.iteration = see;
     params.user = &dense;
-    assert_int_equal(array_osem(&params, s.image), LR_OK);
+    assert_ok(array_osem(&params, s.image));
     params.data = &s.few;
     params.data_lors = s.sparse.index;
     params.user = &sparse;
-    assert_int_equal(array_osem(&params, s.other), LR_OK);
+    assert_ok(array_osem(&params, s.other));
     assert_true(difference(s.image, s.other) < 1e-5);
     assert_close(dense.last.log_likelihood, sparse.last.log_likelihood, 1e-6);
     assert_close(dense.last.estimated_counts, sparse.last.estimated_counts, 1e-6);
@@ -387,12 +376,11 @@ static void additive_init(struct additive *additive, const struct session *s)
     for (int c = 0; c < num; c++) additive->values[c] = (float)(0.5 + test_random(&random));
     additive->product = (lr_crystal_product){s->fixture.lors, additive->values, 0.02, NULL};
     additive->sum = lr_crystal_product_sum(&additive->product, 0);
-    additive->dense = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(additive->dense);
+    additive->dense = keep(lr_lor_data_create(s->fixture.lors, NULL));
     additive->terms = lr_lor_data_vector(additive->dense);
     const lr_lor_source source = lr_crystal_product_source(&additive->product);
     const lr_lor_span all = {.count = additive->dense->count};
-    assert_int_equal(source.get(source.user, &all, additive->dense->values), LR_OK);
+    assert_ok(source.get(source.user, &all, additive->dense->values));
 }
 
 /* Given as data, as a source with its sum, as a source without; with dense and with sparse data. */
@@ -420,7 +408,7 @@ static void test_additive_source_is_additive_data(void **state)
             seen = (struct seen){0};
             params.iteration = see;
             params.user = &seen;
-            assert_int_equal(array_osem(&params, k == 0 ? s.image : s.other), LR_OK);
+            assert_ok(array_osem(&params, k == 0 ? s.image : s.other));
             first = k == 0 ? seen : first;
             assert_true(difference(s.image, k == 0 ? s.image : s.other) < 1e-5);
             assert_close(seen.last.log_likelihood, first.last.log_likelihood, 1e-6);
@@ -456,14 +444,14 @@ static void test_additive_term_reaches_counts(void **state)
         params.iteration = see;
         params.user = &seen;
         s.log.num_warnings = 0;
-        assert_int_equal(array_osem(&params, s.image), LR_OK);
+        assert_ok(array_osem(&params, s.image));
         assert_int_equal(seen.last.left_out_lors, 5);
         assert_close(seen.last.left_out_counts, 10.0, 1e-12);
         assert_int_equal(s.log.num_warnings, 1);
-        assert_non_null(strstr(s.log.warning, "5 LORs with 10 counts"));
+        assert_says(s.log.warning, "5 LORs with 10 counts");
         seen = (struct seen){0};
         params.additive_source = lr_crystal_product_source(&additive.product);
-        assert_int_equal(array_osem(&params, s.image), LR_OK);
+        assert_ok(array_osem(&params, s.image));
         assert_int_equal(seen.last.left_out_lors, 0);
     }
     lr_lor_data_destroy(additive.dense);
@@ -477,7 +465,6 @@ static void empty_subsets(struct session *s, int emptied)
 {
     int32_t *subset_of = fixture_deal(s->fixture.lors, SUBSETS);
     for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= emptied >> subset_of[l] & 1 ? 0.0f : 1.0f;
-    free(subset_of);
 }
 
 static lr_iteration run_emptied(const char *backend, int emptied, float *image)
@@ -490,7 +477,7 @@ static lr_iteration run_emptied(const char *backend, int emptied, float *image)
     lr_osem_params params = osem_params(&s, 2, SUBSETS);
     params.iteration = see;
     params.user = &seen;
-    assert_int_equal(array_osem(&params, image), LR_OK);
+    assert_ok(array_osem(&params, image));
     session_finish(&s);
     return seen.last;
 }
@@ -503,9 +490,9 @@ static void test_a_device_passes_over_what_the_host_does(void **state)
     static float here[NUM_VOXELS], there[NUM_VOXELS];
     for (size_t k = 0; k < sizeof(emptied) / sizeof(*emptied); k++) {
         store = LR_STORE_YES;
-        const lr_iteration host = run_emptied(*state, emptied[k], here);
+        const lr_iteration host = run_emptied(test_backend, emptied[k], here);
         store = LR_STORE_NO;
-        const lr_iteration device = run_emptied(*state, emptied[k], there);
+        const lr_iteration device = run_emptied(test_backend, emptied[k], there);
         store = LR_STORE_YES;
         assert_true(difference(here, there) < 1e-5);
         assert_true(fabs(host.measured_counts - device.measured_counts) <= 1e-6 * host.measured_counts);
@@ -525,9 +512,9 @@ static void test_empty_subset_is_passed_over(void **state)
         params.data = k ? &s.few : &s.counts;
         params.data_lors = k ? s.sparse.index : NULL;
         s.log.num_warnings = 0;
-        assert_int_equal(array_osem(&params, k ? s.other : s.image), LR_OK);
+        assert_ok(array_osem(&params, k ? s.other : s.image));
         assert_int_equal(s.log.num_warnings, 1);
-        assert_non_null(strstr(s.log.warning, "a subset of 4 has no counts"));
+        assert_says(s.log.warning, "a subset of 4 has no counts");
     }
     assert_true(difference(s.image, s.other) < 1e-5);
     double sum = 0.0;
@@ -547,7 +534,7 @@ static void test_no_counts_give_no_image(void **state)
         lr_osem_params params = osem_params(&s, 1, subsets);
         params.data = &none;
         params.data_lors = &index;
-        assert_int_equal(array_osem(&params, s.image), LR_OK);
+        assert_ok(array_osem(&params, s.image));
         for (int v = 0; v < NUM_VOXELS; v++) assert_true(s.image[v] == 0.0f);
     }
     session_finish(&s);
@@ -566,7 +553,6 @@ static void expect(struct session *s, const lr_osem_params *params, lr_status st
 
 static lr_status negative(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
     for (int64_t k = 0; k < span->count; k++) values[k] = -1.0f;
     return LR_OK;
 }
@@ -624,31 +610,27 @@ static void test_threads_are_the_operators(void **state)
     params.iteration = see_place;
     params.user = "CPU, 1 thread";
     assert_null(lr_operator_place(s.op)); /* its matrix is kept */
-    assert_int_equal(array_osem(&params, s.image), LR_OK);
+    assert_ok(array_osem(&params, s.image));
     session_finish(&s);
     threads = 0;
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_one_subset_is_mlem, given),
-        cmocka_unit_test_prestate(test_each_visit_spreads_its_counts, given),
-        cmocka_unit_test_prestate(test_a_device_is_stopped_after_whole_updates, given),
-        cmocka_unit_test_prestate(test_iterations_keep_the_sum_rule, given),
-        cmocka_unit_test_prestate(test_subsets_are_faster, given),
-        cmocka_unit_test_prestate(test_subsets_may_be_given, given),
-        cmocka_unit_test_prestate(test_sparse_is_dense, given),
-        cmocka_unit_test_prestate(test_additive_source_is_additive_data, given),
-        cmocka_unit_test_prestate(test_additive_term_reaches_counts, given),
-        cmocka_unit_test_prestate(test_empty_subset_is_passed_over, given),
-        cmocka_unit_test_prestate(test_a_device_passes_over_what_the_host_does, given),
-        cmocka_unit_test_prestate(test_no_counts_give_no_image, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-        cmocka_unit_test_prestate(test_threads_are_the_operators, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_one_subset_is_mlem),
+                                       CASE(test_each_visit_spreads_its_counts),
+                                       CASE(test_a_device_is_stopped_after_whole_updates),
+                                       CASE(test_iterations_keep_the_sum_rule),
+                                       CASE(test_subsets_are_faster),
+                                       CASE(test_subsets_may_be_given),
+                                       CASE(test_sparse_is_dense),
+                                       CASE(test_additive_source_is_additive_data),
+                                       CASE(test_additive_term_reaches_counts),
+                                       CASE(test_empty_subset_is_passed_over),
+                                       CASE(test_a_device_passes_over_what_the_host_does),
+                                       CASE(test_no_counts_give_no_image),
+                                       CASE(test_bad_input),
+                                       CASE(test_threads_are_the_operators)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static double find_largest(const struct plain *plain, int v)
 static void update_block(const struct session *s, const struct plain *plain, int block, double relaxation, double *x)
 {
     const int64_t num_lors = plain->matrix->num_lors;
-    double *ratio = fixture_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
+    double *ratio = kept_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
     for (int64_t l = 0; l < num_lors; l++) {
         double e = plain->additive != NULL ? plain->additive[l] : 0.0;
         for (int v = 0; v < NUM_VOXELS; v++) e += plain->matrix->elements[v * num_lors + l] * x[v];
@@ -66,7 +66,6 @@ static void update_block(const struct session *s, const struct plain *plain, int
         const double own = plain->own_steps ? find_largest(plain, v) : largest;
         x[v] *= 1.0 + (own > 0.0 ? relaxation / own * sum[v] : 0.0);
     }
-    free(ratio);
 }
 
 /* Sum of the counts minus the additive term. */
@@ -118,12 +117,11 @@ static void check_against_plain(struct session *s, const struct matrix *matrix, 
         params.data_lors = k % 2 != 0 ? s->sparse.index : NULL;
         params.additive = has_additive && k < 2 ? &s->terms : NULL;
         if (has_additive && k >= 2) params.additive_source = (lr_lor_source){get_values, s->additive};
-        assert_int_equal(reconstruct(&params, s->image), LR_OK);
+        assert_ok(reconstruct(&params, s->image));
         const double off = difference(s->image, s->plain);
         print_message("%d subsets, way %d: %.2g\n", subsets, k, off);
         assert_true(off < 2e-5);
     }
-    free(plain.subset_of);
 }
 
 static void test_it_is_the_papers_formula(void **state)
@@ -136,7 +134,6 @@ static void test_it_is_the_papers_formula(void **state)
     for (int64_t l = 0; l < s.data->count; l++) s.additive[l] = 0.0f;
     draw_counts(&s, 50.0);
     check_against_plain(&s, &matrix, 3, (const bool[2]){false, false});
-    free(matrix.elements);
     session_finish(&s);
 }
 
@@ -147,17 +144,16 @@ static void test_one_block_is_the_plain_formula(void **state)
     struct session s;
     session_init(&s, *state);
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS], initial[NUM_VOXELS], largest = 0.0f;
-    float *data = calloc((size_t)s.data->count, sizeof(float));
-    assert_non_null(data);
-    assert_int_equal(array_sensitivity(s.op, sensitivity), LR_OK);
+    float *data = kept_floats(s.data->count);
+    assert_ok(array_sensitivity(s.op, sensitivity));
     for (int v = 0; v < NUM_VOXELS; v++) {
         initial[v] = (float)(100 + v % 17);
         largest = fmaxf(largest, sensitivity[v]);
     }
     const double lambda = 0.35 / (double)largest;
-    assert_int_equal(array_forward(s.op, initial, data), LR_OK);
+    assert_ok(array_forward(s.op, initial, data));
     for (int64_t l = 0; l < s.data->count; l++) data[l] = s.data->values[l] / (data[l] + s.additive[l]);
-    assert_int_equal(array_back(s.op, data, back), LR_OK);
+    assert_ok(array_back(s.op, data, back));
     for (int v = 0; v < NUM_VOXELS; v++) {
         s.plain[v] = initial[v] * (1.0 + lambda * ((double)back[v] - sensitivity[v]));
         s.plain[v] = sensitivity[v] > 0.0f ? s.plain[v] : 0.0;
@@ -167,9 +163,8 @@ static void test_one_block_is_the_plain_formula(void **state)
     const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS);
     params.initial = &start;
     params.relaxation = lambda * (double)largest;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_true(difference(s.image, s.plain) < 2e-6);
-    free(data);
     session_finish(&s);
 }
 
@@ -200,11 +195,11 @@ static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
         params.relaxation = k == 0 ? 1.0 : 4.0;
         params.own_steps = is_own;
         s.log.num_warnings = 0;
-        assert_int_equal(reconstruct(&params, s.image), LR_OK);
+        assert_ok(reconstruct(&params, s.image));
         assert_int_equal(count_negative(s.image, &zeros[k]), 0);
         assert_int_equal(s.log.num_warnings, k);
     }
-    assert_non_null(strstr(s.log.warning, "a relaxation of 4, more than 1"));
+    assert_says(s.log.warning, "a relaxation of 4, more than 1");
     print_message("voxels at 0: %d with a relaxation of 1, %d with 4\n", zeros[0], zeros[1]);
     assert_true(zeros[1] > zeros[0]); /* what would have been negative */
     session_finish(&s);
@@ -212,8 +207,8 @@ static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
 
 static void test_no_voxel_becomes_negative(void **state)
 {
-    check_no_voxel_becomes_negative(*state, false);
-    if (strcmp(*state, "native") == 0) check_no_voxel_becomes_negative(*state, true);
+    check_no_voxel_becomes_negative(test_backend, false);
+    if (test_backend_is("native")) check_no_voxel_becomes_negative(test_backend, true);
 }
 
 /* Factors in the middle are a twentieth of those at the edge. With own steps of each voxel, the middle converges as
@@ -221,7 +216,7 @@ static void test_no_voxel_becomes_negative(void **state)
 static void test_own_steps_go_as_far_everywhere(void **state)
 {
     struct session s;
-    if (strcmp(*state, "native") != 0) skip();
+    if (!test_backend_is("native")) skip();
     session_init(&s, *state);
     const struct matrix matrix = read_matrix(&s);
     for (int64_t l = 0; l < matrix.num_lors; l++) {
@@ -235,19 +230,18 @@ static void test_own_steps_go_as_far_everywhere(void **state)
         s.factors[l] *= all > 0.0 ? (float)exp(-3.0 * middle / all) : 1.0f;
         s.additive[l] = 0.0f;
     }
-    free(matrix.elements);
     lr_operator_destroy(s.op);
     s.op = open_operator(&s, *state);
     draw_counts(&s, 50.0);
     lr_recon_params params = ramla(&s, 10, 1);
     params.algorithm = LR_ALGORITHM_OSEM;
-    assert_int_equal(reconstruct(&params, s.other), LR_OK);
+    assert_ok(reconstruct(&params, s.other));
     widen(s.other, s.plain);
     double off[2];
     for (int k = 0; k < 2; k++) {
         params = ramla(&s, 3, MOST_SUBSETS);
         params.own_steps = k == 1;
-        assert_int_equal(reconstruct(&params, s.image), LR_OK);
+        assert_ok(reconstruct(&params, s.image));
         off[k] = difference(s.image, s.plain);
     }
     print_message("off ML-EM by %.3g with common steps, by %.3g with own ones\n", off[0], off[1]);
@@ -273,18 +267,18 @@ static void test_it_goes_on_where_it_was(void **state)
     session_init(&s, *state);
     lr_recon_params params = ramla(&s, 4, 3);
     params.relaxation_fall = 1.5;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     widen(s.image, s.plain);
     params.iterations = 2;
-    assert_int_equal(reconstruct(&params, s.other), LR_OK);
+    assert_ok(reconstruct(&params, s.other));
     struct seen seen = {.first = 3};
     params.initial = &s.other_vector;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_true(difference(s.image, s.plain) > 1e-3);
     params.iterations_before = 2;
     params.iteration = see;
     params.user = &seen;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_int_equal(seen.count, 2);
     assert_true(difference(s.image, s.plain) < 1e-5);
     session_finish(&s);
@@ -305,7 +299,7 @@ static void test_native_gives_the_same(void **state)
             params.data_lors = subsets == 2 ? NULL : s.sparse.index;
             params.additive = &s.terms;
             params.relaxation_fall = 0.2;
-            assert_int_equal(reconstruct(&params, k == 0 ? s.image : s.other), LR_OK);
+            assert_ok(reconstruct(&params, k == 0 ? s.image : s.other));
         }
         widen(s.other, s.plain);
         const double off = difference(s.image, s.plain);
@@ -340,7 +334,6 @@ lr_status __wrap_lr_project_back(const struct lr_projection *projection, const l
 /* 1 for one subset; a pass takes no more than a factor of exp(-10) from a voxel. */
 static void test_the_default_is_bounded(void **state)
 {
-    (void)state;
     assert_true(lr_ramla_relaxation(0) == 1.0 && lr_ramla_relaxation(1) == 1.0);
     for (int subsets = 2; subsets <= 1 << 20; subsets *= 2) {
         const double relaxation = lr_ramla_relaxation(subsets);
@@ -365,7 +358,7 @@ static void test_what_explodes_ends(void **state)
         fail_msg("%s", s.log.error);
     for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than counts explain, and it falls */
     params.initial = &s.other_vector;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     session_finish(&s);
 }
 
@@ -400,25 +393,21 @@ static void test_bad_input(void **state)
     expect(&s, &params, "-1 iterations before");
     params.iterations_before = 0;
     assert_int_equal(array_osem(&params, s.image), LR_USAGE);
-    assert_non_null(strstr(s.log.error, "lr_recon has the others"));
+    assert_says(s.log.error, "lr_recon has the others");
     session_finish(&s);
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_it_is_the_papers_formula, given),
-        cmocka_unit_test_prestate(test_one_block_is_the_plain_formula, given),
-        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, given),
-        cmocka_unit_test_prestate(test_own_steps_go_as_far_everywhere, given),
-        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, given),
-        cmocka_unit_test_prestate(test_native_gives_the_same, given),
-        cmocka_unit_test(test_the_default_is_bounded),
-        cmocka_unit_test_prestate(test_what_explodes_ends, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_it_is_the_papers_formula),
+                                       CASE(test_one_block_is_the_plain_formula),
+                                       CASE(test_no_voxel_becomes_negative),
+                                       CASE(test_own_steps_go_as_far_everywhere),
+                                       CASE(test_it_goes_on_where_it_was),
+                                       CASE(test_native_gives_the_same),
+                                       CASE(test_the_default_is_bounded),
+                                       CASE(test_what_explodes_ends),
+                                       CASE(test_bad_input)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -23,8 +23,7 @@ static void given_init(struct given *given, const char *backend)
     session_init(&given->s, backend);
     lr_operator_params params = fixture_params(&given->s.fixture, backend, &given->s.log.log);
     params.rays = 4;
-    lr_operator_destroy(given->s.op);
-    given->s.op = fixture_operator(&params);
+    given->s.op = keep(lr_operator_create(&params));
     assert_true((lr_operator_place(given->s.op) == NULL) == (strcmp(backend, "native") == 0));
     given->is_operators = lr_operator_place(given->s.op) != NULL && !is_cuda;
     given->place = given->is_operators ? lr_place_keep(lr_operator_place(given->s.op))
@@ -50,8 +49,8 @@ static lr_vector copy_to(const struct given *given, const lr_vector *from, lr_pl
     lr_vector copy;
     const lr_vector_params params = {
         .place = place, .count = from->count, .precision = precision, .log = &given->s.log.log};
-    assert_int_equal(lr_vector_create(&params, &copy), LR_OK);
-    assert_int_equal(lr_vector_copy(from, &copy), LR_OK);
+    assert_ok(lr_vector_create(&params, &copy));
+    assert_ok(lr_vector_copy(from, &copy));
     return copy;
 }
 
@@ -98,13 +97,12 @@ static lr_traffic reconstruct_from(struct given *given, lr_recon_params params, 
         prior.kappa = &kappa;
         params.prior = &prior;
     }
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = place, .count = NUM_VOXELS, .precision = precision}, &image),
-        LR_OK);
+    assert_ok(
+        lr_vector_create(&(lr_vector_params){.place = place, .count = NUM_VOXELS, .precision = precision}, &image));
     const lr_traffic before = crossed(given);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    assert_ok(lr_recon(&params, &image));
     const lr_traffic after = crossed(given);
-    assert_int_equal(lr_vector_copy(&image, &given->s.other_vector), LR_OK);
+    assert_ok(lr_vector_copy(&image, &given->s.other_vector));
     lr_vector_destroy(&image);
     lr_vector_destroy(&kappa);
     lr_vector_destroy(&initial);
@@ -157,7 +155,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
                                         .iteration = lr_operator_place(given.s.op) != NULL ? check_traffic : NULL,
                                         .user = &given,
                                         .log = &given.s.log.log};
-        assert_int_equal(lr_recon(&params, &given.s.image_vector), LR_OK);
+        assert_ok(lr_recon(&params, &given.s.image_vector));
         const lr_traffic found = reconstruct_from(&given, params, given.place, LR_FLOAT32);
         check_image(&given);
         if (lr_operator_place(given.s.op) == NULL) {
@@ -189,7 +187,7 @@ static void test_both_precisions_and_other_places(void **state)
                                         .iterations = 2,
                                         .subsets = subsets,
                                         .log = &given.s.log.log};
-        assert_int_equal(lr_recon(&params, &given.s.image_vector), LR_OK);
+        assert_ok(lr_recon(&params, &given.s.image_vector));
         (void)reconstruct_from(&given, params, NULL, LR_FLOAT64);
         check_image(&given);
         (void)reconstruct_from(&given, params, given.place, LR_FLOAT64);
@@ -208,8 +206,7 @@ static void test_sparse_data_at_a_place(void **state)
     given_init(&given, *state);
     struct session *s = &given.s;
     double sum = 0.0;
-    float *listed = calloc((size_t)s->few.count, sizeof(*listed));
-    assert_non_null(listed);
+    float *listed = kept_floats(s->few.count);
     for (int64_t k = 0; k < s->few.count; k++) listed[k] = s->additive[s->sparse.index[k]];
     for (int64_t l = 0; l < s->data->count; l++) sum += s->additive[l];
     const lr_vector few_terms = lr_vector_of_floats(listed, s->few.count);
@@ -221,7 +218,7 @@ static void test_sparse_data_at_a_place(void **state)
                                   .iterations = 2,
                                   .subsets = subsets,
                                   .log = &s->log.log};
-        assert_int_equal(lr_recon(&params, &s->image_vector), LR_OK);
+        assert_ok(lr_recon(&params, &s->image_vector));
         (void)reconstruct_from(&given, params, given.place, LR_FLOAT32);
         check_image(&given);
         params.additive = &few_terms;
@@ -229,7 +226,6 @@ static void test_sparse_data_at_a_place(void **state)
         (void)reconstruct_from(&given, params, given.place, LR_FLOAT64);
         check_image(&given);
     }
-    free(listed);
     given_finish(&given);
 }
 
@@ -252,8 +248,8 @@ static void test_distributed_and_composed(void **state)
     there.data = &data;
     there.additive = &additive;
     there.initial = &initial;
-    assert_int_equal(lr_recon_distributed(&(lr_distributed_params){.recon = host}, &s->image_vector), LR_OK);
-    assert_int_equal(lr_recon_distributed(&(lr_distributed_params){.recon = there}, &s->other_vector), LR_OK);
+    assert_ok(lr_recon_distributed(&(lr_distributed_params){.recon = host}, &s->image_vector));
+    assert_ok(lr_recon_distributed(&(lr_distributed_params){.recon = there}, &s->other_vector));
     check_image(&given);
     const lr_compose_params composed = {.guesses = &host, .num_guesses = 1, .local_iterations = 2};
     const lr_compose_params composed_there = {.guesses = &there, .num_guesses = 1, .local_iterations = 2};
@@ -261,8 +257,8 @@ static void test_distributed_and_composed(void **state)
     if (status == LR_NO_DEVICE) {
         print_message("compositions are skipped: there is no LAPACKE\n");
     } else {
-        assert_int_equal(status, LR_OK);
-        assert_int_equal(lr_compose(&composed_there, &s->other_vector), LR_OK);
+        assert_ok(status);
+        assert_ok(lr_compose(&composed_there, &s->other_vector));
         check_image(&given);
     }
     lr_vector_destroy(&initial);
@@ -301,8 +297,8 @@ static void test_bad_input(void **state)
         lr_vector data = copy_to(&given, &given.s.counts, given.place, wrong[k].precision);
         lr_vector initial = copy_to(&given, &given.initial, given.place, wrong[k].precision);
         lr_vector one = lr_vector_part(&data, lor, 1), voxel = lr_vector_part(&initial, 44, 1);
-        assert_int_equal(lr_vector_fill(&one, wrong[k].value), LR_OK);
-        assert_int_equal(lr_vector_fill(&voxel, wrong[k].value), LR_OK);
+        assert_ok(lr_vector_fill(&one, wrong[k].value));
+        assert_ok(lr_vector_fill(&voxel, wrong[k].value));
         lr_recon_params params = plain;
         params.data = &data;
         expect(&given, &params, LR_BAD_INPUT, words);
@@ -356,12 +352,10 @@ int main(int argc, char **argv)
     }
     if (!fixture_backend_is_usable(strcmp(backend, "cuda") == 0 ? "compute" : backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_vectors_at_a_place_are_those_of_the_host, given),
-        cmocka_unit_test_prestate(test_both_precisions_and_other_places, given),
-        cmocka_unit_test_prestate(test_sparse_data_at_a_place, given),
-        cmocka_unit_test_prestate(test_distributed_and_composed, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_vectors_at_a_place_are_those_of_the_host, given),
+                                       cmocka_unit_test_prestate(test_both_precisions_and_other_places, given),
+                                       cmocka_unit_test_prestate(test_sparse_data_at_a_place, given),
+                                       cmocka_unit_test_prestate(test_distributed_and_composed, given),
+                                       cmocka_unit_test_prestate(test_bad_input, given)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

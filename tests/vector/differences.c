@@ -4,7 +4,7 @@
  * Relative differences of neighbours at a place, host, gl or cuda: against sums over all pairs of
  * numbers, in double, as the equation has them, and the gradient against differences of the value. And
  * convolutions along an axis against the sum that they are. */
-#include "test.h"
+#include "fixtures.h"
 
 #include <lr/vector.h>
 
@@ -43,8 +43,8 @@ static lr_vector put(const double *numbers, int count, lr_precision precision)
     lr_vector vector;
     const lr_vector from = lr_vector_of_doubles(numbers, count);
     const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
-    assert_int_equal(lr_vector_copy(&from, &vector), LR_OK);
+    assert_ok(lr_vector_create(&params, &vector));
+    assert_ok(lr_vector_copy(&from, &vector));
     return vector;
 }
 
@@ -58,8 +58,8 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
     differences.x = &x;
     differences.kappa = n->has_kappa ? &kappa : NULL;
     differences.y = &y;
-    assert_int_equal(lr_vector_relative_differences(&differences), LR_OK);
-    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    assert_ok(lr_vector_relative_differences(&differences));
+    assert_ok(lr_vector_copy(&y, &to));
     lr_vector_destroy(&x);
     lr_vector_destroy(&kappa);
     lr_vector_destroy(&y);
@@ -114,7 +114,6 @@ enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static void as_the_equations_have_them(void **state)
 {
-    (void)state;
     static struct numbers n;
     for (int k = 0; k < NUM_SIZES * 12; k++) {
         draw(&n, sizes[k / 12], k % 2 != 0);
@@ -135,7 +134,6 @@ static double value_of(struct numbers *n)
  * being below 10 where numbers are above 0.3. */
 static void the_gradient_is_that_of_the_value(void **state)
 {
-    (void)state;
     static struct numbers n;
     double gradient[MOST];
     draw(&n, (const int[3]){5, 4, 3}, true);
@@ -157,7 +155,6 @@ static void the_gradient_is_that_of_the_value(void **state)
 /* Both numbers and epsilon are 0. */
 static void zeros_have_no_difference(void **state)
 {
-    (void)state;
     static struct numbers n;
     double found[MOST];
     draw(&n, (const int[3]){4, 4, 4}, false);
@@ -194,8 +191,8 @@ static void check_convolution(struct numbers *n, lr_convolution *convolution, lr
     lr_vector to = lr_vector_of_doubles(found, n->count);
     convolution->x = &x;
     convolution->y = &y;
-    assert_int_equal(lr_vector_convolve(convolution), LR_OK);
-    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    assert_ok(lr_vector_convolve(convolution));
+    assert_ok(lr_vector_copy(&y, &to));
     for (int j = 0; j < n->count; j++) {
         const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
         assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);
@@ -206,7 +203,6 @@ static void check_convolution(struct numbers *n, lr_convolution *convolution, lr
 
 static void convolutions(void **state)
 {
-    (void)state;
     static struct numbers n;
     static const double weights[4] = {0.4, 0.2, 0.07, 0.03};
     for (int k = 0; k < NUM_SIZES * 6; k++) {
@@ -221,14 +217,13 @@ static void convolutions(void **state)
 
 static void sizes_that_do_not_fit(void **state)
 {
-    (void)state;
     const double zeros[12] = {0};
     lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32);
     lr_vector z = put(zeros, 12, LR_FLOAT64);
     lr_relative_differences differences = {.size = {2, 2, 2}, .x = &x, .y = &y};
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
     differences.size[2] = 3;
-    assert_int_equal(lr_vector_relative_differences(&differences), LR_OK);
+    assert_ok(lr_vector_relative_differences(&differences));
     differences.kappa = &z;
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
     lr_vector_destroy(&x);
@@ -246,11 +241,8 @@ int main(int argc, char **argv)
         print_message("skipped: no CUDA device: %s\n", test.error);
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_equations_have_them), cmocka_unit_test(the_gradient_is_that_of_the_value),
-        cmocka_unit_test(zeros_have_no_difference),   cmocka_unit_test(convolutions),
-        cmocka_unit_test(sizes_that_do_not_fit),
-    };
+    const struct CMUnitTest tests[] = {CASE(as_the_equations_have_them), CASE(the_gradient_is_that_of_the_value),
+                                       CASE(zeros_have_no_difference), CASE(convolutions), CASE(sizes_that_do_not_fit)};
     const int failed = place != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
     lr_place_close(place);
     return failed;

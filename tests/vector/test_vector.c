@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
-#include "test.h"
+#include "fixtures.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
 
@@ -22,7 +22,6 @@ enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 3400
 
 static int open_place(void **state)
 {
-    (void)state;
     test_log_init(&test);
     place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     return place != NULL ? 0 : -1;
@@ -30,7 +29,6 @@ static int open_place(void **state)
 
 static int close_place(void **state)
 {
-    (void)state;
     lr_place_close(place);
     return 0;
 }
@@ -47,13 +45,13 @@ static lr_vector make(int64_t count, lr_precision precision)
 {
     lr_vector vector;
     const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    assert_ok(lr_vector_create(&params, &vector));
     return vector;
 }
 
 static double *list_numbers(int64_t count, int which)
 {
-    double *numbers = calloc((size_t)(count > 0 ? count : 1), sizeof(*numbers));
+    double *numbers = kept_doubles(count > 0 ? count : 1);
     for (int64_t k = 0; k < count; k++) numbers[k] = number_at(k, which);
     return numbers;
 }
@@ -72,23 +70,22 @@ static struct placed place_numbers(int64_t count, lr_precision precision, int wh
     placed.numbers = list_numbers(count, which);
     const lr_vector from = lr_vector_of_doubles(placed.numbers, count);
     lr_vector back = from;
-    assert_int_equal(lr_vector_copy(&from, &placed.part), LR_OK);
-    assert_int_equal(lr_vector_copy(&placed.part, &back), LR_OK);
+    assert_ok(lr_vector_copy(&from, &placed.part));
+    assert_ok(lr_vector_copy(&placed.part, &back));
     return placed;
 }
 
 static double *read_numbers(const lr_vector *vector)
 {
-    double *numbers = calloc((size_t)(vector->count > 0 ? vector->count : 1), sizeof(*numbers));
+    double *numbers = kept_doubles(vector->count > 0 ? vector->count : 1);
     lr_vector to = lr_vector_of_doubles(numbers, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
+    assert_ok(lr_vector_copy(vector, &to));
     return numbers;
 }
 
 static void discard(struct placed *placed)
 {
     lr_vector_destroy(&placed->whole);
-    free(placed->numbers);
 }
 
 /* Numbers beside the part are still zero. */
@@ -97,7 +94,6 @@ static void check_outside(const struct placed *placed)
     double *all = read_numbers(&placed->whole);
     for (int64_t k = 0; k < placed->whole.count; k++)
         if (k < 3 || k >= 3 + placed->part.count) assert_true(all[k] == 0.0);
-    free(all);
 }
 
 static double epsilon_of(lr_precision precision)
@@ -112,13 +108,11 @@ typedef double expectation(double y, const double in[3]);
 
 static lr_status run_fill(lr_vector *y, const lr_vector in[3])
 {
-    (void)in;
     return lr_vector_fill(y, -2.5);
 }
 
 static double expect_fill(double y, const double in[3])
 {
-    (void)y, (void)in;
     return -2.5;
 }
 
@@ -164,7 +158,6 @@ static lr_status run_em_in_place(lr_vector *y, const lr_vector in[3])
 
 static double expect_em(double y, const double in[3])
 {
-    (void)y;
     return in[2] > 0 ? in[0] / in[2] * in[1] : in[0];
 }
 
@@ -188,7 +181,6 @@ static lr_status run_ramla_in_place(lr_vector *y, const lr_vector in[3])
 
 static double expect_ramla(double y, const double in[3])
 {
-    (void)y;
     return in[2] > 0 ? in[0] * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : in[0];
 }
 
@@ -212,7 +204,6 @@ static lr_status run_bsrem_in_place(lr_vector *y, const lr_vector in[3])
 
 static double expect_bsrem(double y, const double in[3])
 {
-    (void)y;
     return in[2] > 0 ? fmax(0.0, in[0] + lambda * fmax(in[0], lowest) * (in[1] * in[2])) : in[0];
 }
 
@@ -229,7 +220,7 @@ static void check_operation(operation *run, expectation *expect, int64_t count, 
         in[k] = place_numbers(count, precision, k);
         parts[k] = in[k].part;
     }
-    assert_int_equal(run(&y.part, parts), LR_OK);
+    assert_ok(run(&y.part, parts));
     double *found = read_numbers(&y.part);
     for (int64_t k = 0; k < count; k++) {
         const double values[3] = {in[0].numbers[k], in[1].numbers[k], in[2].numbers[k]};
@@ -238,7 +229,6 @@ static void check_operation(operation *run, expectation *expect, int64_t count, 
         assert_true(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k])));
     }
     check_outside(&y);
-    free(found);
     discard(&y);
     for (int k = 0; k < 3; k++) discard(&in[k]);
 }
@@ -254,16 +244,15 @@ static void check_everywhere(operation *run, expectation *expect)
 /* NaN of a projection is not taken for a factor below 0. */
 static void updates_keep_what_is_not_finite(void **state)
 {
-    (void)state;
     const double numbers[2] = {NAN, INFINITY};
     const lr_vector from = lr_vector_of_doubles(numbers, 2);
     for (int precision = 0; precision < 2; precision++) {
         lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
         lr_vector_sums found;
-        assert_int_equal(lr_vector_copy(&from, &by), LR_OK);
-        assert_int_equal(lr_vector_fill(&x, 1.0), LR_OK);
-        assert_int_equal(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}), LR_OK);
-        assert_int_equal(lr_vector_add_up(&by, NULL, &found), LR_OK);
+        assert_ok(lr_vector_copy(&from, &by));
+        assert_ok(lr_vector_fill(&x, 1.0));
+        assert_ok(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}));
+        assert_ok(lr_vector_add_up(&by, NULL, &found));
         assert_int_equal(found.not_finite, 2);
         lr_vector_destroy(&by);
         lr_vector_destroy(&x);
@@ -272,7 +261,6 @@ static void updates_keep_what_is_not_finite(void **state)
 
 static void element_by_element(void **state)
 {
-    (void)state;
     check_everywhere(run_fill, expect_fill);
     check_everywhere(run_multiply, expect_multiply);
     check_everywhere(run_divide, expect_divide);
@@ -299,11 +287,11 @@ static void check_bits(operation *run, lr_precision precision)
     for (int k = 0; k < 4; k++) {
         host[k] = precision == LR_FLOAT64 ? lr_vector_of_doubles(bits[k], COUNT)
                                           : lr_vector_of_floats((const float *)bits[k], COUNT);
-        assert_int_equal(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]), LR_OK);
+        assert_ok(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]));
     }
-    assert_int_equal(run(&host[3], host), LR_OK);
-    assert_int_equal(run(&y.part, parts), LR_OK);
-    assert_int_equal(lr_vector_copy(&y.part, &host[0]), LR_OK);
+    assert_ok(run(&host[3], host));
+    assert_ok(run(&y.part, parts));
+    assert_ok(lr_vector_copy(&y.part, &host[0]));
     assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
     discard(&y);
     for (int k = 0; k < 3; k++) discard(&in[k]);
@@ -311,7 +299,6 @@ static void check_bits(operation *run, lr_precision precision)
 
 static void the_same_bits_as_the_hosts(void **state)
 {
-    (void)state;
     operation *const operations[] = {run_fill, run_multiply, run_divide, run_add, run_em, run_ramla, run_bsrem};
     if (wanted != LR_PLACE_CUDA) /* compilers of shaders may fuse steps */
         return;
@@ -324,21 +311,19 @@ static void the_same_bits_as_the_hosts(void **state)
 static void check_copy(lr_precision from, lr_precision to, int64_t count)
 {
     struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
-    assert_int_equal(lr_vector_copy(&source.part, &target.part), LR_OK);
+    assert_ok(lr_vector_copy(&source.part, &target.part));
     double *found = read_numbers(&target.part);
     for (int64_t k = 0; k < count; k++) {
         const double expected = to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
         assert_true(found[k] == expected);
     }
     check_outside(&target);
-    free(found);
     discard(&source);
     discard(&target);
 }
 
 static void copies(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++)
         for (int pair = 0; pair < 4; pair++) check_copy((lr_precision)(pair / 2), (lr_precision)(pair % 2), lengths[k]);
 }
@@ -346,7 +331,6 @@ static void copies(void **state)
 /* Between CUDA places numbers do not come to the host, and what is queued on either side keeps its order. */
 static void copies_between_places(void **state)
 {
-    (void)state;
     lr_place *other = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     assert_non_null(other);
     for (lr_precision precision = LR_FLOAT32; precision <= LR_FLOAT64; precision++) {
@@ -354,10 +338,10 @@ static void copies_between_places(void **state)
         lr_vector target;
         const lr_vector_params params = {
             .place = other, .count = 300001, .precision = precision, .name = "a target", .log = &test.log};
-        assert_int_equal(lr_vector_create(&params, &target), LR_OK);
+        assert_ok(lr_vector_create(&params, &target));
         const lr_traffic before[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        assert_int_equal(lr_vector_copy(&source.part, &target), LR_OK);
-        assert_int_equal(lr_vector_fill(&source.part, -1.0), LR_OK);
+        assert_ok(lr_vector_copy(&source.part, &target));
+        assert_ok(lr_vector_fill(&source.part, -1.0));
         const lr_traffic after[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
         for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++) {
             assert_int_equal(after[k].to_device, before[k].to_device);
@@ -366,7 +350,6 @@ static void copies_between_places(void **state)
         double *found = read_numbers(&target);
         for (int64_t k = 0; k < target.count; k++)
             assert_true(found[k] == (precision == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k]));
-        free(found);
         lr_vector_destroy(&target);
         discard(&source);
     }
@@ -375,12 +358,11 @@ static void copies_between_places(void **state)
 
 static void traffic_is_counted(void **state)
 {
-    (void)state;
     const bool is_device = wanted != LR_PLACE_HOST;
     const lr_traffic before = lr_place_get_info(place).traffic;
     struct placed numbers = place_numbers(1000, LR_FLOAT32, 0);
     lr_vector other = make(1000, LR_FLOAT32);
-    assert_int_equal(lr_vector_copy(&numbers.part, &other), LR_OK); /* stays where it is */
+    assert_ok(lr_vector_copy(&numbers.part, &other)); /* stays where it is */
     const lr_traffic after = lr_place_get_info(place).traffic;
     assert_int_equal(after.to_device - before.to_device, is_device ? 4000 : 0);
     assert_int_equal(after.to_host - before.to_host, is_device ? 4000 : 0);
@@ -391,24 +373,23 @@ static void traffic_is_counted(void **state)
 /* Numbers that are there already are borrowed; others are copied, and outlive what they were copied from. */
 static void brought_to_a_place(void **state)
 {
-    (void)state;
     enum { COUNT = 1000 };
     struct placed numbers = place_numbers(COUNT, LR_FLOAT64, 0);
     lr_vector same, single, host;
     const lr_vector_params here = {.place = place, .precision = LR_FLOAT64, .log = &test.log};
     const lr_vector_params narrow = {.place = place, .name = "single", .log = &test.log};
-    assert_int_equal(lr_vector_bring(&numbers.part, &here, &same), LR_OK);
-    assert_int_equal(lr_vector_bring(&numbers.part, &narrow, &single), LR_OK);
-    assert_int_equal(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host), LR_OK);
+    assert_ok(lr_vector_bring(&numbers.part, &here, &same));
+    assert_ok(lr_vector_bring(&numbers.part, &narrow, &single));
+    assert_ok(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host));
     assert_true(same.is_part && same.storage == numbers.part.storage && same.begin == numbers.part.begin);
     assert_true(same.values == numbers.part.values && same.count == COUNT);
     lr_vector_destroy(&same);
-    assert_int_equal(lr_vector_fill(&numbers.part, 3.0), LR_OK);
+    assert_ok(lr_vector_fill(&numbers.part, 3.0));
     const double *copied = host.values;
     assert_true(copied[7] == (wanted == LR_PLACE_HOST ? 3.0 : numbers.numbers[7]));
     float narrowed[COUNT];
     lr_vector to = lr_vector_of_floats(narrowed, COUNT);
-    assert_int_equal(lr_vector_copy(&single, &to), LR_OK);
+    assert_ok(lr_vector_copy(&single, &to));
     for (int k = 0; k < COUNT; k++) assert_true(narrowed[k] == (float)numbers.numbers[k]);
     lr_vector_destroy(&single);
     lr_vector_destroy(&host);
@@ -434,8 +415,8 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
         size[2] += (a - b) * (a - b);
     }
     const lr_vector *other = has_other ? &y.part : NULL;
-    assert_int_equal(lr_vector_add_up(&x.part, other, &found), LR_OK);
-    assert_int_equal(lr_vector_add_up(&x.part, other, &again), LR_OK);
+    assert_ok(lr_vector_add_up(&x.part, other, &found));
+    assert_ok(lr_vector_add_up(&x.part, other, &again));
     assert_memory_equal(&found, &again, sizeof(found));
     /* Sums in double whose order differs. */
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
@@ -449,7 +430,6 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
 
 static void sums(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++)
         for (int way = 0; way < 4; way++) check_sums(lengths[k], (lr_precision)(way / 2), way % 2 == 0);
 }
@@ -457,7 +437,6 @@ static void sums(void **state)
 /* Six alone, and others before and after them. */
 static void numbers_that_are_not_finite(void **state)
 {
-    (void)state;
     enum { MOST = 40 };
     const double six[6] = {1.0, NAN, INFINITY, -INFINITY, 5.0, -2.0};
     for (int before = 0; before <= MOST - 6; before++) {
@@ -468,8 +447,8 @@ static void numbers_that_are_not_finite(void **state)
         for (int precision = 0; precision < 2; precision++) {
             lr_vector x = make(count, (lr_precision)precision);
             lr_vector_sums found;
-            assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
-            assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
+            assert_ok(lr_vector_copy(&from, &x));
+            assert_ok(lr_vector_add_up(&x, NULL, &found));
             assert_int_equal(found.not_finite, 3);
             assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
             assert_true(found.smallest == -2.0);
@@ -480,7 +459,6 @@ static void numbers_that_are_not_finite(void **state)
 
 static void the_same_bits_for_any_number_of_threads(void **state)
 {
-    (void)state;
     enum { COUNT = 1000003 };
     if (wanted != LR_PLACE_HOST) return;
     double *numbers = list_numbers(COUNT, 0);
@@ -489,11 +467,10 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     for (int k = 0; k < 3; k++) {
         x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
         assert_non_null(x.place);
-        assert_int_equal(lr_vector_add_up(&x, NULL, &found[k]), LR_OK);
+        assert_ok(lr_vector_add_up(&x, NULL, &found[k]));
         assert_memory_equal(&found[k], &found[0], sizeof(found[k]));
         lr_place_close(x.place);
     }
-    free(numbers);
 }
 
 /* --- counts --- */
@@ -523,11 +500,11 @@ static void open_counts(struct counts *counts, int64_t count)
     float (*const at[3])(int64_t) = {measured_at, additive_at, estimated_at};
     lr_vector *vectors[3] = {&counts->measured, &counts->additive, &counts->values};
     for (int n = 0; n < 3; n++) {
-        counts->numbers[n] = calloc((size_t)count, sizeof(float));
+        counts->numbers[n] = kept_floats(count);
         for (int64_t k = 0; k < count; k++) counts->numbers[n][k] = at[n](k);
         *vectors[n] = make(count, LR_FLOAT32);
         const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
-        assert_int_equal(lr_vector_copy(&from, vectors[n]), LR_OK);
+        assert_ok(lr_vector_copy(&from, vectors[n]));
     }
 }
 
@@ -536,7 +513,6 @@ static void close_counts(struct counts *counts)
     lr_vector_destroy(&counts->measured);
     lr_vector_destroy(&counts->additive);
     lr_vector_destroy(&counts->values);
-    for (int n = 0; n < 3; n++) free(counts->numbers[n]);
 }
 
 /* Against the definition, LOR by LOR. */
@@ -547,7 +523,7 @@ static void check_counts(int64_t count, bool has_additive)
     double size = 0.0;
     open_counts(&counts, count);
     const lr_poisson_ratio ratio = {&counts.measured, has_additive ? &counts.additive : NULL, &counts.values};
-    assert_int_equal(lr_vector_divide_counts(&ratio, &fit), LR_OK);
+    assert_ok(lr_vector_divide_counts(&ratio, &fit));
     double *found = read_numbers(&counts.values);
     for (int64_t k = 0; k < count; k++) {
         const double y = counts.numbers[0][k], b = has_additive ? counts.numbers[1][k] : 0.0;
@@ -570,13 +546,11 @@ static void check_counts(int64_t count, bool has_additive)
     assert_true(fabs(fit.log_likelihood - sum.log_likelihood) <= 1e-12 * size);
     assert_int_equal(fit.left_out_lors, sum.left_out_lors);
     assert_true(fit.left_out_counts == sum.left_out_counts);
-    free(found);
     close_counts(&counts);
 }
 
 static void divided_counts(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++) {
         check_counts(lengths[k], false);
         check_counts(lengths[k], true);
@@ -587,7 +561,6 @@ static void divided_counts(void **state)
  * a few numbers cross, however many groups have added up. */
 static void a_fit_may_come_later(void **state)
 {
-    (void)state;
     enum { MANY = 300000 };
     struct counts counts;
     struct lr_later_fit later = {.slot = 4};
@@ -595,26 +568,26 @@ static void a_fit_may_come_later(void **state)
     lr_vector_sums sums;
     open_counts(&counts, MANY);
     lr_vector copy = make(MANY, LR_FLOAT32);
-    assert_int_equal(lr_vector_copy(&counts.values, &copy), LR_OK);
+    assert_ok(lr_vector_copy(&counts.values, &copy));
     const lr_poisson_ratio first = {&counts.measured, &counts.additive, &counts.values};
     const lr_poisson_ratio second = {&counts.measured, &counts.additive, &copy};
     const int64_t before = lr_place_get_info(place).traffic.to_host;
     for (int between = 0; between < 2; between++) {
-        assert_int_equal(lr_place_hold(place), LR_OK);
-        assert_int_equal(lr_vector_divide_counts_later(between ? &second : &first, &later), LR_OK);
+        assert_ok(lr_place_hold(place));
+        assert_ok(lr_vector_divide_counts_later(between ? &second : &first, &later));
         assert_true((later.place != NULL) == (wanted != LR_PLACE_HOST));
         if (between) {
-            assert_int_equal(lr_vector_add_up(&counts.measured, NULL, &sums), LR_OK);
+            assert_ok(lr_vector_add_up(&counts.measured, NULL, &sums));
             assert_true(sums.largest == 10.0);
         }
-        assert_int_equal(lr_later_fit_finish(&later), LR_OK);
+        assert_ok(lr_later_fit_finish(&later));
         lr_place_release(place);
         assert_true(later.place == NULL);
     }
     assert_true(lr_place_get_info(place).traffic.to_host - before <= 3 * 6 * 8);
     close_counts(&counts);
     open_counts(&counts, MANY);
-    assert_int_equal(lr_vector_divide_counts(&first, &now), LR_OK);
+    assert_ok(lr_vector_divide_counts(&first, &now));
     assert_memory_equal(&now, &later.fit, sizeof(now));
     lr_vector_destroy(&copy);
     close_counts(&counts);
@@ -623,19 +596,18 @@ static void a_fit_may_come_later(void **state)
 /* Two sums that are waited for later are those that are waited for at once, bit for bit. */
 static void sums_may_come_later(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++) {
         struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
         struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
         struct lr_later_sums later[2] = {{.slot = 0}, {.slot = 1}};
         lr_vector_sums now[2];
-        assert_int_equal(lr_vector_add_up_later(&x.part, &y.part, &later[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up_later(&y.part, NULL, &later[1]), LR_OK);
+        assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
+        assert_ok(lr_vector_add_up_later(&y.part, NULL, &later[1]));
         assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
-        assert_int_equal(lr_later_sums_finish(&later[1]), LR_OK);
-        assert_int_equal(lr_later_sums_finish(&later[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up(&x.part, &y.part, &now[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up(&y.part, NULL, &now[1]), LR_OK);
+        assert_ok(lr_later_sums_finish(&later[1]));
+        assert_ok(lr_later_sums_finish(&later[0]));
+        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]));
+        assert_ok(lr_vector_add_up(&y.part, NULL, &now[1]));
         for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
         discard(&x);
         discard(&y);
@@ -646,22 +618,21 @@ static void sums_may_come_later(void **state)
  * told anew after its turn was sent. */
 static void turns_may_overlap(void **state)
 {
-    (void)state;
     enum { TURNS = 9 };
     struct lr_later_sums later[TURNS];
     lr_vector x = make(70001, LR_FLOAT32);
     for (int n = 0; n <= TURNS; n++) {
         if (n < TURNS) {
             later[n] = (struct lr_later_sums){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
-            assert_int_equal(lr_vector_fill(&x, 1000.0), LR_OK);
-            assert_int_equal(lr_vector_add_up_later(&x, NULL, &later[n]), LR_OK);
-            assert_int_equal(lr_later_send(later[n].place, n % 2), LR_OK);
-            assert_int_equal(lr_vector_fill(&x, n), LR_OK);
-            assert_int_equal(lr_vector_add_up_later(&x, &x, &later[n]), LR_OK);
-            assert_int_equal(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK, LR_OK);
+            assert_ok(lr_vector_fill(&x, 1000.0));
+            assert_ok(lr_vector_add_up_later(&x, NULL, &later[n]));
+            assert_ok(lr_later_send(later[n].place, n % 2));
+            assert_ok(lr_vector_fill(&x, n));
+            assert_ok(lr_vector_add_up_later(&x, &x, &later[n]));
+            assert_ok(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK);
         }
         if (n > 0) {
-            assert_int_equal(lr_later_sums_finish(&later[n - 1]), LR_OK);
+            assert_ok(lr_later_sums_finish(&later[n - 1]));
             assert_true(later[n - 1].sums.sum == 70001.0 * (n - 1));
             assert_true(later[n - 1].sums.product == 70001.0 * (n - 1) * (n - 1));
         }
@@ -687,14 +658,12 @@ static void check_terms(int64_t count, lr_precision precision, int own)
         assert_true(found[k] == (precision == LR_FLOAT64 ? sum : (double)(float)sum));
     }
     check_outside(&y);
-    free(found);
     discard(&y);
     discard(&pieces);
 }
 
 static void terms_of_ranks(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++) {
         check_terms(lengths[k], LR_FLOAT32, k % 3);
         check_terms(lengths[k], LR_FLOAT64, (k + 1) % 3);
@@ -703,25 +672,23 @@ static void terms_of_ranks(void **state)
     test_log_init(&test);
     const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
     assert_int_equal(lr_vector_add_terms(&few), LR_USAGE);
-    assert_non_null(strstr(test.error, wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers"));
+    assert_says(test.error, wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
     discard(&y);
     discard(&pieces);
 }
 
 static void a_ratio_stays_finite(void **state)
 {
-    (void)state;
     const float numbers[2] = {1e10f, 1e-38f};
     lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32);
     lr_vector from = lr_vector_of_floats(numbers, 1);
-    assert_int_equal(lr_vector_copy(&from, &y), LR_OK);
+    assert_ok(lr_vector_copy(&from, &y));
     from = lr_vector_of_floats(numbers + 1, 1);
-    assert_int_equal(lr_vector_copy(&from, &e), LR_OK);
+    assert_ok(lr_vector_copy(&from, &e));
     lr_poisson_fit fit;
-    assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&y, NULL, &e}, &fit), LR_OK);
+    assert_ok(lr_vector_divide_counts(&(lr_poisson_ratio){&y, NULL, &e}, &fit));
     double *found = read_numbers(&e);
     assert_close(found[0], 0.5 * FLT_MAX, 1e-6);
-    free(found);
     lr_vector_destroy(&y);
     lr_vector_destroy(&e);
 }
@@ -730,15 +697,14 @@ static void a_ratio_stays_finite(void **state)
 
 static void longer_than_a_block(void **state)
 {
-    (void)state;
     lr_vector y = make(BEYOND_A_BLOCK, LR_FLOAT32), x = make(BEYOND_A_BLOCK, LR_FLOAT32);
     lr_vector_sums found;
-    assert_int_equal(lr_vector_fill(&x, 0.5), LR_OK);
-    assert_int_equal(lr_vector_fill(&y, 2.0), LR_OK);
+    assert_ok(lr_vector_fill(&x, 0.5));
+    assert_ok(lr_vector_fill(&y, 2.0));
     lr_vector last = lr_vector_part(&y, BEYOND_A_BLOCK - 1, 1);
-    assert_int_equal(lr_vector_fill(&last, 8.0), LR_OK);
-    assert_int_equal(lr_vector_multiply(&y, &x), LR_OK);
-    assert_int_equal(lr_vector_add_up(&y, &x, &found), LR_OK);
+    assert_ok(lr_vector_fill(&last, 8.0));
+    assert_ok(lr_vector_multiply(&y, &x));
+    assert_ok(lr_vector_add_up(&y, &x, &found));
     assert_true(found.sum == BEYOND_A_BLOCK + 3.0);
     assert_true(found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
     assert_true(found.largest == 4.0);
@@ -750,14 +716,13 @@ static void longer_than_a_block(void **state)
 
 static void wrong_calls(void **state)
 {
-    (void)state;
     lr_vector x = make(4, LR_FLOAT32), y = make(5, LR_FLOAT32), z = make(4, LR_FLOAT64), made;
     test_log_init(&test);
     assert_int_equal(lr_vector_multiply(&x, &y), LR_USAGE);
-    assert_non_null(strstr(test.error, "4 and 5 numbers"));
+    assert_says(test.error, "4 and 5 numbers");
     assert_int_equal(lr_vector_copy(&x, &y), LR_USAGE);
     assert_int_equal(lr_vector_multiply(&x, &z), LR_USAGE);
-    assert_non_null(strstr(test.error, "precisions"));
+    assert_says(test.error, "precisions");
     lr_poisson_fit fit;
     assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&z, NULL, &z}, &fit), LR_USAGE);
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
@@ -772,13 +737,12 @@ static void wrong_calls(void **state)
 
 static void a_place_that_is_closed_first(void **state)
 {
-    (void)state;
     lr_place *own = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     lr_vector x;
     assert_non_null(own);
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x), LR_OK);
+    assert_ok(lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x));
     lr_place_close(own);
-    assert_int_equal(lr_vector_fill(&x, 2.0), LR_OK);
+    assert_ok(lr_vector_fill(&x, 2.0));
     lr_vector_destroy(&x);
     lr_vector_destroy(&x);
     lr_vector_destroy(NULL);
@@ -786,11 +750,10 @@ static void a_place_that_is_closed_first(void **state)
 
 static void parts_and_nothing(void **state)
 {
-    (void)state;
     lr_vector none = make(0, LR_FLOAT32), x = make(10, LR_FLOAT32);
     lr_vector_sums found;
-    assert_int_equal(lr_vector_fill(&none, 1.0), LR_OK);
-    assert_int_equal(lr_vector_add_up(&none, NULL, &found), LR_OK);
+    assert_ok(lr_vector_fill(&none, 1.0));
+    assert_ok(lr_vector_add_up(&none, NULL, &found));
     assert_true(found.largest == -(double)INFINITY && found.smallest == (double)INFINITY && found.sum == 0.0);
     assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
     assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
@@ -819,27 +782,25 @@ int main(int argc, char **argv)
         print_message("skipped: no CUDA device: %s\n", test.error);
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(element_by_element),
-        cmocka_unit_test(the_same_bits_as_the_hosts),
-        cmocka_unit_test(updates_keep_what_is_not_finite),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(copies_between_places),
-        cmocka_unit_test(traffic_is_counted),
-        cmocka_unit_test(brought_to_a_place),
-        cmocka_unit_test(sums),
-        cmocka_unit_test(numbers_that_are_not_finite),
-        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
-        cmocka_unit_test(divided_counts),
-        cmocka_unit_test(a_fit_may_come_later),
-        cmocka_unit_test(sums_may_come_later),
-        cmocka_unit_test(turns_may_overlap),
-        cmocka_unit_test(terms_of_ranks),
-        cmocka_unit_test(a_ratio_stays_finite),
-        cmocka_unit_test(longer_than_a_block),
-        cmocka_unit_test(wrong_calls),
-        cmocka_unit_test(a_place_that_is_closed_first),
-        cmocka_unit_test(parts_and_nothing),
-    };
+    const struct CMUnitTest tests[] = {CASE(element_by_element),
+                                       CASE(the_same_bits_as_the_hosts),
+                                       CASE(updates_keep_what_is_not_finite),
+                                       CASE(copies),
+                                       CASE(copies_between_places),
+                                       CASE(traffic_is_counted),
+                                       CASE(brought_to_a_place),
+                                       CASE(sums),
+                                       CASE(numbers_that_are_not_finite),
+                                       CASE(the_same_bits_for_any_number_of_threads),
+                                       CASE(divided_counts),
+                                       CASE(a_fit_may_come_later),
+                                       CASE(sums_may_come_later),
+                                       CASE(turns_may_overlap),
+                                       CASE(terms_of_ranks),
+                                       CASE(a_ratio_stays_finite),
+                                       CASE(longer_than_a_block),
+                                       CASE(wrong_calls),
+                                       CASE(a_place_that_is_closed_first),
+                                       CASE(parts_and_nothing)};
     return cmocka_run_group_tests(tests, open_place, close_place);
 }
