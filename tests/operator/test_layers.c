@@ -32,16 +32,8 @@ struct bench {
     lr_operator *op;
     struct test_log log;
     int64_t num_voxels;
-    double *matrix; /* [num_voxels][lors->count] */
+    const double *matrix; /* [num_voxels][lors->count] */
 };
-
-static lr_status take(void *user, const lr_row *row)
-{
-    struct bench *bench = user;
-    for (int64_t k = 0; k < row->count; k++)
-        bench->matrix[row->row * bench->lors->count + row->lor[k]] = row->probability[k];
-    return LR_OK;
-}
 
 static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_operator_params *wanted)
 {
@@ -56,15 +48,7 @@ static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_
     params.log = &bench->log.log;
     bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->grid);
-    bench->matrix = kept_doubles(bench->num_voxels * bench->lors->count);
-    const lr_row_sink sink = {take, bench};
-    assert_ok(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink));
-}
-
-static void close_bench(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    lr_lors_destroy(bench->lors);
+    bench->matrix = kept_rows(bench->op, 0, bench->num_voxels);
 }
 
 /* The LOR of the whole scanner that a LOR of a part is. */
@@ -85,64 +69,37 @@ static void assert_near(double a, double b, double largest)
         fail_msg("%.9g in layers, %.9g alone (the largest is %.3g)", a, b, largest);
 }
 
-static double largest_of(const double *values, int64_t count)
-{
-    double largest = 0;
-    for (int64_t k = 0; k < count; k++) largest = fmax(largest, values[k]);
-    return largest;
-}
-
-static void compare_rows(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
-{
-    const double largest = largest_of(part->matrix, part->num_voxels * part->lors->count);
-    assert_true(largest > 0);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) {
-        const int64_t in_whole = whole_lor(whole, part, rest, lor);
-        for (int64_t v = 0; v < part->num_voxels; v++) {
-            assert_near(whole->matrix[v * whole->lors->count + in_whole], part->matrix[v * part->lors->count + lor],
-                        largest);
-        }
-    }
-}
-
-static void compare_projections(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
-{
-    uint64_t seed = test_seed();
-    double *image = kept_doubles(part->num_voxels);
-    double *of_whole = kept_doubles(whole->lors->count);
-    double *of_part = kept_doubles(part->lors->count);
-    fixture_fill(image, part->num_voxels, (const double[2]){0.5, 1.5}, &seed);
-    assert_ok(array_forward_f64(whole->op, image, of_whole));
-    assert_ok(array_forward_f64(part->op, image, of_part));
-    const double largest = largest_of(of_part, part->lors->count);
-    for (int64_t lor = 0; lor < part->lors->count; lor++)
-        assert_near(of_whole[whole_lor(whole, part, rest, lor)], of_part[lor], largest);
-    memset(of_whole, 0, (size_t)whole->lors->count * sizeof(*of_whole));
-    fixture_fill(of_part, part->lors->count, (const double[2]){0.5, 1.5}, &seed);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
-    double *backs[2] = {kept_doubles(part->num_voxels), kept_doubles(part->num_voxels)};
-    assert_ok(array_back_f64(whole->op, of_whole, backs[0]));
-    assert_ok(array_back_f64(part->op, of_part, backs[1]));
-    for (int64_t v = 0; v < part->num_voxels; v++)
-        assert_near(backs[0][v], backs[1][v], largest_of(backs[1], part->num_voxels));
-}
-
 static void compare_part(const struct bench *whole, struct layered_rest rest, const lr_operator_params *params)
 {
+    const int mark = num_kept();
     struct bench part;
     open_bench(&part, rest.scanner, params);
-    compare_rows(whole, &part, &rest);
-    compare_projections(whole, &part, &rest);
-    close_bench(&part);
-    layered_rest_finish(&rest);
-}
-
-static bool has_elements(const struct bench *bench, int64_t pair)
-{
-    double sum = 0;
-    for (int64_t lor = bench->lors->offsets[pair]; lor < bench->lors->offsets[pair + 1]; lor++)
-        sum += bench->matrix[lor];
-    return sum > 0;
+    const int64_t num_lors = part.lors->count, num_voxels = part.num_voxels;
+    double largest = largest_number(part.matrix, num_voxels * num_lors);
+    assert_true(largest > 0);
+    int64_t *in_whole = kept(num_lors, sizeof(*in_whole));
+    for (int64_t lor = 0; lor < num_lors; lor++) {
+        in_whole[lor] = whole_lor(whole, &part, &rest, lor);
+        for (int64_t v = 0; v < num_voxels; v++)
+            assert_near(whole->matrix[v * whole->lors->count + in_whole[lor]], part.matrix[v * num_lors + lor],
+                        largest);
+    }
+    uint64_t seed = test_seed();
+    double *image = kept_random_doubles(num_voxels, 0.5, 1.5, &seed);
+    double *of_whole = kept_doubles(whole->lors->count), *of_part = kept_doubles(num_lors);
+    assert_ok(array_forward_f64(whole->op, image, of_whole));
+    assert_ok(array_forward_f64(part.op, image, of_part));
+    largest = largest_number(of_part, num_lors);
+    for (int64_t lor = 0; lor < num_lors; lor++) assert_near(of_whole[in_whole[lor]], of_part[lor], largest);
+    double *back_of_whole = kept_doubles(num_voxels), *back_of_part = kept_doubles(num_voxels);
+    of_part = kept_random_doubles(num_lors, 0.5, 1.5, &seed);
+    of_whole = kept_doubles(whole->lors->count);
+    for (int64_t lor = 0; lor < num_lors; lor++) of_whole[in_whole[lor]] = of_part[lor];
+    assert_ok(array_back_f64(whole->op, of_whole, back_of_whole));
+    assert_ok(array_back_f64(part.op, of_part, back_of_part));
+    largest = largest_number(back_of_part, num_voxels);
+    for (int64_t v = 0; v < num_voxels; v++) assert_near(back_of_whole[v], back_of_part[v], largest);
+    destroy_kept_since(mark);
 }
 
 /* A layer of one block and another layer of another block, with nothing else. */
@@ -153,7 +110,10 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
         const int i = whole->lors->pairs[pair][0], j = whole->lors->pairs[pair][1];
         const bool mixed = scanner->modules[i].layer != scanner->modules[j].layer;
         assert_true(!mixed || scanner->modules[i].block != scanner->modules[j].block);
-        if (mixed && has_elements(whole, pair)) {
+        double sum = 0; /* of the first voxel's elements */
+        for (int64_t lor = whole->lors->offsets[pair]; lor < whole->lors->offsets[pair + 1]; lor++)
+            sum += whole->matrix[lor];
+        if (mixed && sum > 0) {
             bool keep[256] = {false};
             keep[i] = keep[j] = true;
             compare_part(whole, layered_keep(scanner, keep), params);
@@ -171,13 +131,6 @@ static bool params_of(lr_mode mode, lr_operator_params *params)
     return mode == LR_MODE_SAMPLED || !test_backend_is("raster");
 }
 
-/* Programs are compiled for each scanner and mode. */
-static bool is_left_out(lr_mode mode, lr_mode alone)
-{
-    return test_backend_is("compute") && alone != LR_MODE_AUTO && mode != alone &&
-           !test_takes_all("one of two modes of three scanners");
-}
-
 /* is_large: LORs between layers are compared in smaller scanners, or have no scanner of their own. alone:
  * the mode that is met without LORASTER_FULL; LR_MODE_AUTO = both. */
 static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
@@ -185,13 +138,14 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         lr_operator_params params;
         struct bench whole;
-        if (!params_of(mode, &params) || is_left_out(mode, alone)) continue;
+        /* Programs are compiled for each scanner and mode. */
+        const bool is_left_out = test_backend_is("compute") && alone != LR_MODE_AUTO && mode != (int)alone &&
+                                 !test_takes_all("one of two modes of three scanners");
+        if (!params_of(mode, &params) || is_left_out) continue;
         open_bench(&whole, scanner, &params);
         for (int layer = 0; layer < 2; layer++) compare_part(&whole, layered_alone(scanner, layer), &params);
         if (!is_large) compare_mixed(&whole, scanner, &params);
-        close_bench(&whole);
     }
-    lr_scanner_destroy(scanner);
 }
 
 static void ring_of_layers(void **state)
@@ -218,15 +172,10 @@ static void layers_before_others(void **state)
 
 enum { MOST_PIXELS = 64 * 64 };
 
-static void draw(struct bench *bench, int module, lr_pixel *pixels)
-{
-    const double point_mm[3] = {1.3, -2.1, 0.7};
-    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) fail_msg("%s", bench->log.error);
-}
-
 /* A module's image shows the modules of its own layer, as if it were the only one. */
 static void check_pictures(lr_scanner *scanner)
 {
+    static const double point_mm[3] = {1.3, -2.1, 0.7};
     static lr_pixel pixels[2][MOST_PIXELS];
     lr_operator_params params;
     struct bench whole, part;
@@ -241,8 +190,8 @@ static void check_pictures(lr_scanner *scanner)
             const int *crystals = rest.scanner->modules[m].crystals;
             const int count = crystals[0] * crystals[1] * params.rays * params.rays;
             assert_true(count <= MOST_PIXELS);
-            draw(&whole, in_whole, pixels[0]);
-            draw(&part, m, pixels[1]);
+            assert_ok(lr_operator_picture(whole.op, point_mm, in_whole, pixels[0]));
+            assert_ok(lr_operator_picture(part.op, point_mm, m, pixels[1]));
             for (int k = 0; k < count; k++) {
                 const lr_pixel *a = &pixels[0][k], *b = &pixels[1][k];
                 const int met = (int)b->module;
@@ -253,12 +202,8 @@ static void check_pictures(lr_scanner *scanner)
                 seen += b->weight > 0;
             }
         }
-        close_bench(&part);
-        layered_rest_finish(&rest);
     }
     assert_true(seen > 100);
-    close_bench(&whole);
-    lr_scanner_destroy(scanner);
 }
 
 static void pictures(void **state)
@@ -297,10 +242,6 @@ static void not_layers_hide(void **state)
         }
     }
     assert_true(sums[1] < 0.5 * sums[0]);
-    layered_rest_finish(&rest);
-    close_bench(&plain);
-    close_bench(&layered);
-    lr_scanner_destroy(scanner);
 }
 
 /* Modes of other code each agree, for LORs between layers, too, where blocks hide each other: lines
@@ -328,9 +269,6 @@ static void modes_agree(void **state)
                       sqrt(off[mixed] / size[mixed]));
         assert_true(off[mixed] < pow(1.2 / 12, 2) * size[mixed]);
     }
-    close_bench(&exact);
-    close_bench(&sampled);
-    lr_scanner_destroy(scanner);
 }
 
 int main(int argc, char **argv)

@@ -41,37 +41,30 @@ static void make_events(const lr_lors *part, const struct layered_rest *rest, st
 static void project(const lr_lors *lors, const lr_event *events, lr_listmode_kernel kernel, double *values,
                     double *image)
 {
-    struct test_log log;
-    test_log_init(&log);
     const lr_grid grid = small_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
-    lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = lors,
-                                                               .grid = &grid,
-                                                               .events = events,
-                                                               .count = NUM_EVENTS,
-                                                               .info = &info,
-                                                               .kernel = kernel,
-                                                               .samples = {1, 1, 1},
-                                                               .backend = test_backend,
-                                                               .threads = 2,
-                                                               .log = &log.log});
-    if (op == NULL) fail_msg("%s", log.error);
+    lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = lors,
+                                                                    .grid = &grid,
+                                                                    .events = events,
+                                                                    .count = NUM_EVENTS,
+                                                                    .info = &info,
+                                                                    .kernel = kernel,
+                                                                    .samples = {1, 1, 1},
+                                                                    .backend = test_backend,
+                                                                    .threads = 2}));
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
-    double *from = kept_doubles(voxels > NUM_EVENTS ? voxels : NUM_EVENTS);
-    fixture_fill(from, voxels, (const double[2]){0.5, 1.5}, &seed);
+    const double *from = kept_random_doubles(voxels, 0.5, 1.5, &seed);
     const lr_vector x = lr_vector_of_doubles(from, voxels);
     lr_vector y = lr_vector_of_doubles(values, NUM_EVENTS);
     assert_ok(lr_operator_forward(op, NULL, &x, &y));
     lr_vector back = lr_vector_of_doubles(image, voxels);
     assert_ok(lr_operator_back(op, NULL, &y, &back));
-    lr_operator_destroy(op);
 }
 
 static void compare(const double *a, const double *b, int64_t count)
 {
-    double largest = 0;
-    for (int64_t k = 0; k < count; k++) largest = fmax(largest, b[k]);
+    const double largest = largest_number(b, count);
     assert_true(largest > 0);
     for (int64_t k = 0; k < count; k++)
         if (!(fabs(a[k] - b[k]) <= 1e-6 * fmax(b[k], 1e-2 * largest)))
@@ -89,9 +82,7 @@ static void each_layer(lr_scanner *scanner,
         static struct events events;
         make_events(part, &rest, &events);
         check(whole, part, &events);
-        layered_rest_finish(&rest);
     }
-    lr_scanner_destroy(scanner);
 }
 
 static void check_listmode(const lr_lors *whole, const lr_lors *part, const struct events *events)
@@ -120,10 +111,13 @@ static void list_mode_before_others(void **state)
     if (test_backend_is("cpu")) each_layer(layered_insert(), check_listmode);
 }
 
+static void end_deposit(void *made)
+{
+    lr_deposit_destroy(made);
+}
+
 static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 {
-    struct test_log log;
-    test_log_init(&log);
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
     lr_deposit *made = lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
@@ -131,9 +125,8 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
                                                               .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
                                                               .rule = LR_DEPOSIT_TRILINEAR,
                                                               .info = &info,
-                                                              .backend = test_backend,
-                                                              .log = &log.log});
-    if (made == NULL) fail_msg("%s", log.error);
+                                                              .backend = test_backend});
+    keep_object(made, end_deposit);
     const lr_event_sink sink = lr_deposit_sink(made);
     assert_ok(sink.take(sink.user, events, NUM_EVENTS));
     assert_ok(lr_deposit_finish(made));
@@ -148,8 +141,6 @@ static void check_deposit(const lr_lors *whole, const lr_lors *part, const struc
     assert_int_equal(images[0]->num_views, images[1]->num_views);
     assert_true(lr_deposit_get_counts(made[0])->deposited > NUM_EVENTS / 10);
     for (int64_t k = 0; k < count; k++) assert_true(images[0]->values[k] == images[1]->values[k]);
-    lr_deposit_destroy(made[0]);
-    lr_deposit_destroy(made[1]);
 }
 
 static void deposition(void **state)
@@ -172,10 +163,9 @@ static int layer_of(const lr_scanner *scanner, int crystal)
 static lr_status count_layers(void *user, const lr_event *events, int64_t count)
 {
     struct layer_counts *counts = user;
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count; k++)
         counts->counts[layer_of(counts->scanner, events[k].crystals[0]) +
                        layer_of(counts->scanner, events[k].crystals[1])]++;
-    }
     return LR_OK;
 }
 
@@ -216,7 +206,6 @@ static void photons(void **state)
         print_message("%d of two behind: %.0f found, %.1f expected, z = %.2f\n", k, found.counts[k], PAIRS * p, z);
         assert_true(fabs(z) < 3);
     }
-    lr_scanner_destroy(scanner);
 }
 
 int main(int argc, char **argv)

@@ -45,39 +45,21 @@ static void bench_init(struct bench *bench, const struct way *way, struct gl_con
     params.mode = way->mode;
     params.rays = way->mode == LR_MODE_SAMPLED ? 2 : 0;
     params.shared = &bench->shared;
-    bench->op = keep(lr_operator_create(&params));
+    bench->op = lr_operator_create(&params);
+    if (bench->op == NULL) fail_msg("%s", bench->log.error);
     bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
     assert_in_range(bench->num_voxels, 1, MOST_VOXELS);
     assert_non_null(lr_operator_place(bench->op));
 }
 
-static void bench_finish(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    assert_int_equal(glGetError(), GL_NO_ERROR);
-    fixture_finish(&bench->fixture);
-}
-
 static void fill(struct bench *bench, float *values, int64_t count)
 {
-    double *doubles = kept_doubles(count);
-    fixture_fill(doubles, count, (const double[2]){0.5, 2.0}, &bench->random);
-    for (int64_t k = 0; k < count; k++) values[k] = (float)doubles[k];
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.5 + 1.5 * test_random(&bench->random));
 }
 
-static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
+static lr_vector make(const struct bench *bench, int64_t count)
 {
-    lr_vector vector;
-    const lr_vector_params params = {
-        .place = lr_operator_place(bench->op), .count = count, .precision = precision, .log = &bench->log.log};
-    assert_ok(lr_vector_create(&params, &vector));
-    return vector;
-}
-
-static void put(const float *values, lr_vector *vector)
-{
-    const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_ok(lr_vector_copy(&host, vector));
+    return kept_vector(lr_operator_place(bench->op), count, LR_FLOAT32);
 }
 
 /* The texture, made in the caller's context, written in the operator's. */
@@ -95,9 +77,10 @@ static void a_texture_of_another_context_gets_it(void **state)
                                                                                                .depth = size[2]});
         assert_non_null(texture);
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
-        lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
+        lr_vector x = make(bench, bench->num_voxels);
         fill(bench, image, bench->num_voxels);
-        put(image, &x);
+        const lr_vector host = lr_vector_of_floats(image, x.count);
+        assert_ok(lr_vector_copy(&host, &x));
         copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
         glFlush();
         assert_ok(lr_vector_show(&x, &copy));
@@ -106,7 +89,6 @@ static void a_texture_of_another_context_gets_it(void **state)
         assert_ok(gl_texture_read(texture, NULL, texels));
         assert_memory_equal(texels, image, (size_t)bench->num_voxels * sizeof(*image));
         glDeleteSync(copy.done);
-        lr_vector_destroy(&x);
         gl_texture_destroy(texture);
     }
 }
@@ -135,15 +117,6 @@ static lr_status look(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-static lr_operator *create_reference(const struct bench *bench)
-{
-    const lr_operator_info *info = lr_operator_get_info(bench->op);
-    lr_operator_params params = fixture_params(&bench->fixture, "cpu", NULL);
-    params.mode = info->mode;
-    params.rays = info->rays;
-    return fixture_operator(&params);
-}
-
 static void compare_watches(const struct watch watches[2])
 {
     for (int n = 0; n < 3; n++) {
@@ -156,7 +129,11 @@ static void compare_watches(const struct watch watches[2])
 static void reconstruct(struct bench *bench, const lr_lor_data *data, int subsets)
 {
     static float images[2][MOST_VOXELS];
-    lr_operator *ops[2] = {create_reference(bench), bench->op};
+    const lr_operator_info *info = lr_operator_get_info(bench->op);
+    lr_operator_params reference = fixture_params(&bench->fixture, "cpu", NULL);
+    reference.mode = info->mode;
+    reference.rays = info->rays;
+    lr_operator *ops[2] = {keep(lr_operator_create(&reference)), bench->op};
     struct watch watches[2] = {{.is_there = false}, {.is_there = true, .place = lr_operator_place(bench->op)}};
     const lr_vector counts = lr_lor_data_vector(data);
     for (int k = 0; k < 2; k++) {
@@ -170,13 +147,8 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
                                        .log = &bench->log.log};
         assert_ok(array_osem(&params, images[k]));
     }
-    lr_operator_destroy(ops[0]);
-    double off = 0.0, norm = 0.0; /* differences grow from one update to the next */
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        off += pow((double)images[1][v] - images[0][v], 2);
-        norm += pow(images[0][v], 2);
-    }
-    assert_true(sqrt(off / norm) < 1e-5);
+    /* differences grow from one update to the next */
+    assert_true(l2_apart(images[1], images[0], bench->num_voxels) < 1e-5);
     compare_watches(watches);
     if (data->index == NULL) { /* sums alone, of 1024 groups at most, four a subset's update */
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 6 * (int64_t)sizeof(double);
@@ -198,16 +170,9 @@ static void osem_is_the_references(void **state)
         assert_ok(lr_poisson(data->values, data->count, 5, NULL));
         reconstruct(bench, data, 1);
         if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
-        int64_t *index = kept(data->count, sizeof(*index));
-        lr_lor_data sparse = {.index = index, .values = data->values};
-        for (int64_t n = 0; n < data->count; n++) {
-            if (data->values[n] > 0.0f) {
-                index[sparse.count] = n;
-                data->values[sparse.count++] = data->values[n];
-            }
-        }
-        assert_true(sparse.count > 0);
-        reconstruct(bench, &sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
+        const lr_lor_data *sparse = kept_sparse(data);
+        assert_true(sparse->count > 0);
+        reconstruct(bench, sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
     }
 }
 
@@ -262,8 +227,8 @@ static void osem_heeds_a_limit_of_memory(void **state)
 static void wrong_numbers_are_refused(void **state)
 {
     struct bench *bench = &benches[0];
-    lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
-    lr_vector y = make(bench, bench->fixture.lors->count, LR_FLOAT32);
+    lr_vector x = make(bench, bench->num_voxels);
+    lr_vector y = make(bench, bench->fixture.lors->count);
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
     assert_ok(lr_vector_fill(&one, NAN));
@@ -272,8 +237,6 @@ static void wrong_numbers_are_refused(void **state)
     assert_int_equal(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE);
     assert_says(bench->log.error, "numbers where the operator has");
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
-    lr_vector_destroy(&x);
-    lr_vector_destroy(&y);
 }
 
 /* The image is then as it was. */
@@ -296,13 +259,12 @@ static void an_update_that_overflows_is_refused(void **state)
 
 static void a_vector_outlives_its_operator(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_operator_params params = fixture_params(&benches[0].fixture, "compute", &log.log);
-    lr_operator *op = keep(lr_operator_create(&params));
+    lr_operator_params params = fixture_params(&benches[0].fixture, "compute", NULL);
+    lr_operator *op = fixture_operator(&params);
     lr_vector x;
     lr_vector_sums sums;
     assert_ok(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x));
+    lr_operator_destroy(op);
     assert_ok(lr_vector_fill(&x, 1.5));
     assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 18.0);
@@ -339,7 +301,11 @@ int main(void)
     }
     for (int k = 0; k < NUM_WAYS; k++) bench_init(&benches[k], &ways[k], ctx);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < NUM_WAYS; k++) bench_finish(&benches[k]);
+    for (int k = 0; k < NUM_WAYS; k++) {
+        lr_operator_destroy(benches[k].op);
+        assert_int_equal(glGetError(), GL_NO_ERROR);
+        fixture_finish(&benches[k].fixture);
+    }
     gl_context_release(ctx);
     gl_context_destroy(ctx);
     return failed;
