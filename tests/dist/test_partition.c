@@ -80,7 +80,7 @@ static void test_part(void **state)
         assert_true(taken->values[k] == data->values[number]);
     }
     /* The same of sparse data: every 101st LOR. */
-    int64_t *events = kept(all->count / 101, sizeof(*events)), num_events = 0;
+    int64_t *events = kept(all->count / 101 + 1, sizeof(*events)), num_events = 0;
     for (int64_t k = 0; k < all->count; k += 101) events[num_events++] = k;
     lr_lor_data *sparse = lr_lor_data_bin(events, num_events, NULL);
     lr_lor_data *sparse_taken = lr_lor_data_take(sparse, all, part, NULL);

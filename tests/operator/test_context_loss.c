@@ -49,7 +49,7 @@ static lr_operator *open_operator(struct loss *loss)
 {
     test_log_init(&loss->log);
     lost_at = INT32_MAX;
-    lr_operator *op = keep(lr_operator_create(&loss->params));
+    lr_operator *op = fixture_operator(&loss->params);
     queries = 0;
     glGetGraphicsResetStatus = answer_reset;
     return op;

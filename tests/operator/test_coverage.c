@@ -18,14 +18,12 @@ static lr_status check(const struct fixture *fixture, const lr_grid *grid, struc
 static void test_inside_is_silent(void **state)
 {
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
+        struct fixture fixture = kept_fixture(kind);
         struct test_log log;
-        fixture_init(&fixture, kind);
         lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){1, 1, 1});
         if (kind == FIXTURE_OBLIQUE) grid = fixture.grid; /* the axis is not between these two */
         assert_ok(check(&fixture, &grid, &log));
         assert_int_equal(log.num_warnings, 0);
-        fixture_finish(&fixture);
     }
 }
 
@@ -83,23 +81,21 @@ static void test_rings_count_voxels_outside_their_polygon(void **state)
 /* A voxel counts as beyond only when all its sample points are. */
 static void test_sample_points_decide(void **state)
 {
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED); /* between z = -8.6 and 8.6 */
+    /* between z = -8.6 and 8.6 */
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 2}, (const double[3]){2, 2, 20});
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT); /* centres at +-10 */
     const int samples[3] = {1, 1, 2};                             /* points at +-5 and +-15 */
     test_log_init(&log);
     assert_ok(lr_coverage_check(&grid, samples, fixture.scanner, &log.log));
     assert_int_equal(log.num_warnings, 0);
-    fixture_finish(&fixture);
 }
 
 static void test_miss_on_every_side_is_an_error(void **state)
 {
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
-        fixture_init(&fixture, kind);
+        struct fixture fixture = kept_fixture(kind);
         for (int side = 0; side < 6; side++) {
             struct test_log log;
             lr_grid grid = fixture.grid;
@@ -108,31 +104,29 @@ static void test_miss_on_every_side_is_an_error(void **state)
             assert_int_equal(log.status, LR_BAD_INPUT);
             assert_says(log.error, "misses the scanner");
         }
-        fixture_finish(&fixture);
     }
 }
 
 /* The grid lies between the planes of two modules but beside the modules, where no line between them passes. */
 static void test_beside_the_modules_is_an_error(void **state)
 {
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     grid.origin_mm[0] = 10.76; /* the modules end at 10.75 */
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT);
     grid.origin_mm[0] = 10.74;
     assert_ok(check(&fixture, &grid, &log));
     assert_int_equal(log.num_warnings, 1);
-    fixture_finish(&fixture);
 }
 
 /* A sample point near a detection plane is named, over its rectangle alone, before and behind. */
 static void test_points_on_planes_are_named(void **state)
 {
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+
     const lr_scanner *scanner = fixture.scanner;
     double plane[3];
     lr_scanner_detection_centre(scanner, 1, plane);
@@ -156,7 +150,6 @@ static void test_points_on_planes_are_named(void **state)
         lr_coverage_warn_near(&grid, (const int[3]){2, 1, 1}, scanner, &log.log);
         assert_int_equal(log.num_warnings, cases[k].is_near);
     }
-    fixture_finish(&fixture);
 }
 
 int main(void)
