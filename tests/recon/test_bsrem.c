@@ -156,7 +156,7 @@ static void test_it_is_the_papers_formula(void **state)
 {
     int32_t order[4];
     static struct penalised p;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     for (int k = 0; k < 3; k++) {
         const int subsets = 1 << k;
         lr_osem_visits(subsets, order);
@@ -218,7 +218,7 @@ static void test_subsets_meet_at_the_maximum(void **state)
 {
     static struct penalised p;
     static struct course course;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     course.count = 0;
     lr_recon_params params = bsrem(&p, 600, 1);
     params.iteration = follow;
@@ -248,7 +248,7 @@ static void test_the_objective_is_told(void **state)
 {
     static struct penalised p;
     static struct course course;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     lr_recon_params params = bsrem(&p, 3, 1);
     assert_ok(reconstruct(&params, p.s.image));
     course.count = 0;
@@ -272,7 +272,7 @@ static lr_status keep_first(void *user, const lr_iteration *done)
 static void test_the_first_image_gives_what_was_measured(void **state)
 {
     static struct penalised p;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     for (int64_t l = 0; l < p.matrix.num_lors; l++) p.s.additive[l] *= 100.0f;
     draw_counts(&p.s, 5.0);
     double additive = 0.0, counts = 0.0;
@@ -301,7 +301,7 @@ static void test_without_strength_it_is_mlem(void **state)
 {
     static struct penalised p;
     static float ones[NUM_VOXELS];
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1000.0f;
     p.prior.beta = 0.0;
     lr_recon_params params = bsrem(&p, 8, 1);
@@ -333,7 +333,7 @@ static void test_without_strength_it_is_mlem(void **state)
 static void test_no_voxel_becomes_negative(void **state)
 {
     static struct penalised p;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     draw_counts(&p.s, 0.02);
     lr_recon_params params = bsrem(&p, 6, 4);
     params.data = &p.s.few;
@@ -361,7 +361,7 @@ static void test_no_voxel_becomes_negative(void **state)
 static void test_it_goes_on_where_it_was(void **state)
 {
     static struct penalised p;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     lr_recon_params params = bsrem(&p, 4, 2);
     params.relaxation_fall = 1.5;
     assert_ok(reconstruct(&params, p.s.image));
@@ -381,7 +381,7 @@ static void test_the_prior_is_that_of_pairs(void **state)
 {
     static struct penalised p;
     double x[NUM_VOXELS], found[NUM_VOXELS], value, weight, sum = 0.0;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1.5 + sin(2.0 * v);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
@@ -413,7 +413,7 @@ static void expect(struct penalised *p, const lr_recon_params *params, const cha
 static void test_what_is_refused(void **state)
 {
     static struct penalised p;
-    penalised_init(&p, *state);
+    penalised_init(&p, test_backend);
     lr_recon_params params = bsrem(&p, 1, 1);
     params.relaxation = -0.5;
     expect(&p, &params, "a relaxation of -0.5");

@@ -141,16 +141,16 @@ static void test_a_disc_is_flat(void **state)
     for (int k = 0; does_all && k < 9; k++) {
         made.name = names[k];
         make_ring(&made, rings[k], radii_mm[k], 0.0);
-        check(&made, *state);
+        check(&made, test_backend);
     }
     if (!is_native) { /* which goes by columns along one axis */
         made.name = "12 modules that lean";
         make_ring(&made, rings[2], radii_mm[2], 8.0);
-        check(&made, *state);
+        check(&made, test_backend);
     }
     made.name = "two panels";
     make_panels(&made);
-    check(&made, *state);
+    check(&made, test_backend);
 }
 
 /* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
@@ -159,7 +159,7 @@ static void test_so_it_is_without_a_matrix(void **state)
     if (test_backend_is("raster") && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
-    check(&made, *state);
+    check(&made, test_backend);
 }
 
 int main(int argc, char **argv)

@@ -117,7 +117,7 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
 static void test_noise_free_data_leads_to_the_phantom(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     struct watch watch = {.session = &s};
     lr_mlem_params params = mlem_params(&s, 20);
     params.iteration = watch_iteration;
@@ -142,7 +142,7 @@ static void test_noise_free_data_leads_to_the_phantom(void **state)
 static void test_noisy_data_keeps_the_laws(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     draw_counts(&s, 3.0, test_seed());
     struct watch watch = {.session = &s};
     lr_mlem_params params = mlem_params(&s, 60);
@@ -157,7 +157,7 @@ static void test_noisy_data_keeps_the_laws(void **state)
 static void test_sparse_data_is_dense_data(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     draw_counts(&s, 1.0, test_seed());
     float *from_dense = kept_floats(s.num_voxels);
     lr_lor_data list = {.index = kept(s.data->count, sizeof(int64_t)), .values = kept_floats(s.data->count)};
@@ -184,7 +184,7 @@ static void test_sparse_data_is_dense_data(void **state)
 static void test_additive_term_is_taken_out(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
     const double mean = sum_data(s.data) / (double)s.data->count;
     for (int64_t l = 0; l < s.data->count; l++) {
@@ -215,7 +215,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
 {
     enum { FACTOR = 4096 };
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
     float *first = kept_floats(s.num_voxels);
     assert_true(additive != NULL && first != NULL);
@@ -242,7 +242,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
 static void test_additive_term_above_the_counts_is_warned_of(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_mlem_params params = mlem_params(&s, 1);
     params.additive = &s.counts;
     assert_ok(array_mlem(&params, s.image));
@@ -261,7 +261,7 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
 static void test_left_out_lors_are_counted_once(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     int64_t unreachable = 0;
     double unreachable_counts = 0.0;
     for (int64_t l = 0; l < s.data->count && unreachable < 7; l++) {
@@ -287,7 +287,7 @@ static void test_left_out_lors_are_counted_once(void **state)
 static void test_counts_that_nothing_reaches_are_refused(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     bool has_one = false;
     for (int64_t l = 0; l < s.data->count; l++) {
         const bool is_first = s.data->values[l] == 0.0f && !has_one;
@@ -319,7 +319,7 @@ static bool stop_when_told(void *user, const char *what, double done, double tot
 static void test_stopping_leaves_the_last_iteration(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     float seen[9 * 9 * 5], three[9 * 9 * 5];
     lr_mlem_params params = mlem_params(&s, 3);
     assert_ok(array_mlem(&params, three));
@@ -342,7 +342,7 @@ static void test_stopping_leaves_the_last_iteration(void **state)
 static void test_going_on_from_an_image(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     float five[9 * 9 * 5];
     lr_mlem_params params = mlem_params(&s, 5);
     assert_ok(array_mlem(&params, five));
@@ -394,7 +394,7 @@ static void expect(struct session *s, const lr_mlem_params *params, lr_status st
 static void test_bad_input(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_mlem_params params = mlem_params(&s, -1);
     expect(&s, &params, LR_USAGE, "-1 iterations");
     params = mlem_params(&s, 1);

@@ -127,7 +127,7 @@ static void check_against_plain(struct session *s, const struct matrix *matrix, 
 static void test_it_is_the_papers_formula(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     const struct matrix matrix = read_matrix(&s);
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets++)
         check_against_plain(&s, &matrix, subsets, (const bool[2]){true, subsets % 2 == 0});
@@ -142,7 +142,7 @@ static void test_it_is_the_papers_formula(void **state)
 static void test_one_block_is_the_plain_formula(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS], initial[NUM_VOXELS], largest = 0.0f;
     float *data = kept_floats(s.data->count);
     assert_ok(array_sensitivity(s.op, sensitivity));
@@ -217,7 +217,7 @@ static void test_own_steps_go_as_far_everywhere(void **state)
 {
     struct session s;
     if (!test_backend_is("native")) skip();
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     const struct matrix matrix = read_matrix(&s);
     for (int64_t l = 0; l < matrix.num_lors; l++) {
         double middle = 0.0, all = 0.0;
@@ -231,7 +231,7 @@ static void test_own_steps_go_as_far_everywhere(void **state)
         s.additive[l] = 0.0f;
     }
     lr_operator_destroy(s.op);
-    s.op = open_operator(&s, *state);
+    s.op = open_operator(&s, test_backend);
     draw_counts(&s, 50.0);
     lr_recon_params params = ramla(&s, 10, 1);
     params.algorithm = LR_ALGORITHM_OSEM;
@@ -264,7 +264,7 @@ static lr_status see(void *user, const lr_iteration *done)
 static void test_it_goes_on_where_it_was(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_recon_params params = ramla(&s, 4, 3);
     params.relaxation_fall = 1.5;
     assert_ok(reconstruct(&params, s.image));
@@ -289,7 +289,7 @@ static void test_native_gives_the_same(void **state)
 {
     struct session s;
     if (!fixture_backend_is_usable("native")) skip();
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_operator *ops[2] = {s.op, open_operator(&s, "native")};
     for (int subsets = 2; subsets <= MOST_SUBSETS; subsets += 2) {
         for (int k = 0; k < 2; k++) {
@@ -346,7 +346,7 @@ static void test_the_default_is_bounded(void **state)
 static void test_what_explodes_ends(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_recon_params params = ramla(&s, 2, MOST_SUBSETS);
     wrong_by = 40.0f;
     s.log.error[0] = '\0';
@@ -374,7 +374,7 @@ static void expect(struct session *s, const lr_recon_params *params, const char 
 static void test_bad_input(void **state)
 {
     struct session s;
-    session_init(&s, *state);
+    session_init(&s, test_backend);
     lr_recon_params params = ramla(&s, 1, 2);
     params.relaxation = -0.5;
     expect(&s, &params, "a relaxation of -0.5 that falls by 0");

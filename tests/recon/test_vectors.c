@@ -125,7 +125,7 @@ static void check_image(struct given *given)
 static void test_vectors_at_a_place_are_those_of_the_host(void **state)
 {
     static struct given given;
-    given_init(&given, *state);
+    given_init(&given, test_backend);
     int32_t subset_of[2][MOST_SUBSETS * 64];
     const lr_lors *lors = given.s.fixture.lors;
     assert_true(lors->num_pairs <= MOST_SUBSETS * 64);
@@ -176,7 +176,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
 static void test_both_precisions_and_other_places(void **state)
 {
     static struct given given;
-    given_init(&given, *state);
+    given_init(&given, test_backend);
     lr_place *other = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &given.s.log.log});
     assert_non_null(other);
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
@@ -203,7 +203,7 @@ static void test_both_precisions_and_other_places(void **state)
 static void test_sparse_data_at_a_place(void **state)
 {
     static struct given given;
-    given_init(&given, *state);
+    given_init(&given, test_backend);
     struct session *s = &given.s;
     double sum = 0.0;
     float *listed = kept_floats(s->few.count);
@@ -233,7 +233,7 @@ static void test_sparse_data_at_a_place(void **state)
 static void test_distributed_and_composed(void **state)
 {
     static struct given given;
-    given_init(&given, *state);
+    given_init(&given, test_backend);
     struct session *s = &given.s;
     lr_vector data = copy_to(&given, &s->counts, given.place, LR_FLOAT32);
     lr_vector additive = copy_to(&given, &s->terms, given.place, LR_FLOAT64);
@@ -288,7 +288,7 @@ static void test_bad_input(void **state)
                  {LR_FLOAT64, -1e-300, "is -1e-300: values must be"},
                  {LR_FLOAT64, 1e300, "is 1e+300: values must be"},
                  {LR_FLOAT32, NAN, "nan: values must be"}};
-    given_init(&given, *state);
+    given_init(&given, test_backend);
     const int64_t lor = given.s.fixture.lors->offsets[1] + 3 * 20 + 7;
     char words[80];
     snprintf(words, sizeof(words), "LOR %lld (crystal 3, 0 of module", (long long)lor);
