@@ -149,10 +149,8 @@ static void check(bool is_smooth)
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct findings found = {0};
         for (int kind = FIXTURE_OPPOSED; kind < FIXTURE_COUNT; kind++) {
-            struct fixture fixture;
-            fixture_init(&fixture, (enum fixture_kind)kind);
+            const struct fixture fixture = kept_fixture((enum fixture_kind)kind);
             compare(&fixture, mu, (lr_mode)mode, &found);
-            fixture_finish(&fixture);
         }
         print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
                       "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
@@ -163,15 +161,14 @@ static void check(bool is_smooth)
         assert_true(found.of_bound > 0.05);
         assert_true(found.bounds / found.count < 0.3);
     }
-    lr_image_destroy(mu);
 }
 
-static void smooth_map(void **unused)
+static void smooth_map(void **state)
 {
     check(true);
 }
 
-static void box_with_sharp_edges(void **unused)
+static void box_with_sharp_edges(void **state)
 {
     check(false);
 }
