@@ -54,10 +54,7 @@ static void skip_without_cuda(void)
 
 static lr_vector make(lr_place *place, int64_t count, lr_precision precision)
 {
-    lr_vector vector;
-    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
-    assert_ok(lr_vector_create(&params, &vector));
-    return vector;
+    return kept_vector(place, count, precision);
 }
 
 static float numbers[COUNT], found[COUNT];
@@ -98,13 +95,11 @@ static void a_place_tells_its_memory(void **state)
 
 static void a_place_of_cuda_opens_or_says_why_not(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log.log});
+    struct test_log *log = kept_log();
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log->log});
     if (place == NULL) {
-        assert_int_equal(log.status, LR_NO_DEVICE);
-        assert_says(log.error, "no CUDA: ");
-        assert_says(log.error, "install");
+        assert_says(log->error, "no CUDA: ");
+        assert_error(log, LR_NO_DEVICE, "install");
         return;
     }
     const lr_place_info info = lr_place_get_info(place);
@@ -116,25 +111,22 @@ static void a_place_of_cuda_opens_or_says_why_not(void **state)
     lr_place_close(place);
 }
 
-static void refuse(const lr_place_params *params, lr_status status, const char *sentence)
+static void refuse(lr_place_params params, lr_status status, const char *sentence)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_place_params with_log = *params;
-    with_log.log = &log.log;
-    assert_null(lr_place_open(&with_log));
-    assert_int_equal(log.status, status);
-    assert_says(log.error, sentence);
+    test_log_init(&test);
+    params.log = &test.log;
+    assert_null(lr_place_open(&params));
+    assert_error(&test, status, sentence);
 }
 
 static void places_that_cannot_be(void **state)
 {
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = -1}, LR_USAGE, "negative");
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .threads = -1}, LR_USAGE, "negative");
-    refuse(&(lr_place_params){.kind = (lr_place_kind)3}, LR_USAGE, "kind 3");
-    refuse(&(lr_place_params){.kind = LR_PLACE_GL, .cuda_stream = &test}, LR_USAGE, "stream");
-    refuse(&(lr_place_params){.cuda_stream = &test}, LR_USAGE, "LR_PLACE_CUDA");
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 999}, cuda != NULL ? LR_USAGE : LR_NO_DEVICE,
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .device = -1}, LR_USAGE, "negative");
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .threads = -1}, LR_USAGE, "negative");
+    refuse((lr_place_params){.kind = (lr_place_kind)3}, LR_USAGE, "kind 3");
+    refuse((lr_place_params){.kind = LR_PLACE_GL, .cuda_stream = &test}, LR_USAGE, "stream");
+    refuse((lr_place_params){.cuda_stream = &test}, LR_USAGE, "LR_PLACE_CUDA");
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .device = 999}, cuda != NULL ? LR_USAGE : LR_NO_DEVICE,
            cuda != NULL ? "device 999" : "no CUDA: ");
 }
 
@@ -181,7 +173,6 @@ static void a_buffer_of_another_context(void **state)
     const lr_traffic after = lr_place_get_info(gl).traffic;
     assert_memory_equal(&before, &after, sizeof(before));
     lr_vector_destroy(&vector);
-    lr_vector_destroy(&other);
     assert_int_equal(glClientWaitSync(done, 0, UINT64_C(1) << 40) == GL_WAIT_FAILED, 0);
     glDeleteSync(done);
     assert_true(glIsBuffer(buffer)); /* and still the caller's */
@@ -191,39 +182,35 @@ static void a_buffer_of_another_context(void **state)
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
-static void refuse_buffer(const lr_vector_params *params, lr_vector_gl_buffer *buffer, const char *sentence)
+static void refuse_buffer(lr_vector_params params, lr_vector_gl_buffer *buffer, const char *sentence)
 {
     lr_vector vector;
     void *const after = buffer->after;
-    lr_vector_params with_log = *params;
     test_log_init(&test);
-    with_log.log = &test.log;
-    assert_int_equal(lr_vector_wrap_gl(&with_log, buffer, &vector), LR_USAGE);
-    assert_says(test.error, sentence);
-    assert_null(vector.storage);
-    assert_null(vector.place);
+    params.log = &test.log;
+    assert_int_equal(lr_vector_wrap_gl(&params, buffer, &vector), LR_USAGE);
+    assert_error(&test, LR_USAGE, sentence);
+    assert_true(vector.storage == NULL && vector.place == NULL);
     assert_ptr_equal(buffer->after, after); /* still the caller's */
 }
 
 static void buffers_that_cannot_be_vectors(void **state)
 {
-    lr_place *alone = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &test.log});
+    lr_place *alone = keep(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &test.log}));
     const GLuint buffer = make_buffer(100, NULL);
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()}, none = {.buffer = 4711};
-    assert_non_null(alone);
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 26}, &handed, "100 bytes");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed, "104 are needed");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = -1}, &handed, "-1 numbers");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 1}, &none, "4711 names no buffer");
-    refuse_buffer(&(lr_vector_params){.place = alone, .count = 1}, &handed, "shared");
-    refuse_buffer(&(lr_vector_params){.count = 1}, &handed, "shared");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 26}, &handed, "100 bytes");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed, "104 are needed");
+    refuse_buffer((lr_vector_params){.place = gl, .count = -1}, &handed, "-1 numbers");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 1}, &none, "4711 names no buffer");
+    refuse_buffer((lr_vector_params){.place = alone, .count = 1}, &handed, "shared");
+    refuse_buffer((lr_vector_params){.count = 1}, &handed, "shared");
     void *done = &test;
     assert_int_equal(lr_place_fence(NULL, &done), LR_USAGE);
     assert_null(done);
     assert_int_equal(glGetError(), GL_NO_ERROR);
     glDeleteSync(handed.after);
     glDeleteBuffers(1, &buffer);
-    lr_place_close(alone);
 }
 
 /* --- memory of CUDA --- */
@@ -247,25 +234,23 @@ static void memory_of_cuda_as_a_vector(void **state)
     check_numbers(&same, 3, 2);
     assert_ptr_equal(memory, (char *)wrapped.storage->block + part.begin * (int64_t)sizeof(float));
     lr_vector_destroy(&wrapped);
-    lr_vector_destroy(&owner);
 }
 
-static void refuse_memory(const lr_vector_params *params, void *memory, const char *sentence)
+static void refuse_memory(lr_vector_params params, void *memory, const char *sentence)
 {
     lr_vector vector;
-    lr_vector_params with_log = *params;
     test_log_init(&test);
-    with_log.log = &test.log;
-    assert_int_equal(lr_vector_wrap_cuda(&with_log, memory, &vector), LR_USAGE);
-    assert_says(test.error, sentence);
+    params.log = &test.log;
+    assert_int_equal(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE);
+    assert_error(&test, LR_USAGE, sentence);
     assert_null(vector.storage);
 }
 
 static void memory_without_a_place_of_cuda(void **state)
 {
-    refuse_memory(&(lr_vector_params){.count = 4}, numbers, "LR_PLACE_CUDA");
-    refuse_memory(&(lr_vector_params){.place = gl, .count = 4}, numbers, "LR_PLACE_CUDA");
-    refuse_memory(&(lr_vector_params){.place = gl, .count = -4}, numbers, "-4 numbers");
+    refuse_memory((lr_vector_params){.count = 4}, numbers, "LR_PLACE_CUDA");
+    refuse_memory((lr_vector_params){.place = gl, .count = 4}, numbers, "LR_PLACE_CUDA");
+    refuse_memory((lr_vector_params){.place = gl, .count = -4}, numbers, "-4 numbers");
 }
 
 static void memory_that_is_not_of_the_device(void **state)
@@ -273,13 +258,12 @@ static void memory_that_is_not_of_the_device(void **state)
     skip_without_cuda();
     lr_vector owner = make(cuda, 8, LR_FLOAT64);
     char *memory = owner.storage->block;
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, numbers, "the host");
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, NULL, "the host");
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64}, memory + 4,
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4}, numbers, "the host");
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4}, NULL, "the host");
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64}, memory + 4,
                   "multiple of their size");
     void *done;
     assert_int_equal(lr_place_fence(cuda, &done), LR_USAGE);
-    lr_vector_destroy(&owner);
 }
 
 /* --- between OpenGL and CUDA --- */
@@ -312,9 +296,6 @@ static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
     assert_ok(lr_vector_add_up(&first, NULL, &sums[0]));
     assert_ok(lr_vector_add_up(&last, NULL, &sums[1]));
     assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* nothing beside it */
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
-    lr_vector_destroy(&there);
 }
 
 /* True if nothing passes through the host. */
@@ -324,8 +305,6 @@ static bool is_direct_to(lr_place *place)
     const lr_traffic before = lr_place_get_info(place).traffic;
     assert_ok(lr_vector_copy(&from, &to));
     const bool is_direct = lr_place_get_info(place).traffic.to_device == before.to_device;
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
     return is_direct;
 }
 
@@ -379,8 +358,6 @@ static void from_opengl_to_cuda_in_pieces(void **state)
     assert_true(sums.sum == 8.0);
     assert_ok(lr_vector_add_up(&from, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
 }
 
 /* The caller's buffer of OpenGL, and CUDA. */
@@ -402,7 +379,6 @@ static void a_wrapped_buffer_and_cuda(void **state)
     glGetNamedBufferSubData(buffer, 0, sizeof(found), found);
     for (int k = 0; k < COUNT; k++) assert_true(found[k] == -3.5f);
     glDeleteBuffers(1, &buffer);
-    lr_vector_destroy(&there);
 }
 
 int main(void)
