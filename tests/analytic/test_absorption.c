@@ -39,7 +39,6 @@ static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double
                    &(struct setup_options){.mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
         rows[with] = point_matrix(&setup, points, 1);
         assert_int_equal(setup.lors->count, NUM_CRYSTALS);
-        setup_finish(&setup);
     }
     for (int a = 0; a < NUM_CRYSTALS; a++) {
         assert_true(rows[0][a] > 0);
@@ -90,7 +89,6 @@ static void test_constant_box(void **state)
             assert_true(fabs(-log(found[a]) - mu * extent * slant) <= bound + 1e-12);
         }
     }
-    lr_image_destroy(image);
 }
 
 static double value_at(const lr_image *mu, int64_t x, int64_t y, int64_t z)
@@ -157,7 +155,6 @@ static void test_any_image(void **state)
             assert_close(found[a], written_out(image, num_steps, y1, y2), 1e-11);
         }
     }
-    lr_image_destroy(image);
 }
 
 /* No line of the scanner meets this image. */
@@ -168,7 +165,6 @@ static void test_image_elsewhere(void **state)
     double found[NUM_CRYSTALS];
     factors(LR_MODE_SAMPLED, image, 50, (double[3]){1, 2, 3}, found);
     for (int a = 0; a < NUM_CRYSTALS; a++) assert_true(found[a] == 1);
-    lr_image_destroy(image);
 }
 
 int main(void)

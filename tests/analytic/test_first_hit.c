@@ -34,7 +34,6 @@ static void test_planted_module(void **state)
         /* The gaps of the blocker stop lines as its faces do. */
         assert_close(covered, whole - hidden, 1e-11);
         assert_true(k == 0 ? fabs(blocker / hidden - 1) < 1e-11 : blocker < 0.5 * hidden);
-        setup_finish(&setup);
     }
 }
 
@@ -62,7 +61,6 @@ static void test_blocked_crystals_vanish(void **state)
         /* 6 x 6 crystals lie in the primary's view. */
         assert_int_equal(num_blocked, 4);
         assert_int_equal(num_seen, 36 - 4);
-        setup_finish(&setup);
     }
 }
 
@@ -109,7 +107,6 @@ static void test_tie(void **state)
         for (int k = 0; k < 4; k++) num_lines += pixels[k].module == 1;
         assert_int_equal(num_lines, places[n].num_lines);
     }
-    setup_finish(&setup);
 }
 
 int main(void)

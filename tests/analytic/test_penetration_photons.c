@@ -150,7 +150,6 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
     check_lors(name, counts, expected, setup.lors->count);
     check_totals(&setup, counts, expected);
     if (lr_scanner_num_layers(scanner) > 1) check_shares(&setup, counts, expected);
-    setup_finish(&setup);
 }
 
 /* Two modules face to face, with gaps; the point is off centre. */

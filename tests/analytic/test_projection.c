@@ -53,28 +53,6 @@ static struct setup_options make_options(int mode, int threads, const lr_grid *g
                                   .samples = {2, 1, 3}};
 }
 
-static double *random_values(int64_t count, uint64_t *seed)
-{
-    double *values = malloc((size_t)count * sizeof(double));
-    assert_non_null(values);
-    for (int64_t n = 0; n < count; n++) values[n] = 2 * test_random(seed) - 1;
-    return values;
-}
-
-static double norm(const double *values, int64_t count)
-{
-    double sum = 0;
-    for (int64_t n = 0; n < count; n++) sum += values[n] * values[n];
-    return sqrt(sum);
-}
-
-static double product(const double *a, const double *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t n = 0; n < count; n++) sum += a[n] * b[n];
-    return sum;
-}
-
 /* Everything one backend computes: A x, A^T y and A. */
 struct results {
     int64_t num_lors;
@@ -88,23 +66,25 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     struct setup setup;
     setup_init(&setup, ring(), &options);
     struct results results = {.num_lors = setup.lors->count};
-    double *x = random_values(NUM_VOXELS, &seed), *y = random_values(results.num_lors, &seed);
-    results.forward = random_values(results.num_lors, &seed);
-    results.back = random_values(NUM_VOXELS, &seed);
+    double *x = kept_random_doubles(NUM_VOXELS, -1.0, 1.0, &seed),
+           *y = kept_random_doubles(results.num_lors, -1.0, 1.0, &seed);
+    results.forward = kept_random_doubles(results.num_lors, -1.0, 1.0, &seed);
+    results.back = kept_random_doubles(NUM_VOXELS, -1.0, 1.0, &seed);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     const lr_vector values = lr_vector_of_doubles(y, results.num_lors);
     assert_ok(backend_forward(&setup.backend, image, lr_vector_of_doubles(results.forward, results.num_lors)));
     assert_ok(backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)));
-    const double left = product(results.forward, y, results.num_lors);
-    const double right = product(x, results.back, NUM_VOXELS);
-    const double scale = norm(results.forward, results.num_lors) * norm(y, results.num_lors);
+    const double left = dot_product(results.forward, y, results.num_lors);
+    const double right = dot_product(x, results.back, NUM_VOXELS);
+    const double scale = sqrt(dot_product(results.forward, results.forward, results.num_lors)) *
+                         sqrt(dot_product(y, y, results.num_lors));
     assert_true(scale > 0);
     assert_true(fabs(left - right) <= 1e-12 * scale);
 
-    struct dense dense = {.num_lors = results.num_lors};
+    struct dense_rows dense = {.num_lors = results.num_lors};
     dense.values = kept_doubles(NUM_VOXELS * results.num_lors);
     const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .end = NUM_VOXELS};
-    assert_ok(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}));
+    assert_ok(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_rows_take, &dense}));
     results.matrix = dense.values;
     for (int64_t lor = 0; lor < results.num_lors; lor++) {
         double sum = 0;
@@ -115,11 +95,8 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
         }
         assert_true(sum == results.forward[lor]);
     }
-    setup_finish(&setup);
     return results;
 }
-
-static void results_free(struct results *results) {}
 
 static void test_same_bits_for_any_threads(void **state)
 {
@@ -133,11 +110,8 @@ static void test_same_bits_for_any_threads(void **state)
             assert_memory_equal(one.forward, more.forward, num_lors * sizeof(double));
             assert_memory_equal(one.back, more.back, NUM_VOXELS * sizeof(double));
             assert_memory_equal(one.matrix, more.matrix, NUM_VOXELS * num_lors * sizeof(double));
-            results_free(&more);
         }
-        results_free(&one);
     }
-    lr_image_destroy(mu);
 }
 
 /* A voxel's row is the mean of the rows of its sample points. */
@@ -160,8 +134,6 @@ static void test_rows_are_means_of_points(void **state)
             for (int k = 0; k < 6; k++) mean += rows[k * all.num_lors + lor] / 6;
             assert_close(all.matrix[voxel * all.num_lors + lor], mean, 1e-14);
         }
-        results_free(&all);
-        setup_finish(&setup);
     }
 }
 
@@ -209,8 +181,6 @@ static void test_pictures_hold_the_row(void **state)
     }
     for (int64_t lor = 0; lor < setup.lors->count; lor++) assert_close(sums[lor], row[lor], 6e-8);
     assert_true(num_excluded > 0 && num_gaps > 0);
-    lr_image_destroy(mu);
-    setup_finish(&setup);
 }
 
 static bool stop_at_half(void *user, const char *what, double done, double total)
@@ -238,14 +208,13 @@ static void test_stopping(void **state)
     setup_init(&setup, ring(), &(struct setup_options){.threads = 1, .progress = &progress});
     double points[NUM_POINTS][3] = {{0}};
     const struct lr_rows rows = {.points_mm = (const double(*)[3])points, .end = NUM_POINTS};
-    struct dense dense = {.num_lors = setup.lors->count};
-    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+    struct dense_rows dense = {.num_lors = setup.lors->count};
+    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_rows_take, &dense}),
                      LR_CANCELLED);
     assert_true(num_calls > 1 && dense.next_row < NUM_POINTS);
     assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){refuse, &num_rows}),
                      LR_BAD_INPUT);
     assert_int_equal(num_rows, 3);
-    setup_finish(&setup);
 }
 
 static void test_exact_mode_has_no_picture(void **state)
@@ -254,8 +223,7 @@ static void test_exact_mode_has_no_picture(void **state)
     lr_pixel pixels[4 * 4 * 16];
     setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
     assert_int_equal(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
-    assert_says(setup.log.error, "sampled mode");
-    setup_finish(&setup);
+    assert_says(setup.log->error, "sampled mode");
 }
 
 int main(void)

@@ -69,7 +69,6 @@ static double *render(const struct configuration *configuration, const double (*
     setup_init(&setup, make_scanner(configuration), options);
     double *matrix = point_matrix(&setup, points, NUM_POINTS);
     *num_lors = setup.lors->count;
-    setup_finish(&setup);
     return matrix;
 }
 
@@ -113,7 +112,6 @@ static void test_one_line(void **state)
         const double excess = point_sum(&setup, 0, 0, 0) * 2 * TEST_PI / omega - 1;
         assert_close(point_sum(&setup, 0, 0, 0), 16 / (d * d) / (2 * TEST_PI), 1e-14);
         assert_true(excess >= cases[k][1] && excess <= cases[k][2]);
-        setup_finish(&setup);
     }
 }
 

@@ -40,7 +40,6 @@ static double central_sum(const struct ring_case *ring, const double face[2])
     struct setup setup;
     setup_init(&setup, ring_of(ring, face), &(struct setup_options){.mode = LR_MODE_EXACT});
     const double sum = point_sum(&setup, 0, 0, 0);
-    setup_finish(&setup);
     return sum;
 }
 
@@ -130,7 +129,6 @@ static void test_monte_carlo(void **state)
                       sums[n], count, deviation);
         assert_true(fabs(count - sums[n]) <= 5 * deviation);
     }
-    setup_finish(&setup);
 }
 
 /* Activity outside the scanner is not detected: beyond its ends, beyond its modules. */
@@ -143,7 +141,6 @@ static void test_outside(void **state)
         double sums[6];
         point_sums(&setup, points, 6, sums);
         for (int n = 0; n < 6; n++) assert_true(sums[n] == 0);
-        setup_finish(&setup);
     }
 }
 

@@ -34,7 +34,6 @@ static double rendered(double x, double d, double z, double a, double b)
     struct setup setup;
     setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
     const double sum = point_sum(&setup, 0, 0, 0);
-    setup_finish(&setup);
     return 2 * TEST_PI * sum;
 }
 
@@ -128,7 +127,6 @@ static void test_sums(void **state)
     assert_close(point_sum(&setup, 0, 100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 0, -100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 5, 40, -7), 5.291405234939e-04, 1e-12);
-    setup_finish(&setup);
 }
 
 /* Geometry: in the plane of the primary at distance 505 the nearer module's image is its rectangle blown up by 505
@@ -143,7 +141,6 @@ static void test_sum_off_axis_is_one_rectangle(void **state)
     const double z0 = fmax(7 - half, blow * (-7 - half)), z1 = fmin(7 + half, blow * (-7 + half));
     const double omega = off_axis((x0 + x1) / 2, (z0 + z1) / 2, 505, x1 - x0, z1 - z0);
     assert_close(point_sum(&setup, 5, 40, -7), omega / (2 * TEST_PI), 1e-11);
-    setup_finish(&setup);
 }
 
 /* The centre couples a crystal with its mirror image only. */
@@ -163,7 +160,6 @@ static void test_mirror_pair(void **state)
     int num_elements = 0;
     for (int64_t lor = 0; lor < setup.lors->count; lor++) num_elements += row[lor] > 0;
     assert_int_equal(num_elements, 27 * 60);
-    setup_finish(&setup);
 }
 
 int main(void)

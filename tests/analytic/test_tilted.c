@@ -137,7 +137,6 @@ static void test_counted_lines(void **state)
                     fail_msg("modules %d and %d: %d lines counted, %.2f expected", i, j, count, expected[i][j]);
             }
         }
-        setup_finish(&setup);
     }
     print_message("%d lines detected\n", total);
     assert_true(total > 1000);
@@ -167,7 +166,6 @@ static void test_along_the_plane(void **state)
             const double omega = rectangle_angle(100 / far, fmin(20, 100 / near), -20, 20, 100);
             assert_close(2 * TEST_PI * sum, omega, 1e-11);
         }
-        setup_finish(&setup);
     }
 }
 

@@ -59,7 +59,6 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
         &(lr_vector_params){.place = place, .count = COUNT, .precision = precision, .log = &test.log}, vector);
 }
 
-/* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
 /* A turn that is sent, and one that is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
@@ -74,6 +73,7 @@ static lr_status work_later(const lr_vector *x, lr_vector *y)
     return lr_vector_fill(y, 1.0);
 }
 
+/* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
 static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *drawn)
 {
     float numbers[COUNT];
@@ -99,25 +99,18 @@ static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *dr
     return LR_OK;
 }
 
-static lr_status wrap_one(lr_place *place, const lr_vector *x)
-{
-    lr_vector wrapped;
-    LR_TRY(lr_vector_wrap_cuda(&(lr_vector_params){.place = place, .count = COUNT, .log = &test.log}, x->storage->block,
-                               &wrapped));
-    lr_vector_destroy(&wrapped);
-    return LR_OK;
-}
-
 static lr_status run_all(void)
 {
-    lr_vector x = {0}, y = {0}, wide = {0}, drawn = {0};
+    lr_vector x = {0}, y = {0}, wide = {0}, drawn = {0}, wrapped = {0};
     lr_place *place = open_cuda();
     if (place == NULL) return test.status;
     lr_status status = create(place, LR_FLOAT32, &x);
     status = status == LR_OK ? create(place, LR_FLOAT32, &y) : status;
     status = status == LR_OK ? create(place, LR_FLOAT64, &wide) : status;
     status = status == LR_OK ? create(gl, LR_FLOAT32, &drawn) : status;
-    status = status == LR_OK ? wrap_one(place, &x) : status;
+    const lr_vector_params params = {.place = place, .count = COUNT, .log = &test.log};
+    status = status == LR_OK ? lr_vector_wrap_cuda(&params, x.storage->block, &wrapped) : status;
+    lr_vector_destroy(&wrapped);
     status = status == LR_OK ? work(&x, &y, &wide, &drawn) : status;
     lr_vector_destroy(&drawn);
     lr_vector_destroy(&wide);
@@ -161,17 +154,15 @@ static void no_device(void **state)
 {
     fake_cuda.is_absent = true;
     assert_null(open_cuda());
-    assert_int_equal(test.status, LR_NO_DEVICE);
     assert_says(test.error, "no CUDA: there is no device");
-    assert_says(test.error, "install");
+    assert_error(&test, LR_NO_DEVICE, "install");
 }
 
 static void a_device_that_is_not_there(void **state)
 {
     assert_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = FAKE_DEVICES, .log = &test.log}));
-    assert_int_equal(test.status, LR_USAGE);
     assert_says(test.error, "no CUDA device 2");
-    assert_says(test.error, "there are 2");
+    assert_error(&test, LR_USAGE, "there are 2");
 }
 
 static void memory_of_another_device(void **state)
