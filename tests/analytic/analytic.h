@@ -129,6 +129,33 @@ static inline double point_sum(struct setup *setup, double x, double y, double z
     return sum;
 }
 
+/* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
+ * whether that is on a crystal. */
+static inline double meet_module(const lr_module *module, const double point[3], const double way[3], bool *on_face)
+{
+    double at[3];
+    for (int k = 0; k < 3; k++) at[k] = point[k] - module->centre_mm[k];
+    const double height = dot_product(module->normal, at, 3), speed = -dot_product(module->normal, way, 3);
+    if (height <= 0 || speed <= 0) return INFINITY;
+    for (int k = 0; k < 3; k++) at[k] += height / speed * way[k];
+    *on_face = true;
+    for (int k = 0; k < 2; k++) {
+        const double place =
+            dot_product(k == 0 ? module->u : module->v, at, 3) / module->pitch_mm[k] + 0.5 * module->crystals[k];
+        if (place < 0 || place > module->crystals[k]) return INFINITY;
+        *on_face = *on_face && fabs(place - floor(place) - 0.5) * module->pitch_mm[k] <= 0.5 * module->face_mm[k];
+    }
+    return height / speed;
+}
+
+/* A direction of all with the same probability, and the opposite one. */
+static inline void random_ways(uint64_t *seed, double ways[2][3])
+{
+    const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed), across = sqrt(1 - z * z);
+    const double way[3] = {across * cos(phi), across * sin(phi), z};
+    for (int k = 0; k < 6; k++) ways[k / 3][k % 3] = k < 3 ? way[k] : -way[k - 3];
+}
+
 static inline double corner_term(double x, double y, double z)
 {
     return atan(x * y / (z * sqrt(x * x + y * y + z * z)));

@@ -29,14 +29,6 @@ static lr_status take_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* The point as a voxel too small to be told from it. */
-static lr_grid grid_at(const double point_mm[3])
-{
-    lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
-    memcpy(grid.origin_mm, point_mm, sizeof(grid.origin_mm));
-    return grid;
-}
-
 static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, double *counts)
 {
     lr_image *activity = keep(lr_image_create(grid, NULL));
@@ -123,7 +115,9 @@ static void test_events(void **state)
         struct hiding hiding;
         hiding_init(&hiding, &arrangements[n]);
         for (int point = 0; point < arrangements[n].num_points; point++) {
-            const lr_grid grid = grid_at(arrangements[n].points_mm[point]);
+            /* The point as a voxel too small to be told from it. */
+            lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
+            memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
             double *counts = kept_doubles(hiding.lors->count);
             double *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);

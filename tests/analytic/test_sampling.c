@@ -20,15 +20,6 @@ static const struct configuration configurations[] = {
     {"150 degrees apart", 4.0, 150},
 };
 
-static lr_scanner *make_scanner(const struct configuration *configuration)
-{
-    const int size[2] = {9, 9};
-    const lr_module modules[2] = {
-        upright_module(465, 90, 0, size, 4.3, configuration->face),
-        upright_module(465, 90 + configuration->angle_deg, 0, size, 4.3, configuration->face)};
-    return scanner_of(modules, 2);
-}
-
 /* Around the middle of the line between the modules' centres, where most of both is seen. */
 static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])
 {
@@ -46,27 +37,28 @@ static void make_points(const struct configuration *configuration, uint64_t *see
 /* Per-element L2 error relative to the exact matrix, and mean relative error of the row sums. */
 static void compare(const double *sampled, const double *exact, int64_t num_lors, double *l2, double *sums)
 {
-    double difference2 = 0, exact2 = 0;
     *sums = 0;
     for (int n = 0; n < NUM_POINTS; n++) {
         double sum_sampled = 0, sum_exact = 0;
         for (int64_t k = n * num_lors; k < (n + 1) * num_lors; k++) {
-            difference2 += (sampled[k] - exact[k]) * (sampled[k] - exact[k]);
-            exact2 += exact[k] * exact[k];
             sum_sampled += sampled[k];
             sum_exact += exact[k];
         }
         assert_true(sum_exact > 0);
         *sums += fabs(sum_sampled - sum_exact) / sum_exact / NUM_POINTS;
     }
-    *l2 = sqrt(difference2 / exact2);
+    *l2 = l2_apart(sampled, exact, NUM_POINTS * num_lors);
 }
 
 static double *render(const struct configuration *configuration, const double (*points)[3],
                       const struct setup_options *options, int64_t *num_lors)
 {
+    const int size[2] = {9, 9};
+    const lr_module modules[2] = {
+        upright_module(465, 90, 0, size, 4.3, configuration->face),
+        upright_module(465, 90 + configuration->angle_deg, 0, size, 4.3, configuration->face)};
     struct setup setup;
-    setup_init(&setup, make_scanner(configuration), options);
+    setup_init(&setup, scanner_of(modules, 2), options);
     double *matrix = point_matrix(&setup, points, NUM_POINTS);
     *num_lors = setup.lors->count;
     return matrix;

@@ -46,49 +46,25 @@ static void test_tilted(void **state)
     }
 }
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 static double distance2(const double a[3], const double b[3])
 {
-    const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-    return dot(d, d);
-}
-
-/* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
- * whether that is on a crystal. */
-static double meets(const lr_module *module, const double point[3], const double way[3], bool *on_face)
-{
-    double at[3];
-    for (int k = 0; k < 3; k++) at[k] = point[k] - module->centre_mm[k];
-    const double height = dot(module->normal, at), speed = -dot(module->normal, way);
-    if (height <= 0 || speed <= 0) return INFINITY;
-    for (int k = 0; k < 3; k++) at[k] += height / speed * way[k];
-    const double u = dot(module->u, at) / module->pitch_mm[0] + 0.5 * module->crystals[0];
-    const double v = dot(module->v, at) / module->pitch_mm[1] + 0.5 * module->crystals[1];
-    if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) return INFINITY;
-    *on_face = fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
-               fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
-    return height / speed;
+    return pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2);
 }
 
 /* Adds the module pairs that detect a line with one photon along `way`: counts[primary][other]. */
-static void count_line(const lr_scanner *scanner, const double point[3], const double way[3],
+static void count_line(const lr_scanner *scanner, const double point[3], const double way[3], const double back[3],
                        int counts[NUM_TILTED][NUM_TILTED])
 {
-    const double back[3] = {-way[0], -way[1], -way[2]};
     for (int i = 0; i < NUM_TILTED; i++) {
         bool here = false, there = false, first_there = false;
-        if (meets(&scanner->modules[i], point, way, &here) == INFINITY || !here) continue;
+        if (meet_module(&scanner->modules[i], point, way, &here) == INFINITY || !here) continue;
         double nearest = INFINITY;
         int other = -1;
         for (int j = 0; j < NUM_TILTED; j++) {
             if (j == i ||
                 distance2(scanner->modules[j].centre_mm, point) > distance2(scanner->modules[i].centre_mm, point))
                 continue;
-            const double t = meets(&scanner->modules[j], point, back, &there);
+            const double t = meet_module(&scanner->modules[j], point, back, &there);
             if (t < nearest) {
                 nearest = t;
                 other = j;
@@ -96,18 +72,6 @@ static void count_line(const lr_scanner *scanner, const double point[3], const d
             }
         }
         if (other >= 0 && first_there) counts[i][other]++;
-    }
-}
-
-static void count_lines(const lr_scanner *scanner, const double point[3], int num_lines, uint64_t *seed,
-                        int counts[NUM_TILTED][NUM_TILTED])
-{
-    for (int n = 0; n < num_lines; n++) {
-        const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
-        const double across = sqrt(1 - z * z);
-        const double way[3] = {across * cos(phi), across * sin(phi), z};
-        count_line(scanner, point, way, counts);
-        count_line(scanner, point, (double[3]){-way[0], -way[1], -way[2]}, counts);
     }
 }
 
@@ -124,7 +88,12 @@ static void test_counted_lines(void **state)
         double points[NUM_POINTS][3], expected[NUM_TILTED][NUM_TILTED] = {{0}};
         for (int n = 0; n < NUM_POINTS; n++) {
             for (int k = 0; k < 3; k++) points[n][k] = (k == 2 ? 30 : 60) * (test_random(&seed) - 0.5);
-            count_lines(setup.scanner, points[n], NUM_LINES, &seed, counts);
+            for (int line = 0; line < NUM_LINES; line++) {
+                double ways[2][3];
+                random_ways(&seed, ways);
+                count_line(setup.scanner, points[n], ways[0], ways[1], counts);
+                count_line(setup.scanner, points[n], ways[1], ways[0], counts);
+            }
         }
         double *rows = point_matrix(&setup, (const double(*)[3])points, NUM_POINTS);
         for (int i = 0; i < NUM_TILTED; i++) {
