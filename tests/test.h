@@ -48,6 +48,20 @@
         log_->status = LR_OK;                                                                                          \
     } while (0)
 
+/* The call fails with this status, and the log says so with these words. */
+#define assert_fails(call, wanted, heard, words)                                                                       \
+    do {                                                                                                               \
+        assert_int_equal(call, wanted);                                                                                \
+        assert_error(heard, wanted, words);                                                                            \
+    } while (0)
+
+/* Nothing is made, and the log says why. */
+#define assert_none(object, wanted, heard, words)                                                                      \
+    do {                                                                                                               \
+        assert_null(object);                                                                                           \
+        assert_error(heard, wanted, words);                                                                            \
+    } while (0)
+
 /* A log that keeps the last error and warning, for tests of sentences. */
 struct test_log {
     lr_log log; /* pass &test.log */

@@ -316,8 +316,7 @@ static lr_status create(struct test_log *log, lr_mode mode)
                                                    &backend);
     if (status == LR_OK) {
         lr_pixel pixel;
-        assert_int_equal(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE);
-        assert_says(log->error, "several crystals");
+        assert_fails(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE, log, "several crystals");
         backend.fns->destroy(backend.self);
     }
     return status;
@@ -326,8 +325,7 @@ static lr_status create(struct test_log *log, lr_mode mode)
 static void test_refusals(void **state)
 {
     struct test_log log;
-    assert_int_equal(create(&log, LR_MODE_EXACT), LR_USAGE);
-    assert_says(log.error, "no exact mode");
+    assert_fails(create(&log, LR_MODE_EXACT), LR_USAGE, &log, "no exact mode");
     assert_ok(create(&log, LR_MODE_SAMPLED));
 }
 

@@ -222,8 +222,8 @@ static void test_exact_mode_has_no_picture(void **state)
     struct setup setup;
     lr_pixel pixels[4 * 4 * 16];
     setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
-    assert_int_equal(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
-    assert_says(setup.log->error, "sampled mode");
+    assert_fails(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE, setup.log,
+                 "sampled mode");
 }
 
 int main(void)

@@ -165,8 +165,7 @@ static void test_who_cannot_run_is_left_out(void **state)
     racers[1].answer = LR_USAGE; /* too many LORs, say */
     expect("rows");
     racers[2].answer = LR_NO_DEVICE;
-    assert_null(create_one());
-    assert_error(&w.log, LR_NO_DEVICE, "stays at home");
+    assert_none(create_one(), LR_NO_DEVICE, &w.log, "stays at home");
     racers[0].answer = LR_OK;
     racers[0].is_emulated = true; /* and is let go again */
     racers[1].answer = LR_FAILED; /* an error is an error */
@@ -274,8 +273,7 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
     expect("first");
     assert_int_equal(w.log.num_warnings, 1);
     w.params.backend = "second";
-    assert_null(create_one());
-    assert_error(&w.log, LR_USAGE, "second has no crystal penetration: use backend first, or");
+    assert_none(create_one(), LR_USAGE, &w.log, "second has no crystal penetration: use backend first, or");
     w.params.backend = "auto";
     assert_null(lr_operator_create_among(&w.params, choices + 1, 2));
     assert_says(w.log.error, "has no crystal penetration");

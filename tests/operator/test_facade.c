@@ -45,8 +45,7 @@ static lr_operator *create(void)
 
 static void expect_refusal(lr_status status, const char *words)
 {
-    assert_null(create());
-    assert_error(&w.log, status, words);
+    assert_none(create(), status, &w.log, words);
     w.params = fixture_params(&w.fixture, "fake", &w.log.log);
 }
 
@@ -125,8 +124,7 @@ static void test_auto_falls_back_without_a_device_only(void **state)
     lr_operator *op = keep(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, ""); /* it is no error that another one was taken */
     assert_string_equal(lr_operator_get_info(op)->backend, "fake");
-    assert_null(lr_operator_create_among(&w.params, absent, 1));
-    assert_error(&w.log, LR_NO_DEVICE, "the moon is not up");
+    assert_none(lr_operator_create_among(&w.params, absent, 1), LR_NO_DEVICE, &w.log, "the moon is not up");
     w.params.backend = "moon";
     assert_null(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, "the moon is not up");
@@ -205,12 +203,11 @@ static void test_values_that_are_not_finite(void **state)
     float image[6 * 7 * 5] = {0}, data[400] = {0};
     double large[6 * 7 * 5] = {0}, data64[400] = {0};
     image[1 + 6 * (2 + 7 * 3)] = NAN;
-    assert_int_equal(array_forward(op, image, data), LR_BAD_INPUT);
-    assert_says(w.log.error, "voxel (1, 2, 3)");
+    assert_fails(array_forward(op, image, data), LR_BAD_INPUT, &w.log, "voxel (1, 2, 3)");
     data[7 + 20 * 6] = INFINITY; /* crystal 6 = (1, 1) of module 0, 7 = (2, 1) of module 1 */
-    assert_int_equal(array_back(op, data, image), LR_BAD_INPUT);
-    assert_says(w.log.error, "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
-                             "module 1)");
+    assert_fails(array_back(op, data, image), LR_BAD_INPUT, &w.log,
+                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
+                 "module 1)");
     large[0] = 1e300; /* finite, but not in a float backend */
     assert_int_equal(array_forward_f64(op, large, data64), LR_BAD_INPUT);
     assert_int_equal(array_forward(op, NULL, data), LR_USAGE);
@@ -274,8 +271,7 @@ static void test_a_matrix_larger_than_estimated(void **state)
     const struct lr_backend_choice swelling = {.name = "swelling", .create = swelling_create};
     w.params.max_memory_bytes = 100000; /* estimated 3 KB, really 670 KB */
     w.params.store = LR_STORE_YES;
-    assert_null(lr_operator_create_among(&w.params, &swelling, 1));
-    assert_error(&w.log, LR_FAILED, "a part of it already takes");
+    assert_none(lr_operator_create_among(&w.params, &swelling, 1), LR_FAILED, &w.log, "a part of it already takes");
     w.params.store = LR_STORE_AUTO;
     w.log.error[0] = '\0';
     lr_operator *op = keep(lr_operator_create_among(&w.params, &swelling, 1));
@@ -332,8 +328,7 @@ static void test_rows_and_pictures_are_checked(void **state)
     assert_int_equal(next, 0);
     assert_ok(lr_operator_rows(op, 0, 210, &sink));
     assert_int_equal(next, 210);
-    assert_int_equal(lr_operator_point_rows(op, points, 2, &sink), LR_BAD_INPUT);
-    assert_says(w.log.error, "point 1");
+    assert_fails(lr_operator_point_rows(op, points, 2, &sink), LR_BAD_INPUT, &w.log, "point 1");
     assert_int_equal(lr_operator_picture(op, points[0], 0, pixels), LR_USAGE); /* has none */
 }
 

@@ -232,10 +232,8 @@ static void wrong_numbers_are_refused(void **state)
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
     assert_ok(lr_vector_fill(&one, NAN));
-    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT);
-    assert_says(bench->log.error, "voxel (2, 0, 0)");
-    assert_int_equal(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE);
-    assert_says(bench->log.error, "numbers where the operator has");
+    assert_fails(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT, &bench->log, "voxel (2, 0, 0)");
+    assert_fails(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE, &bench->log, "numbers where the operator has");
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
 }
 
@@ -252,8 +250,7 @@ static void an_update_that_overflows_is_refused(void **state)
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, bench->num_voxels);
     const lr_osem_params params = {.op = bench->op, .data = &counts, .initial = &start, .log = &bench->log.log};
     test_log_init(&bench->log);
-    assert_int_equal(array_osem(&params, image), LR_FAILED);
-    assert_says(bench->log.error, "beyond the largest number");
+    assert_fails(array_osem(&params, image), LR_FAILED, &bench->log, "beyond the largest number");
     assert_true(image[0] == 1e38f);
 }
 

@@ -232,8 +232,7 @@ static void test_counts_that_nothing_reaches_are_refused(void **state)
     }
     assert_true(has_one);
     const lr_mlem_params params = mlem_params(2);
-    assert_int_equal(array_mlem(&params, s.image), LR_BAD_INPUT);
-    assert_says(s.log.error, "none of the 5 counts");
+    assert_fails(array_mlem(&params, s.image), LR_BAD_INPUT, &s.log, "none of the 5 counts");
 }
 
 /* --- stopping --- */
@@ -309,8 +308,7 @@ static void test_unseen_voxels_stay_zero(void **state)
 
 static void expect(const lr_mlem_params *params, lr_status status, const char *words)
 {
-    assert_int_equal(array_mlem(params, s.image), status);
-    assert_error(&s.log, status, words);
+    assert_fails(array_mlem(params, s.image), status, &s.log, words);
 }
 
 static void test_bad_input(void **state)

@@ -437,8 +437,7 @@ static void test_no_counts_give_no_image(void **state)
 
 static void expect(const lr_osem_params *params, lr_status status, const char *words)
 {
-    assert_int_equal(array_osem(params, s.image), status);
-    assert_error(&s.log, status, words);
+    assert_fails(array_osem(params, s.image), status, &s.log, words);
 }
 
 static lr_status negative(void *user, const lr_lor_span *span, float *values)

@@ -325,8 +325,7 @@ static void test_what_explodes_ends(void **state)
 
 static void expect(const lr_recon_params *params, const char *words)
 {
-    assert_int_equal(reconstruct(params, s.image), LR_USAGE);
-    assert_error(&s.log, LR_USAGE, words);
+    assert_fails(reconstruct(params, s.image), LR_USAGE, &s.log, words);
 }
 
 static void test_bad_input(void **state)
@@ -348,8 +347,7 @@ static void test_bad_input(void **state)
     params.iterations_before = -1;
     expect(&params, "-1 iterations before");
     params.iterations_before = 0;
-    assert_int_equal(array_osem(&params, s.image), LR_USAGE);
-    assert_says(s.log.error, "lr_recon has the others");
+    assert_fails(array_osem(&params, s.image), LR_USAGE, &s.log, "lr_recon has the others");
 }
 
 int main(int argc, char **argv)

@@ -172,8 +172,7 @@ static void memory_of_another_device(void **state)
     void *memory;
     assert_int_equal(cudaMalloc(&memory, 64), cudaSuccess); /* of FAKE_CURRENT */
     const lr_vector_params params = {.place = place, .count = 4, .log = &test.log};
-    assert_int_equal(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE);
-    assert_says(test.error, "another device");
+    assert_fails(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE, &test, "another device");
     cudaFree(memory);
     lr_place_close(place);
 }
@@ -183,8 +182,8 @@ static void no_memory_says_how_much(void **state)
     lr_place *place = open_cuda();
     lr_vector vector;
     const lr_vector_params params = {.place = place, .count = INT64_C(1) << 32, .name = "the image", .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_FAILED);
-    assert_says(test.error, "the image: no memory for 1.638e+04 MiB on fake device 0");
+    assert_fails(lr_vector_create(&params, &vector), LR_FAILED, &test,
+                 "the image: no memory for 1.638e+04 MiB on fake device 0");
     assert_null(vector.storage);
     lr_place_close(place);
 }

@@ -539,8 +539,8 @@ static void terms_of_ranks(void **state)
     struct placed y = place_numbers(5, LR_FLOAT32, 0), pieces = place_numbers(14, LR_FLOAT32, 1);
     test_log_init(&test);
     const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
-    assert_int_equal(lr_vector_add_terms(&few), LR_USAGE);
-    assert_says(test.error, wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
+    assert_fails(lr_vector_add_terms(&few), LR_USAGE, &test,
+                 wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
 }
 
 static void a_ratio_stays_finite(void **state)
@@ -580,11 +580,9 @@ static void wrong_calls(void **state)
 {
     lr_vector x = make(4, LR_FLOAT32), y = make(5, LR_FLOAT32), z = make(4, LR_FLOAT64), made;
     test_log_init(&test);
-    assert_int_equal(lr_vector_multiply(&x, &y), LR_USAGE);
-    assert_says(test.error, "4 and 5 numbers");
+    assert_fails(lr_vector_multiply(&x, &y), LR_USAGE, &test, "4 and 5 numbers");
     assert_int_equal(lr_vector_copy(&x, &y), LR_USAGE);
-    assert_int_equal(lr_vector_multiply(&x, &z), LR_USAGE);
-    assert_says(test.error, "precisions");
+    assert_fails(lr_vector_multiply(&x, &z), LR_USAGE, &test, "precisions");
     lr_poisson_fit fit;
     assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&z, NULL, &z}, &fit), LR_USAGE);
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),

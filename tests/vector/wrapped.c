@@ -115,8 +115,7 @@ static void refuse(lr_place_params params, lr_status status, const char *sentenc
 {
     test_log_init(&test);
     params.log = &test.log;
-    assert_null(lr_place_open(&params));
-    assert_error(&test, status, sentence);
+    assert_none(lr_place_open(&params), status, &test, sentence);
 }
 
 static void places_that_cannot_be(void **state)
@@ -188,8 +187,7 @@ static void refuse_buffer(lr_vector_params params, lr_vector_gl_buffer *buffer, 
     void *const after = buffer->after;
     test_log_init(&test);
     params.log = &test.log;
-    assert_int_equal(lr_vector_wrap_gl(&params, buffer, &vector), LR_USAGE);
-    assert_error(&test, LR_USAGE, sentence);
+    assert_fails(lr_vector_wrap_gl(&params, buffer, &vector), LR_USAGE, &test, sentence);
     assert_true(vector.storage == NULL && vector.place == NULL);
     assert_ptr_equal(buffer->after, after); /* still the caller's */
 }
@@ -241,8 +239,7 @@ static void refuse_memory(lr_vector_params params, void *memory, const char *sen
     lr_vector vector;
     test_log_init(&test);
     params.log = &test.log;
-    assert_int_equal(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE);
-    assert_error(&test, LR_USAGE, sentence);
+    assert_fails(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE, &test, sentence);
     assert_null(vector.storage);
 }
 
