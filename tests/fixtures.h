@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What tests share: memory and objects that live until the end of a case, small scanners with a grid each, for laws
+ * Things that tests share: memory and objects that live until the end of a case, small scanners with a grid each, for laws
  * that hold for every geometry, matrices, and comparisons. lr_test() links it. */
 #ifndef LR_TEST_FIXTURES_H
 #define LR_TEST_FIXTURES_H

@@ -55,7 +55,7 @@
         assert_error(heard, wanted, words);                                                                            \
     } while (0)
 
-/* Nothing is made, and the log says why. */
+/* The object is NULL, and the log says why. */
 #define assert_none(object, wanted, heard, words)                                                                      \
     do {                                                                                                               \
         assert_null(object);                                                                                           \

@@ -26,7 +26,7 @@ static lr_place *cuda; /* NULL: there is none */
 
 /* --- factors --- */
 
-/* Of any LOR. */
+/* Factors that any LOR has. */
 static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
 {
     for (int64_t k = 0; k < span->count; k++)

@@ -74,7 +74,7 @@ static lr_status see(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Of dense data, or of sparse data. */
+/* Parameters for dense or for sparse data. */
 static lr_osem_params osem_params(int iterations, int subsets, bool is_sparse)
 {
     return (lr_osem_params){.op = s.op,
