@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Things that tests share: memory and objects that live until the end of a case, small scanners with a grid each, for laws
- * that hold for every geometry, matrices, and comparisons. lr_test() links it. */
+ * Memory and objects that live until the end of a case, small scanners with a grid each, for laws that hold for
+ * every geometry, matrices, and comparisons. lr_test() links it. */
 #ifndef LR_TEST_FIXTURES_H
 #define LR_TEST_FIXTURES_H
 
