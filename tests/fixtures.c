@@ -2,6 +2,128 @@
  * Copyright The LORaster authors */
 #include "fixtures.h"
 
+#include "operator/facade.h"
+
+/* --- what lives until the end of its case --- */
+
+static struct {
+    void *object;
+    void (*destroy)(void *object);
+} * all_kept;
+static int count_kept, room_kept;
+
+int num_kept(void)
+{
+    return count_kept;
+}
+
+void destroy_kept_since(int number)
+{
+    while (count_kept > number) {
+        count_kept--;
+        all_kept[count_kept].destroy(all_kept[count_kept].object);
+    }
+    if (count_kept > 0) return;
+    free(all_kept);
+    all_kept = NULL;
+    room_kept = 0;
+}
+
+int destroy_kept(void **state)
+{
+    (void)state;
+    destroy_kept_since(0);
+    return 0;
+}
+
+check_fn *given_check(void **state)
+{
+    return (check_fn *)(uintptr_t)*state;
+}
+
+void *keep_object(void *object, void (*destroy)(void *object))
+{
+    if (object == NULL) fail_msg("%s", lr_last_error(NULL));
+    if (count_kept == room_kept) {
+        room_kept = 2 * room_kept + 64;
+        all_kept = realloc(all_kept, (size_t)room_kept * sizeof(*all_kept));
+        assert_non_null(all_kept);
+    }
+    all_kept[count_kept].object = object;
+    all_kept[count_kept++].destroy = destroy;
+    return object;
+}
+
+#define DEFINE_KEEP(name, destroy)                                                                                     \
+    static void end_##name(void *object)                                                                               \
+    {                                                                                                                  \
+        destroy(object);                                                                                               \
+    }                                                                                                                  \
+    lr_##name *keep_##name(lr_##name *object)                                                                          \
+    {                                                                                                                  \
+        return keep_object(object, end_##name);                                                                        \
+    }
+DEFINE_KEEP(scanner, lr_scanner_destroy)
+DEFINE_KEEP(lors, lr_lors_destroy)
+DEFINE_KEEP(operator, lr_operator_destroy)
+DEFINE_KEEP(image, lr_image_destroy)
+DEFINE_KEEP(lor_data, lr_lor_data_destroy)
+DEFINE_KEEP(place, lr_place_close)
+
+void *kept(int64_t count, size_t size)
+{
+    return keep_object(calloc((size_t)(count > 0 ? count : 1), size), free);
+}
+
+float *kept_floats(int64_t count)
+{
+    return kept(count, sizeof(float));
+}
+
+double *kept_doubles(int64_t count)
+{
+    return kept(count, sizeof(double));
+}
+
+double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state)
+{
+    double *values = kept_doubles(count);
+    fixture_fill(values, count, (const double[2]){low, high}, state);
+    return values;
+}
+
+float *kept_random_floats(int64_t count, double low, double high, uint64_t *state)
+{
+    float *values = kept_floats(count);
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(low + (high - low) * test_random(state));
+    return values;
+}
+
+struct test_log *kept_log(void)
+{
+    struct test_log *log = kept(1, sizeof(*log));
+    test_log_init(log);
+    return log;
+}
+
+static void end_vector(void *object)
+{
+    lr_vector_destroy(object);
+    free(object);
+}
+
+lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision)
+{
+    lr_vector *vector = calloc(1, sizeof(*vector));
+    const lr_vector_params params = {.place = place, .count = count, .precision = precision};
+    assert_non_null(vector);
+    if (lr_vector_create(&params, vector) != LR_OK) fail_msg("%s", lr_last_error(NULL));
+    keep_object(vector, end_vector);
+    return *vector;
+}
+
+/* --- small scanners --- */
+
 static const double degrees = 3.14159265358979323846 / 180.0;
 
 static const char *const names[FIXTURE_COUNT] = {
@@ -110,6 +232,21 @@ void fixture_finish(struct fixture *fixture)
     lr_scanner_destroy(fixture->scanner);
 }
 
+static void end_fixture(void *object)
+{
+    fixture_finish(object);
+    free(object);
+}
+
+struct fixture kept_fixture(enum fixture_kind kind)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture_init(fixture, kind);
+    keep_object(fixture, end_fixture);
+    return *fixture;
+}
+
 lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log)
 {
     return (lr_operator_params){
@@ -151,6 +288,19 @@ bool fixture_backend_is_usable(const char *backend)
     return !is_missing;
 }
 
+const char *test_backend;
+
+bool test_backend_is_usable(int argc, char **argv, const char *usual)
+{
+    test_backend = argc > 1 ? argv[1] : usual;
+    return fixture_backend_is_usable(test_backend);
+}
+
+bool test_backend_is(const char *name)
+{
+    return strcmp(test_backend, name) == 0;
+}
+
 void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state)
 {
     for (int64_t k = 0; k < count; k++) values[k] = range[0] + (range[1] - range[0]) * test_random(state);
@@ -176,4 +326,101 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
             of_lor[l] = of_pair[pair] * interleave + lr_lors_turn(lors, l, interleave);
     free(of_pair);
     return of_lor;
+}
+
+static lr_status get_values(void *user, const lr_lor_span *span, float *values)
+{
+    const float *all = user;
+    for (int64_t k = 0; k < span->count; k++)
+        values[k] = all[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    return LR_OK;
+}
+
+lr_lor_source source_of_values(const float *values)
+{
+    return (lr_lor_source){get_values, (void *)(uintptr_t)values};
+}
+
+lr_lor_data *kept_sparse(const lr_lor_data *dense)
+{
+    lr_lor_data *sparse = kept(1, sizeof(*sparse));
+    *sparse = (lr_lor_data){.index = kept(dense->count, sizeof(int64_t)), .values = kept_floats(dense->count)};
+    for (int64_t l = 0; l < dense->count; l++) {
+        if (dense->values[l] > 0.0f) {
+            sparse->index[sparse->count] = l;
+            sparse->values[sparse->count++] = dense->values[l];
+        }
+    }
+    return sparse;
+}
+
+/* --- matrices --- */
+
+lr_status dense_rows_take(void *user, const lr_row *row)
+{
+    struct dense_rows *rows = user;
+    double sum = 0.0;
+    assert_int_equal(row->row, rows->next_row);
+    for (int64_t n = 0; n < row->count; n++) {
+        assert_true(row->probability[n] > 0.0);
+        assert_in_range(row->lor[n], n > 0 ? row->lor[n - 1] + 1 : 0, rows->num_lors - 1);
+        sum += row->probability[n];
+        if (rows->values != NULL) rows->values[row->row * rows->num_lors + row->lor[n]] = row->probability[n];
+    }
+    if (rows->sums != NULL) rows->sums[row->row] = sum;
+    rows->num_elements += row->count;
+    rows->next_row++;
+    return LR_OK;
+}
+
+double *kept_rows(lr_operator *op, int64_t begin, int64_t end)
+{
+    const int64_t num_lors = lr_operator_get_info(op)->num_lors;
+    double *values = kept_doubles((end - begin) * num_lors);
+    struct dense_rows rows = {.num_lors = num_lors, .next_row = begin, .values = values - begin * num_lors};
+    assert_int_equal(lr_operator_rows(op, begin, end, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_int_equal(rows.next_row, end);
+    return values;
+}
+
+double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_points)
+{
+    struct dense_rows rows = {.num_lors = lr_operator_get_info(op)->num_lors};
+    rows.values = kept_doubles(num_points * rows.num_lors);
+    assert_int_equal(lr_operator_point_rows(op, points_mm, num_points, &(lr_row_sink){dense_rows_take, &rows}), LR_OK);
+    assert_int_equal(rows.next_row, num_points);
+    return rows.values;
+}
+
+/* --- comparisons --- */
+
+double find_dot_product(lr_vector a, lr_vector b)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < a.count; k++) sum += lr_number_get(&a, k) * lr_number_get(&b, k);
+    return sum;
+}
+
+double find_l2_apart(lr_vector a, lr_vector b)
+{
+    double square = 0.0;
+    for (int64_t k = 0; k < a.count; k++) square += pow(lr_number_get(&a, k) - lr_number_get(&b, k), 2.0);
+    return sqrt(square / find_dot_product(b, b));
+}
+
+double find_worst_apart(lr_vector a, lr_vector b)
+{
+    double worst = 0.0;
+    for (int64_t k = 0; k < a.count; k++) {
+        const double apart = fabs(lr_number_get(&a, k) - lr_number_get(&b, k));
+        worst = apart <= worst ? worst : apart; /* NaN, too */
+    }
+    return worst / find_largest_number(b);
+}
+
+double find_largest_number(lr_vector a)
+{
+    double largest = 0.0;
+    for (int64_t k = 0; k < a.count; k++) largest = fmax(largest, fabs(lr_number_get(&a, k)));
+    return largest;
 }

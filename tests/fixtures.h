@@ -1,11 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Small scanners with a grid each, for laws that hold for every geometry. Link lr_fixtures. */
+ * Memory and objects that live until the end of a case, small scanners with a grid each, for laws that hold for
+ * every geometry, matrices, and comparisons. lr_test() links it. */
 #ifndef LR_TEST_FIXTURES_H
 #define LR_TEST_FIXTURES_H
 
 #include "test.h"
+
+/* --- what lives until the end of its case --- */
+
+/* A case of cmocka, after which everything that it has kept is destroyed, the latest first. */
+#define CASE(function) cmocka_unit_test_teardown(function, destroy_kept)
+#define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
+int destroy_kept(void **state);
+
+/* A case of the name of a check, void check(void), which `run` gets from given_check(state), to call it in turn. */
+#define CASE_OF(run, check)                                                                                            \
+    {                                                                                                                  \
+#check, run, NULL, destroy_kept, (void *)(uintptr_t)(check)                                                    \
+    }
+typedef void check_fn(void);
+check_fn *given_check(void **state);
+
+/* Destroys what was kept since num_kept() was that number, for loops that would keep too much. */
+int num_kept(void);
+void destroy_kept_since(int number);
+
+/* Returns an object that is destroyed at the end of the case. NULL fails the test with the library's last error. */
+#define keep(object)                                                                                                   \
+    _Generic((object), lr_scanner *                                                                                    \
+             : keep_scanner, lr_lors *                                                                                 \
+             : keep_lors, lr_operator *                                                                                \
+             : keep_operator, lr_image *                                                                               \
+             : keep_image, lr_lor_data *                                                                               \
+             : keep_lor_data, lr_place *                                                                               \
+             : keep_place)(object)
+lr_scanner *keep_scanner(lr_scanner *scanner);
+lr_lors *keep_lors(lr_lors *lors);
+lr_operator *keep_operator(lr_operator *op);
+lr_image *keep_image(lr_image *image);
+lr_lor_data *keep_lor_data(lr_lor_data *data);
+lr_place *keep_place(lr_place *place);
+void *keep_object(void *object, void (*destroy)(void *object));
+
+/* Zeroed memory, also of no element. */
+void *kept(int64_t count, size_t size);
+float *kept_floats(int64_t count);
+double *kept_doubles(int64_t count);
+
+/* Uniform random numbers from low to high. */
+float *kept_random_floats(int64_t count, double low, double high, uint64_t *state);
+double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state);
+
+struct test_log *kept_log(void);
+lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
+
+/* --- small scanners --- */
 
 enum fixture_kind {
     FIXTURE_OPPOSED = 0, /* two equal modules face to face */
@@ -25,9 +76,10 @@ struct fixture {
     lr_grid grid; /* a few hundred voxels, off centre so that nothing is symmetric by chance */
 };
 
-/* Makes a fixture, or fails the test. */
+/* Makes a fixture, or fails the test. A kept one is destroyed at the end of the case. */
 void fixture_init(struct fixture *fixture, enum fixture_kind kind);
 void fixture_finish(struct fixture *fixture);
+struct fixture kept_fixture(enum fixture_kind kind);
 
 /* Parameters for an operator on the fixture: sampled, 2 rays, 1 sample per voxel, not stored, 2 threads. */
 lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log);
@@ -39,6 +91,13 @@ lr_operator *fixture_operator(const lr_operator_params *params);
  * with a backend as argument then returns 77. */
 bool fixture_backend_is_usable(const char *backend);
 
+/* The backend that a program is run for: its first argument, else the usual one. */
+extern const char *test_backend;
+
+/* Sets test_backend; returns whether it runs on this machine. */
+bool test_backend_is_usable(int argc, char **argv, const char *usual);
+bool test_backend_is(const char *name);
+
 /* Fills an array with uniform random values from range[0] to range[1]. */
 void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state);
 
@@ -47,5 +106,50 @@ double *fixture_doubles(int64_t count);
 
 /* Returns the subset of each LOR in a reconstruction, [lors->count]. The caller frees the array. */
 int32_t *fixture_deal(const lr_lors *lors, int subsets);
+
+/* Returns a source that reads an array with a number for each LOR. */
+lr_lor_source source_of_values(const float *values);
+
+/* Copies the values above 0 of dense data. */
+lr_lor_data *kept_sparse(const lr_lor_data *dense);
+
+/* --- matrices --- */
+
+/* Takes rows one after the other into a dense matrix or sums, and checks them: LORs ascend, elements are positive. */
+struct dense_rows {
+    int64_t num_lors, next_row, num_elements;
+    double *values; /* [num_rows][num_lors]; NULL = not wanted */
+    double *sums;   /* [num_rows]; NULL = not wanted */
+};
+lr_status dense_rows_take(void *user, const lr_row *row);
+
+/* Returns rows of voxels, or of points, as a dense matrix, [num_rows][num_lors]. */
+double *kept_rows(lr_operator *op, int64_t begin, int64_t end);
+double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_points);
+
+/* --- comparisons of arrays of floats or doubles --- */
+
+#define numbers_of(values, count)                                                                                      \
+    _Generic((values),                                                                                           \
+        float *: lr_vector_of_floats,                                                                            \
+        const float *: lr_vector_of_floats,                                                                      \
+        double *: lr_vector_of_doubles,                                                                          \
+        const double *: lr_vector_of_doubles)(values, count)
+
+/* Sum of a_k b_k. */
+#define dot_product(a, b, count) find_dot_product(numbers_of(a, count), numbers_of(b, count))
+double find_dot_product(lr_vector a, lr_vector b);
+
+/* Norm of a - b over the norm of b. */
+#define l2_apart(a, b, count) find_l2_apart(numbers_of(a, count), numbers_of(b, count))
+double find_l2_apart(lr_vector a, lr_vector b);
+
+/* Largest |a_k - b_k| over the largest |b_k|. */
+#define worst_apart(a, b, count) find_worst_apart(numbers_of(a, count), numbers_of(b, count))
+double find_worst_apart(lr_vector a, lr_vector b);
+
+/* Largest |a_k|. */
+#define largest_number(a, count) find_largest_number(numbers_of(a, count))
+double find_largest_number(lr_vector a);
 
 #endif

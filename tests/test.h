@@ -28,6 +28,40 @@
         }                                                                                                              \
     } while (0)
 
+/* Calls that must work. */
+#define assert_ok(status) assert_int_equal(status, LR_OK)
+
+/* The text contains the words. */
+#define assert_says(text, words)                                                                                       \
+    do {                                                                                                               \
+        const char *const text_ = (text), *const words_ = (words);                                                     \
+        if (strstr(text_, words_) == NULL) fail_msg("\"%s\" does not say \"%s\"", text_, words_);                      \
+    } while (0)
+
+/* The log has an error with this status and these words, which it then forgets. */
+#define assert_error(heard, wanted, words)                                                                             \
+    do {                                                                                                               \
+        struct test_log *const log_ = (heard);                                                                         \
+        assert_says(log_->error, words);                                                                               \
+        assert_int_equal(log_->status, wanted);                                                                        \
+        log_->error[0] = '\0';                                                                                         \
+        log_->status = LR_OK;                                                                                          \
+    } while (0)
+
+/* The call fails with this status, and the log says so with these words. */
+#define assert_fails(call, wanted, heard, words)                                                                       \
+    do {                                                                                                               \
+        assert_int_equal(call, wanted);                                                                                \
+        assert_error(heard, wanted, words);                                                                            \
+    } while (0)
+
+/* The object is NULL, and the log says why. */
+#define assert_none(object, wanted, heard, words)                                                                      \
+    do {                                                                                                               \
+        assert_null(object);                                                                                           \
+        assert_error(heard, wanted, words);                                                                            \
+    } while (0)
+
 /* A log that keeps the last error and warning, for tests of sentences. */
 struct test_log {
     lr_log log; /* pass &test.log */

@@ -6,7 +6,7 @@
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 
-#include "test.h"
+#include "fixtures.h"
 
 #include "operator/backend.h"
 
@@ -14,10 +14,9 @@
 
 /* A backend and what it stands on. */
 struct setup {
-    struct test_log log;
+    struct test_log *log;
     lr_scanner *scanner;
     lr_lors *lors;
-    lr_grid grid;
     struct lr_backend backend;
 };
 
@@ -57,100 +56,69 @@ static inline lr_module upright_module(double radius, double angle_deg, double z
                        (double[3]){0, 0, 1}, crystals, pitch, face);
 }
 
-static inline void setup_finish(struct setup *setup)
+static inline void end_backend(void *object)
 {
-    if (setup->backend.fns != NULL) setup->backend.fns->destroy(setup->backend.self);
-    lr_lors_destroy(setup->lors);
-    lr_scanner_destroy(setup->scanner);
-    setup->backend = (struct lr_backend){0};
-    setup->lors = NULL;
-    setup->scanner = NULL;
+    struct lr_backend *backend = object;
+    backend->fns->destroy(backend->self);
+    free(backend);
 }
 
-/* Takes over the scanner. */
+/* Takes over the scanner. All is kept. */
 static inline void setup_init(struct setup *setup, lr_scanner *scanner, const struct setup_options *options)
 {
-    *setup = (struct setup){0};
-    test_log_init(&setup->log);
-    assert_non_null(scanner);
-    setup->scanner = scanner;
-    setup->lors = lr_lors_create(scanner, &setup->log.log);
-    assert_non_null(setup->lors);
-    setup->grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    lr_grid *grid = kept(1, sizeof(*grid));
+    struct lr_backend *backend = calloc(1, sizeof(*backend));
+    *grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    *setup = (struct setup){.log = kept_log(), .scanner = keep(scanner)};
+    setup->lors = keep(lr_lors_create(scanner, &setup->log->log));
     struct lr_backend_params params = {
         .scanner = scanner,
         .lors = setup->lors,
-        .grid = &setup->grid,
+        .grid = grid,
         .mode = options->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : options->mode,
         .rays = options->rays ? options->rays : 4,
-        .samples = {1, 1, 1},
         .mu = options->mu,
         .mu_steps = options->mu_steps ? options->mu_steps : 1,
         .threads = options->threads ? options->threads : 2,
-        .log = &setup->log.log,
+        .log = &setup->log->log,
         .progress = options->progress,
         .penetration = options->penetration,
     };
     for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
-    assert_int_equal(lr_cpu_backend_create(&params, &setup->backend), LR_OK);
+    assert_non_null(backend);
+    assert_ok(lr_cpu_backend_create(&params, backend));
+    setup->backend = *(struct lr_backend *)keep_object(backend, end_backend);
     assert_true(setup->backend.fns->computes_in_double);
 }
 
 static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules)
 {
-    struct test_log log;
-    test_log_init(&log);
-    const lr_scanner_params params = {.modules = modules, .num_modules = num_modules, .log = &log.log};
-    lr_scanner *scanner = lr_scanner_create(&params);
-    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log.error);
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
+    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", lr_last_error(NULL));
     return scanner;
 }
 
-/* Rows scattered into a dense matrix [num_rows][num_lors], or added up. */
-struct dense {
-    int64_t num_lors, next_row, num_elements;
-    double *values; /* [num_rows][num_lors], may be NULL */
-    double *sums;   /* [num_rows], may be NULL */
-};
-
-static inline lr_status dense_take(void *user, const lr_row *row)
+/* Rows of points, into a dense matrix, sums, or both. */
+static inline void take_points(struct setup *setup, const double (*points)[3], int num_points, struct dense_rows *dense)
 {
-    struct dense *dense = user;
-    assert_int_equal(row->row, dense->next_row);
-    double sum = 0;
-    for (int64_t n = 0; n < row->count; n++) {
-        assert_true(row->probability[n] > 0);
-        assert_in_range(row->lor[n], n > 0 ? row->lor[n - 1] + 1 : 0, dense->num_lors - 1);
-        sum += row->probability[n];
-        if (dense->values != NULL) dense->values[row->row * dense->num_lors + row->lor[n]] = row->probability[n];
-    }
-    if (dense->sums != NULL) dense->sums[row->row] = sum;
-    dense->num_elements += row->count;
-    dense->next_row++;
-    return LR_OK;
+    const struct lr_rows rows = {.points_mm = points, .end = num_points};
+    dense->num_lors = setup->lors->count;
+    assert_ok(setup->backend.fns->rows(setup->backend.self, &rows, &(lr_row_sink){dense_rows_take, dense}));
+    assert_int_equal(dense->next_row, num_points);
 }
 
-/* Rows of points as a dense matrix; free() it. */
+/* Rows of points as a dense matrix. */
 static inline double *point_matrix(struct setup *setup, const double (*points)[3], int num_points)
 {
-    struct dense dense = {.num_lors = setup->lors->count};
-    dense.values = calloc((size_t)(dense.num_lors * num_points), sizeof(double));
-    assert_non_null(dense.values);
-    const struct lr_rows rows = {.points_mm = points, .end = num_points};
-    const lr_row_sink sink = {dense_take, &dense};
-    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
-    assert_int_equal(dense.next_row, num_points);
+    struct dense_rows dense = {.values = kept_doubles(setup->lors->count * num_points)};
+    take_points(setup, points, num_points, &dense);
     return dense.values;
 }
 
 /* Sums of the rows of points. */
 static inline void point_sums(struct setup *setup, const double (*points)[3], int num_points, double *sums)
 {
-    struct dense dense = {.num_lors = setup->lors->count, .sums = sums};
-    const struct lr_rows rows = {.points_mm = points, .end = num_points};
-    const lr_row_sink sink = {dense_take, &dense};
-    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
-    assert_int_equal(dense.next_row, num_points);
+    take_points(setup, points, num_points, &(struct dense_rows){.sums = sums});
 }
 
 static inline double point_sum(struct setup *setup, double x, double y, double z)
@@ -159,6 +127,33 @@ static inline double point_sum(struct setup *setup, double x, double y, double z
     const double points[1][3] = {{x, y, z}};
     point_sums(setup, points, 1, &sum);
     return sum;
+}
+
+/* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
+ * whether that is on a crystal. */
+static inline double meet_module(const lr_module *module, const double point[3], const double way[3], bool *on_face)
+{
+    double at[3];
+    for (int k = 0; k < 3; k++) at[k] = point[k] - module->centre_mm[k];
+    const double height = dot_product(module->normal, at, 3), speed = -dot_product(module->normal, way, 3);
+    if (height <= 0 || speed <= 0) return INFINITY;
+    for (int k = 0; k < 3; k++) at[k] += height / speed * way[k];
+    *on_face = true;
+    for (int k = 0; k < 2; k++) {
+        const double place =
+            dot_product(k == 0 ? module->u : module->v, at, 3) / module->pitch_mm[k] + 0.5 * module->crystals[k];
+        if (place < 0 || place > module->crystals[k]) return INFINITY;
+        *on_face = *on_face && fabs(place - floor(place) - 0.5) * module->pitch_mm[k] <= 0.5 * module->face_mm[k];
+    }
+    return height / speed;
+}
+
+/* A direction of all with the same probability, and the opposite one. */
+static inline void random_ways(uint64_t *seed, double ways[2][3])
+{
+    const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed), across = sqrt(1 - z * z);
+    const double way[3] = {across * cos(phi), across * sin(phi), z};
+    for (int k = 0; k < 6; k++) ways[k / 3][k % 3] = k < 3 ? way[k] : -way[k - 3];
 }
 
 static inline double corner_term(double x, double y, double z)
@@ -200,17 +195,8 @@ static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t
         setup_init(&setup, make(&same), &(struct setup_options){.mode = modes[mode], .rays = rays});
         matrices[mode] = point_matrix(&setup, points, num_points);
         count = setup.lors->count * num_points;
-        setup_finish(&setup);
     }
-    double difference2 = 0, exact2 = 0;
-    for (int64_t k = 0; k < count; k++) {
-        const double d = matrices[0][k] - matrices[1][k];
-        difference2 += d * d;
-        exact2 += matrices[1][k] * matrices[1][k];
-    }
-    free(matrices[0]);
-    free(matrices[1]);
-    return exact2 > 0 ? sqrt(difference2 / exact2) : 0;
+    return largest_number(matrices[1], count) > 0 ? l2_apart(matrices[0], matrices[1], count) : 0;
 }
 
 #endif

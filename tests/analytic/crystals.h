@@ -15,8 +15,7 @@ struct crystal_box {
 /* [num_crystals], by crystal number; free() it. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
-    struct crystal_box *boxes = calloc((size_t)scanner->num_crystals, sizeof(*boxes));
-    assert_non_null(boxes);
+    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));
     struct crystal_box *box = boxes;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
@@ -85,23 +84,18 @@ static inline int find_chords(const lr_scanner *scanner, const struct crystal_bo
 /* A scanner whose crystals attenuate. */
 static inline lr_scanner *stopping_scanner(const lr_module *modules, int num_modules, double mu)
 {
-    struct test_log log;
-    test_log_init(&log);
     lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.modules = modules, .num_modules = num_modules, .crystal_mu_per_mm = mu, .log = &log.log});
-    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log.error);
+        &(lr_scanner_params){.modules = modules, .num_modules = num_modules, .crystal_mu_per_mm = mu});
+    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", lr_last_error(NULL));
     return scanner;
 }
 
 static inline lr_scanner *stopping_ring(const lr_ring *ring, double mu, int min_module_difference)
 {
-    struct test_log log;
-    test_log_init(&log);
     lr_scanner *scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){
-            .crystal_mu_per_mm = mu, .coincidence = {.min_module_difference = min_module_difference}, .log = &log.log},
+        &(lr_scanner_params){.crystal_mu_per_mm = mu, .coincidence = {.min_module_difference = min_module_difference}},
         ring);
-    if (scanner == NULL) fail_msg("the test's ring was refused: %s", log.error);
+    if (scanner == NULL) fail_msg("the test's ring was refused: %s", lr_last_error(NULL));
     return scanner;
 }
 

@@ -103,7 +103,6 @@ enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 /* One arrangement. */
 struct hiding {
     const struct arrangement *arrangement;
-    struct test_log log;
     lr_scanner *scanner;
     lr_lors *lors;
     int panels[MOST_MODULES];
@@ -115,24 +114,14 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
     lr_module modules[MOST_MODULES];
     int num_modules = 0;
     *hiding = (struct hiding){.arrangement = arrangement};
-    test_log_init(&hiding->log);
     arrangement->build(modules, hiding->panels, &num_modules);
-    hiding->scanner = lr_scanner_create(&(lr_scanner_params){
+    hiding->scanner = keep(lr_scanner_create(&(lr_scanner_params){
         .modules = modules,
         .num_modules = num_modules,
         .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
-        .log = &hiding->log.log,
-    });
-    if (hiding->scanner == NULL) fail_msg("%s: %s", arrangement->name, hiding->log.error);
-    hiding->lors = lr_lors_create(hiding->scanner, &hiding->log.log);
-    assert_non_null(hiding->lors);
+    }));
+    hiding->lors = keep(lr_lors_create(hiding->scanner, NULL));
     for (int m = 0; m < num_modules; m++) lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
-}
-
-static inline void hiding_finish(struct hiding *hiding)
-{
-    lr_lors_destroy(hiding->lors);
-    lr_scanner_destroy(hiding->scanner);
 }
 
 /* --- the definition --- */

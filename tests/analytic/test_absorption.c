@@ -39,14 +39,11 @@ static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double
                    &(struct setup_options){.mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
         rows[with] = point_matrix(&setup, points, 1);
         assert_int_equal(setup.lors->count, NUM_CRYSTALS);
-        setup_finish(&setup);
     }
     for (int a = 0; a < NUM_CRYSTALS; a++) {
         assert_true(rows[0][a] > 0);
         out[a] = rows[1][a] / rows[0][a];
     }
-    free(rows[0]);
-    free(rows[1]);
 }
 
 /* Both hits of the line from crystal `a` through the point. */
@@ -62,8 +59,7 @@ static void find_line(int a, const double point[3], double y1[3], double y2[3])
 static lr_image *box(const int size[3], const double voxel[3], double mu)
 {
     const lr_grid grid = lr_grid_centred(size, voxel);
-    lr_image *image = lr_image_create(&grid, NULL);
-    assert_non_null(image);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) image->values[n] = (float)mu;
     return image;
 }
@@ -74,7 +70,6 @@ static lr_image *box(const int size[3], const double voxel[3], double mu)
  * 4 (h^2 / 8) mu / voxel. */
 static void test_constant_box(void **state)
 {
-    (void)state;
     static const double points[3][3] = {{0, 0, 0}, {10, 20, -6}, {-7, -30, 11}};
     const double voxel[3] = {10, 4, 10}, mu = 0.0096f;
     lr_image *image = box((int[3]){20, 50, 20}, voxel, mu);
@@ -94,7 +89,6 @@ static void test_constant_box(void **state)
             assert_true(fabs(-log(found[a]) - mu * extent * slant) <= bound + 1e-12);
         }
     }
-    lr_image_destroy(image);
 }
 
 static double value_at(const lr_image *mu, int64_t x, int64_t y, int64_t z)
@@ -143,7 +137,6 @@ static double written_out(const lr_image *mu, int num_steps, const double y1[3],
 /* Few steps, so that each sample's place matters; 1e-11 is rounding. */
 static void test_any_image(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     lr_image *image = box((int[3]){7, 9, 5}, (double[3]){11, 13, 17}, 0);
     image->grid.origin_mm[0] += 9;
@@ -162,27 +155,20 @@ static void test_any_image(void **state)
             assert_close(found[a], written_out(image, num_steps, y1, y2), 1e-11);
         }
     }
-    lr_image_destroy(image);
 }
 
 /* No line of the scanner meets this image. */
 static void test_image_elsewhere(void **state)
 {
-    (void)state;
     lr_image *image = box((int[3]){3, 3, 3}, (double[3]){10, 10, 10}, 1);
     image->grid.origin_mm[2] = 500;
     double found[NUM_CRYSTALS];
     factors(LR_MODE_SAMPLED, image, 50, (double[3]){1, 2, 3}, found);
     for (int a = 0; a < NUM_CRYSTALS; a++) assert_true(found[a] == 1);
-    lr_image_destroy(image);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant_box),
-        cmocka_unit_test(test_any_image),
-        cmocka_unit_test(test_image_elsewhere),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_constant_box), CASE(test_any_image), CASE(test_image_elsewhere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,6 @@ static lr_scanner *planted(double blocker_face)
 
 static void test_planted_module(void **state)
 {
-    (void)state;
     const double origin[1][3] = {{0, 0, 0}};
     const double whole = rectangle_angle(-50, 50, -50, 50, 100);
     const double hidden = rectangle_angle(-45, 5, -15, 35, 100);
@@ -35,15 +34,12 @@ static void test_planted_module(void **state)
         /* The gaps of the blocker stop lines as its faces do. */
         assert_close(covered, whole - hidden, 1e-11);
         assert_true(k == 0 ? fabs(blocker / hidden - 1) < 1e-11 : blocker < 0.5 * hidden);
-        free(row);
-        setup_finish(&setup);
     }
 }
 
 /* Crystals of the covered module whose image lies within the blocker's have no element. */
 static void test_blocked_crystals_vanish(void **state)
 {
-    (void)state;
     const double origin[1][3] = {{0, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
@@ -65,15 +61,12 @@ static void test_blocked_crystals_vanish(void **state)
         /* 6 x 6 crystals lie in the primary's view. */
         assert_int_equal(num_blocked, 4);
         assert_int_equal(num_seen, 36 - 4);
-        free(row);
-        setup_finish(&setup);
     }
 }
 
 /* Three modules before one another, one of them tilted, with gaps. */
 static lr_scanner *crowded(uint64_t *seed)
 {
-    (void)seed;
     const lr_module modules[] = {
         level_module(0, 100, 0, (int[2]){6, 6}, 15, 14),
         level_module(0, -80, 0, (int[2]){5, 5}, 16, 15),
@@ -86,7 +79,6 @@ static lr_scanner *crowded(uint64_t *seed)
 
 static void test_crowded(void **state)
 {
-    (void)state;
     static const double points[5][3] = {{0, 0, 0}, {3, 10, -4}, {-8, -12, 6}, {1, 40, 1}, {-20, 5, 14}};
     for (int rays = 16; rays <= 64; rays *= 2) {
         const double error = mode_distance(crowded, 0, points, 5, rays);
@@ -99,7 +91,6 @@ static void test_crowded(void **state)
  * are drawn through the primary only. */
 static void test_tie(void **state)
 {
-    (void)state;
     static const struct {
         double y;
         int num_lines;
@@ -111,21 +102,16 @@ static void test_tie(void **state)
     for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
         const double point[3] = {0, places[n].y, 0};
         lr_pixel pixels[4];
-        assert_int_equal(setup.backend.fns->picture(setup.backend.self, point, 0, pixels), LR_OK);
+        assert_ok(setup.backend.fns->picture(setup.backend.self, point, 0, pixels));
         int num_lines = 0;
         for (int k = 0; k < 4; k++) num_lines += pixels[k].module == 1;
         assert_int_equal(num_lines, places[n].num_lines);
     }
-    setup_finish(&setup);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted_module),
-        cmocka_unit_test(test_blocked_crystals_vanish),
-        cmocka_unit_test(test_crowded),
-        cmocka_unit_test(test_tie),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_planted_module), CASE(test_blocked_crystals_vanish),
+                                       CASE(test_crowded), CASE(test_tie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,25 +29,9 @@ static lr_status take_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-static lr_status take_row(void *user, const lr_row *row)
-{
-    double *values = user;
-    for (int64_t k = 0; k < row->count; k++) values[row->lor[k]] = row->probability[k];
-    return LR_OK;
-}
-
-/* The point as a voxel too small to be told from it. */
-static lr_grid grid_at(const double point_mm[3])
-{
-    lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
-    memcpy(grid.origin_mm, point_mm, sizeof(grid.origin_mm));
-    return grid;
-}
-
 static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, double *counts)
 {
-    lr_image *activity = lr_image_create(grid, &hiding->log.log);
-    assert_non_null(activity);
+    lr_image *activity = keep(lr_image_create(grid, NULL));
     activity->values[0] = 1;
     struct tally tally = {hiding, counts};
     const lr_photon_params params = {
@@ -57,17 +41,15 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
         .tof_resolution_ps = 300,
         .seed = seed,
         .threads = 2,
-        .log = &hiding->log.log,
     };
     const lr_event_sink sink = {.take = take_events, .user = &tally};
-    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
-    lr_image_destroy(activity);
+    assert_ok(lr_events_from_activity(&params, &sink, NULL));
 }
 
 /* Events of each LOR that A x lets expect, of NUM_EVENTS; free() them. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
-    lr_operator *op = lr_operator_create(&(lr_operator_params){
+    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
         .lors = hiding->lors,
         .grid = grid,
         .backend = "cpu",
@@ -75,16 +57,11 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
         .samples = {1, 1, 1},
         .store = LR_STORE_NO,
         .threads = 2,
-        .log = &hiding->log.log,
-    });
-    assert_non_null(op);
-    double *row = fixture_doubles(hiding->lors->count);
-    const lr_row_sink sink = {take_row, row};
-    assert_int_equal(lr_operator_rows(op, 0, 1, &sink), LR_OK);
+    }));
+    double *row = kept_rows(op, 0, 1);
     double sum = 0;
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) sum += row[lor];
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) row[lor] *= NUM_EVENTS / sum;
-    lr_operator_destroy(op);
     return row;
 }
 
@@ -133,27 +110,25 @@ static void check_panels(const struct hiding *hiding, const double *counts, cons
 
 static void test_events(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
         struct hiding hiding;
         hiding_init(&hiding, &arrangements[n]);
         for (int point = 0; point < arrangements[n].num_points; point++) {
-            const lr_grid grid = grid_at(arrangements[n].points_mm[point]);
-            double *counts = fixture_doubles(hiding.lors->count);
+            /* The point as a voxel too small to be told from it. */
+            lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
+            memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
+            double *counts = kept_doubles(hiding.lors->count);
             double *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);
             check_lors(&hiding, point, counts, expected);
             check_panels(&hiding, counts, expected);
-            free(expected);
-            free(counts);
         }
-        hiding_finish(&hiding);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events)};
+    const struct CMUnitTest tests[] = {CASE(test_events)};
     return cmocka_run_group_tests_name("hiding events", tests, NULL, NULL);
 }

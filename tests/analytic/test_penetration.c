@@ -28,25 +28,20 @@ static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_
         .modules = opaque->modules, .num_modules = opaque->num_modules, .num_positions = opaque->num_positions};
     setup_init(&plane, lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
     double *expected = point_matrix(&plane, points, num_points);
-    double totals[2] = {0, 0}, off2 = 0, norm2 = 0;
-    for (int64_t k = 0; k < num_points * setup.lors->count; k++) {
-        off2 += pow(rows[k] - expected[k], 2);
-        norm2 += pow(expected[k], 2);
+    const int64_t count = num_points * setup.lors->count;
+    const double l2 = l2_apart(rows, expected, count);
+    double totals[2] = {0, 0};
+    for (int64_t k = 0; k < count; k++) {
         totals[0] += rows[k];
         totals[1] += expected[k];
     }
-    print_message("relative L2 %.4f, sum %.5f\n", sqrt(off2 / norm2), totals[0] / totals[1]);
-    assert_true(off2 < pow(0.5 / 12, 2) * norm2);
+    print_message("relative L2 %.4f, sum %.5f\n", l2, totals[0] / totals[1]);
+    assert_true(l2 < 0.5 / 12);
     assert_close(totals[0], totals[1], 3e-3);
-    free(expected);
-    free(rows);
-    setup_finish(&plane);
-    setup_finish(&setup);
 }
 
 static void test_opaque_crystals(void **state)
 {
-    (void)state;
     static const double points[3][3] = {{0.1, 0.2, -0.3}, {1.7, -2.1, 0.9}, {-2.6, 1.3, 2.2}};
     const lr_module modules[2] = {deep(level_module(0, 20, 0, (int[2]){4, 4}, 2, 2), 10),
                                   deep(level_module(0.5, -24, 0, (int[2]){5, 5}, 1.7, 1.7), 10)};
@@ -72,8 +67,7 @@ static void check_line(lr_scanner *scanner)
     setup_init(&setup, scanner, &(struct setup_options){.rays = 1, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
     struct crystal_box *boxes = crystal_boxes(scanner);
-    struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
-    assert_non_null(chords);
+    struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
     const double down[3] = {0, -1, 0};
     const int count = find_chords(scanner, boxes, origin[0], down, chords);
     double left = 1, length = 0, found = 0, listed = 0;
@@ -90,15 +84,10 @@ static void check_line(lr_scanner *scanner)
     assert_true(count >= 3);
     assert_close(found, listed, 1e-12);
     assert_close(found, SINGLE_WEIGHT(mu) * (1 - exp(-mu * length)), 1e-11);
-    free(chords);
-    free(boxes);
-    free(row);
-    setup_finish(&setup);
 }
 
 static void test_one_line(void **state)
 {
-    (void)state;
     const lr_module modules[2] = {single_primary(), deep(make_module((double[3]){0.3, -40, 0.2}, (double[3]){1, 1, 0},
                                                                      (double[3]){0, 0, 1}, (int[2]){9, 9}, 2, 1.7),
                                                          10)};
@@ -115,7 +104,6 @@ static void test_one_line(void **state)
  * is left through its side 3 mm away. */
 static void test_module_before(void **state)
 {
-    (void)state;
     const double mu = 0.09;
     const lr_module modules[3] = {
         single_primary(), deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
@@ -127,8 +115,6 @@ static void test_module_before(void **state)
                  SINGLE_WEIGHT(mu) * exp(-mu * 3 * sqrt(2)) * (1 - exp(-mu * 30)), 1e-11);
     assert_true(row[lr_lors_number(setup.lors, 1, 2)] > 0);
     assert_int_equal(lr_lors_number(setup.lors, 0, 0), -1);
-    free(row);
-    setup_finish(&setup);
 }
 
 /* Lines at an angle spread over the crystals on their way. Photons that cross a way W are stopped
@@ -136,7 +122,6 @@ static void test_module_before(void **state)
  * full pitch, the mean of the crystals that stop them is as far from the entry, to half a pitch. */
 static void test_parallax(void **state)
 {
-    (void)state;
     static const struct {
         double mu, depth, mean; /* at normal incidence */
     } known[] = {{0.083, 25, 8.46}, {0.083, 20, 7.35}, {0.047, 30, 11.6}};
@@ -163,8 +148,6 @@ static void test_parallax(void **state)
             const double mean = 1 / mu - way * exp(-mu * way) / (1 - exp(-mu * way));
             /* Along the line; its part across the module is the sine's. */
             assert_true(fabs(moment / sum - mean * cosine * tangent) <= 0.5 * pitch);
-            free(row);
-            setup_finish(&setup);
         }
     }
 }
@@ -173,21 +156,17 @@ static void test_parallax(void **state)
  * chord stops at both ends; and at least what the depth stops where no line can leave through a side. */
 static void test_sum_rule(void **state)
 {
-    (void)state;
     const double mu = 0.05, depth = 20;
     static const double points[2][3] = {{0, 0, 0}, {2, 3, -1}};
     const lr_module modules[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
                                   deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
-    const lr_module behind[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
-                                 deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
     double sums[2][2];
     struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, mu), &(struct setup_options){.rays = 16, .penetration = true});
-    point_sums(&setup, points, 2, sums[0]);
-    setup_finish(&setup);
-    setup_init(&setup, stopping_scanner(behind, 2, 1e7), &(struct setup_options){.rays = 16, .penetration = true});
-    point_sums(&setup, points, 2, sums[1]);
-    setup_finish(&setup);
+    for (int k = 0; k < 2; k++) {
+        setup_init(&setup, stopping_scanner(modules, 2, k == 0 ? mu : 1e7),
+                   &(struct setup_options){.rays = 16, .penetration = true});
+        point_sums(&setup, points, 2, sums[k]);
+    }
     for (int k = 0; k < 2; k++) {
         /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
         const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2));
@@ -200,7 +179,6 @@ static void test_sum_rule(void **state)
 /* Mirroring point and crystals mirrors the row, as far as lines in other places give the same. */
 static void test_mirror(void **state)
 {
-    (void)state;
     static const double points[2][3] = {{1.3, 0.7, -0.9}, {-1.3, 0.7, -0.9}};
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
@@ -219,15 +197,12 @@ static void test_mirror(void **state)
     print_message("%d elements, relative L2 %.4f\n", num_elements, sqrt(off2 / norm2));
     assert_true(num_elements > 50);
     assert_true(off2 < pow(0.8 / 16, 2) * norm2);
-    free(rows);
-    setup_finish(&setup);
 }
 
 /* A coincidence rule takes LORs away and leaves the others as they are: what it forbids still
  * stops photons. */
 static void test_rules(void **state)
 {
-    (void)state;
     static const double points[1][3] = {{5.2, -4.0, 0.4}};
     const int nu = 3, nv = 2;
     const lr_ring ring = {.radius_mm = 9,
@@ -256,27 +231,12 @@ static void test_rules(void **state)
     }
     print_message("%d kept, %d gone\n", num_kept, num_gone);
     assert_true(num_kept > 10 && num_gone > 10);
-    free(all);
-    free(some);
-    setup_finish(&free_setup);
-    setup_finish(&ruled);
-}
-
-static double distance(const double *a, const double *b, int64_t count)
-{
-    double difference2 = 0, norm2 = 0;
-    for (int64_t k = 0; k < count; k++) {
-        difference2 += (a[k] - b[k]) * (a[k] - b[k]);
-        norm2 += b[k] * b[k];
-    }
-    return sqrt(difference2 / norm2);
 }
 
 /* More rays come nearer to the integral. Lengths are steep functions of the line where it almost
  * runs along a crystal, so the error falls about as 1 / R. */
 static void test_convergence(void **state)
 {
-    (void)state;
     static const double points[4][3] = {{0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
     const lr_module modules[3] = {deep(upright_module(20, 10, 0, (int[2]){6, 5}, 2, 1.8), 10),
                                   deep(upright_module(24, 170, 1, (int[2]){6, 5}, 2, 1.8), 10),
@@ -289,21 +249,17 @@ static void test_convergence(void **state)
                    &(struct setup_options){.rays = k < 5 ? 2 << k : 128, .penetration = true});
         rows[k] = point_matrix(&setup, points, 4);
         count = 4 * setup.lors->count;
-        setup_finish(&setup);
     }
     for (int k = 0; k < 5; k++) {
-        const double error = distance(rows[k], rows[5], count);
+        const double error = l2_apart(rows[k], rows[5], count);
         print_message("R = %d: %.4f\n", 2 << k, error);
         assert_true(error <= 0.8 / (2 << k));
-        free(rows[k]);
     }
-    free(rows[5]);
 }
 
 /* Forward and back are transposes of each other, to rounding. */
 static void test_adjoint(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const lr_grid grid = lr_grid_centred((int[3]){4, 3, 2}, (double[3]){2, 2, 2});
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){4, 4}, 2, 1.8), 10),
@@ -312,32 +268,20 @@ static void test_adjoint(void **state)
     setup_init(&setup, stopping_scanner(modules, 2, 0.087),
                &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
-    double x[24], back[24], products[2] = {0, 0};
-    double *y = calloc((size_t)num_lors, sizeof(double));
-    double *forward = calloc((size_t)num_lors, sizeof(double));
-    assert_true(y != NULL && forward != NULL);
+    double x[24], back[24];
+    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors);
     for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
-    for (int64_t k = 0; k < num_lors; k++) y[k] = test_random(&seed);
-    assert_int_equal(
-        backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)), LR_OK);
-    assert_int_equal(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)),
-                     LR_OK);
-    for (int64_t k = 0; k < num_lors; k++) products[0] += forward[k] * y[k];
-    for (int k = 0; k < 24; k++) products[1] += x[k] * back[k];
-    assert_true(products[0] > 0);
-    assert_close(products[0], products[1], 1e-13);
-    free(forward);
-    free(y);
-    setup_finish(&setup);
+    assert_ok(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)));
+    assert_ok(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)));
+    assert_true(dot_product(forward, y, num_lors) > 0);
+    assert_close(dot_product(forward, y, num_lors), dot_product(x, back, 24), 1e-13);
 }
 
 /* The attenuation image counts between the first modules on either side. */
 static void test_absorption(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
-    lr_image *mu = lr_image_create(&grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
     for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     struct setup setup;
@@ -347,16 +291,13 @@ static void test_absorption(void **state)
     /* 21 voxels of 1 mm, and half of one on either side where mu falls to zero: midpoints of 0.1 mm
      * integrate the ramps exactly but at their ends, by at most 1e-3 / 21. */
     assert_close(row[0], SINGLE_WEIGHT(0.09) * (1 - exp(-0.09 * 30)) * exp(-0.01f * 21.0), 1e-4);
-    free(row);
-    setup_finish(&setup);
-    lr_image_destroy(mu);
 }
 
-static lr_status create(struct test_log *log, lr_mode mode, double mu)
+static lr_status create(struct test_log *log, lr_mode mode)
 {
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
-    lr_scanner *scanner = stopping_scanner(modules, 2, mu);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_scanner *scanner = keep(stopping_scanner(modules, 2, 0.08));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend backend;
     test_log_init(log);
@@ -372,33 +313,24 @@ static lr_status create(struct test_log *log, lr_mode mode, double mu)
                                                    &backend);
     if (status == LR_OK) {
         lr_pixel pixel;
-        assert_int_equal(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE);
-        assert_non_null(strstr(log->error, "several crystals"));
+        assert_fails(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE, log, "several crystals");
         backend.fns->destroy(backend.self);
     }
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
     return status;
 }
 
 static void test_refusals(void **state)
 {
-    (void)state;
     struct test_log log;
-    assert_int_equal(create(&log, LR_MODE_EXACT, 0.08), LR_USAGE);
-    assert_non_null(strstr(log.error, "no exact mode"));
-    assert_int_equal(create(&log, LR_MODE_SAMPLED, 0.08), LR_OK);
+    assert_fails(create(&log, LR_MODE_EXACT), LR_USAGE, &log, "no exact mode");
+    assert_ok(create(&log, LR_MODE_SAMPLED));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opaque_crystals), cmocka_unit_test(test_one_line),
-        cmocka_unit_test(test_module_before),   cmocka_unit_test(test_parallax),
-        cmocka_unit_test(test_sum_rule),        cmocka_unit_test(test_mirror),
-        cmocka_unit_test(test_rules),           cmocka_unit_test(test_convergence),
-        cmocka_unit_test(test_adjoint),         cmocka_unit_test(test_absorption),
-        cmocka_unit_test(test_refusals),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_opaque_crystals), CASE(test_one_line),    CASE(test_module_before),
+                                       CASE(test_parallax),        CASE(test_sum_rule),    CASE(test_mirror),
+                                       CASE(test_rules),           CASE(test_convergence), CASE(test_adjoint),
+                                       CASE(test_absorption),      CASE(test_refusals)};
     return cmocka_run_group_tests_name("penetration", tests, NULL, NULL);
 }

@@ -36,8 +36,7 @@ static lr_scanner *ring(void)
 static lr_image *make_mu(uint64_t *seed)
 {
     const lr_grid grid = lr_grid_centred((int[3]){6, 6, 4}, (double[3]){9, 9, 9});
-    lr_image *mu = lr_image_create(&grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
     for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) mu->values[n] = (float)(0.01 * test_random(seed));
     return mu;
 }
@@ -54,28 +53,6 @@ static struct setup_options make_options(int mode, int threads, const lr_grid *g
                                   .samples = {2, 1, 3}};
 }
 
-static double *random_values(int64_t count, uint64_t *seed)
-{
-    double *values = malloc((size_t)count * sizeof(double));
-    assert_non_null(values);
-    for (int64_t n = 0; n < count; n++) values[n] = 2 * test_random(seed) - 1;
-    return values;
-}
-
-static double norm(const double *values, int64_t count)
-{
-    double sum = 0;
-    for (int64_t n = 0; n < count; n++) sum += values[n] * values[n];
-    return sqrt(sum);
-}
-
-static double product(const double *a, const double *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t n = 0; n < count; n++) sum += a[n] * b[n];
-    return sum;
-}
-
 /* Everything one backend computes: A x, A^T y and A. */
 struct results {
     int64_t num_lors;
@@ -89,25 +66,25 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     struct setup setup;
     setup_init(&setup, ring(), &options);
     struct results results = {.num_lors = setup.lors->count};
-    double *x = random_values(NUM_VOXELS, &seed), *y = random_values(results.num_lors, &seed);
-    results.forward = random_values(results.num_lors, &seed);
-    results.back = random_values(NUM_VOXELS, &seed);
+    double *x = kept_random_doubles(NUM_VOXELS, -1.0, 1.0, &seed),
+           *y = kept_random_doubles(results.num_lors, -1.0, 1.0, &seed);
+    results.forward = kept_random_doubles(results.num_lors, -1.0, 1.0, &seed);
+    results.back = kept_random_doubles(NUM_VOXELS, -1.0, 1.0, &seed);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     const lr_vector values = lr_vector_of_doubles(y, results.num_lors);
-    assert_int_equal(backend_forward(&setup.backend, image, lr_vector_of_doubles(results.forward, results.num_lors)),
-                     LR_OK);
-    assert_int_equal(backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)), LR_OK);
-    const double left = product(results.forward, y, results.num_lors);
-    const double right = product(x, results.back, NUM_VOXELS);
-    const double scale = norm(results.forward, results.num_lors) * norm(y, results.num_lors);
+    assert_ok(backend_forward(&setup.backend, image, lr_vector_of_doubles(results.forward, results.num_lors)));
+    assert_ok(backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)));
+    const double left = dot_product(results.forward, y, results.num_lors);
+    const double right = dot_product(x, results.back, NUM_VOXELS);
+    const double scale = sqrt(dot_product(results.forward, results.forward, results.num_lors)) *
+                         sqrt(dot_product(y, y, results.num_lors));
     assert_true(scale > 0);
     assert_true(fabs(left - right) <= 1e-12 * scale);
 
-    struct dense dense = {.num_lors = results.num_lors};
-    dense.values = calloc((size_t)(NUM_VOXELS * results.num_lors), sizeof(double));
-    assert_non_null(dense.values);
+    struct dense_rows dense = {.num_lors = results.num_lors};
+    dense.values = kept_doubles(NUM_VOXELS * results.num_lors);
     const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .end = NUM_VOXELS};
-    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}), LR_OK);
+    assert_ok(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_rows_take, &dense}));
     results.matrix = dense.values;
     for (int64_t lor = 0; lor < results.num_lors; lor++) {
         double sum = 0;
@@ -118,22 +95,11 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
         }
         assert_true(sum == results.forward[lor]);
     }
-    free(x);
-    free(y);
-    setup_finish(&setup);
     return results;
-}
-
-static void results_free(struct results *results)
-{
-    free(results->forward);
-    free(results->back);
-    free(results->matrix);
 }
 
 static void test_same_bits_for_any_threads(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     lr_image *mu = make_mu(&seed);
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
@@ -144,17 +110,13 @@ static void test_same_bits_for_any_threads(void **state)
             assert_memory_equal(one.forward, more.forward, num_lors * sizeof(double));
             assert_memory_equal(one.back, more.back, NUM_VOXELS * sizeof(double));
             assert_memory_equal(one.matrix, more.matrix, NUM_VOXELS * num_lors * sizeof(double));
-            results_free(&more);
         }
-        results_free(&one);
     }
-    lr_image_destroy(mu);
 }
 
 /* A voxel's row is the mean of the rows of its sample points. */
 static void test_rows_are_means_of_points(void **state)
 {
-    (void)state;
     const int samples[3] = {2, 1, 3};
     const int64_t voxel = 23;
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
@@ -172,9 +134,6 @@ static void test_rows_are_means_of_points(void **state)
             for (int k = 0; k < 6; k++) mean += rows[k * all.num_lors + lor] / 6;
             assert_close(all.matrix[voxel * all.num_lors + lor], mean, 1e-14);
         }
-        free(rows);
-        results_free(&all);
-        setup_finish(&setup);
     }
 }
 
@@ -182,7 +141,6 @@ static void test_rows_are_means_of_points(void **state)
  * weight is good to 2^-24. Pixels out of coincidence name their crystal and weigh nothing. */
 static void test_pictures_hold_the_row(void **state)
 {
-    (void)state;
     enum { RAYS = 3 };
     const double point[1][3] = {{4, -7, 3}};
     uint64_t seed = test_seed();
@@ -191,15 +149,14 @@ static void test_pictures_hold_the_row(void **state)
     struct setup setup;
     setup_init(&setup, ring(), &options);
     double *row = point_matrix(&setup, point, 1);
-    double *sums = calloc((size_t)setup.lors->count, sizeof(double));
-    assert_non_null(sums);
+    double *sums = kept_doubles(setup.lors->count);
     int num_excluded = 0, num_gaps = 0;
     for (int m = 0; m < setup.scanner->num_modules; m++) {
         const int nu = setup.scanner->modules[m].crystals[0];
         const int nv = setup.scanner->modules[m].crystals[1];
         lr_pixel pixels[4 * RAYS * 4 * RAYS];
         assert_true(nu <= 4 && nv <= 4);
-        assert_int_equal(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels), LR_OK);
+        assert_ok(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels));
         for (int k = 0; k < nu * RAYS * nv * RAYS; k++) {
             const lr_pixel *pixel = &pixels[k];
             if (pixel->module < 0) {
@@ -224,10 +181,6 @@ static void test_pictures_hold_the_row(void **state)
     }
     for (int64_t lor = 0; lor < setup.lors->count; lor++) assert_close(sums[lor], row[lor], 6e-8);
     assert_true(num_excluded > 0 && num_gaps > 0);
-    free(sums);
-    free(row);
-    lr_image_destroy(mu);
-    setup_finish(&setup);
 }
 
 static bool stop_at_half(void *user, const char *what, double done, double total)
@@ -248,7 +201,6 @@ static lr_status refuse(void *user, const lr_row *row)
 
 static void test_stopping(void **state)
 {
-    (void)state;
     enum { NUM_POINTS = 100 };
     int num_calls = 0, num_rows = 0;
     const lr_progress progress = {stop_at_half, &num_calls};
@@ -256,33 +208,28 @@ static void test_stopping(void **state)
     setup_init(&setup, ring(), &(struct setup_options){.threads = 1, .progress = &progress});
     double points[NUM_POINTS][3] = {{0}};
     const struct lr_rows rows = {.points_mm = (const double(*)[3])points, .end = NUM_POINTS};
-    struct dense dense = {.num_lors = setup.lors->count};
-    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+    struct dense_rows dense = {.num_lors = setup.lors->count};
+    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_rows_take, &dense}),
                      LR_CANCELLED);
     assert_true(num_calls > 1 && dense.next_row < NUM_POINTS);
     assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){refuse, &num_rows}),
                      LR_BAD_INPUT);
     assert_int_equal(num_rows, 3);
-    setup_finish(&setup);
 }
 
 static void test_exact_mode_has_no_picture(void **state)
 {
-    (void)state;
     struct setup setup;
     lr_pixel pixels[4 * 4 * 16];
     setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
-    assert_int_equal(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
-    assert_non_null(strstr(setup.log.error, "sampled mode"));
-    setup_finish(&setup);
+    assert_fails(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE, setup.log,
+                 "sampled mode");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits_for_any_threads), cmocka_unit_test(test_rows_are_means_of_points),
-        cmocka_unit_test(test_pictures_hold_the_row),     cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_exact_mode_has_no_picture),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_same_bits_for_any_threads), CASE(test_rows_are_means_of_points),
+                                       CASE(test_pictures_hold_the_row), CASE(test_stopping),
+                                       CASE(test_exact_mode_has_no_picture)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,34 +20,23 @@ static const struct ring_case cases[] = {
     {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295},
 };
 
-static lr_scanner *ring_of(const struct ring_case *ring, const double face[2])
+static double central_sum(const struct ring_case *ring, const double face[2])
 {
-    struct test_log log;
-    test_log_init(&log);
     const lr_ring shape = {.radius_mm = ring->radius,
                            .modules = ring->modules,
                            .block_crystals = {&ring->crystals[0], &ring->crystals[1]},
                            .pitch_mm = {ring->pitch[0], ring->pitch[1]},
                            .face_mm = {face[0], face[1]},
                            .depth_mm = 10};
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &shape);
-    if (scanner == NULL) fail_msg("%s was refused: %s", ring->name, log.error);
-    return scanner;
-}
-
-static double central_sum(const struct ring_case *ring, const double face[2])
-{
     struct setup setup;
-    setup_init(&setup, ring_of(ring, face), &(struct setup_options){.mode = LR_MODE_EXACT});
-    const double sum = point_sum(&setup, 0, 0, 0);
-    setup_finish(&setup);
-    return sum;
+    setup_init(&setup, lr_scanner_create_ring(&(lr_scanner_params){.name = ring->name}, &shape),
+               &(struct setup_options){.mode = LR_MODE_EXACT});
+    return point_sum(&setup, 0, 0, 0);
 }
 
 /* The centre couples crystals with their mirror images, edge on edge. */
 static void test_ring_centres(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const struct ring_case *ring = &cases[k];
         const double a = ring->crystals[0] * ring->pitch[0], b = ring->crystals[1] * ring->pitch[1];
@@ -75,49 +64,19 @@ static lr_scanner *two_rings(void)
     return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
 }
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 /* True if a photon from `point` along `way` hits a crystal face. Modules of a ring do not hide each other from
  * inside. */
 static bool detected(const lr_scanner *scanner, const double point[3], const double way[3])
 {
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double speed = -dot(module->normal, way);
-        double to[3];
-        for (int k = 0; k < 3; k++) to[k] = point[k] - module->centre_mm[k];
-        if (speed <= 0 || dot(module->normal, to) <= 0) continue;
-        const double t = dot(module->normal, to) / speed;
-        for (int k = 0; k < 3; k++) to[k] += t * way[k];
-        const double u = dot(module->u, to) / module->pitch_mm[0] + 0.5 * module->crystals[0];
-        const double v = dot(module->v, to) / module->pitch_mm[1] + 0.5 * module->crystals[1];
-        if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) continue;
-        return fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
-               fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
-    }
+    bool on_face;
+    for (int m = 0; m < scanner->num_modules; m++)
+        if (meet_module(&scanner->modules[m], point, way, &on_face) < INFINITY) return on_face;
     return false;
-}
-
-static double counted(const lr_scanner *scanner, const double point[3], int num_lines, uint64_t *seed)
-{
-    int num_detected = 0;
-    for (int n = 0; n < num_lines; n++) {
-        const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
-        const double across = sqrt(1 - z * z);
-        const double way[3] = {across * cos(phi), across * sin(phi), z};
-        num_detected +=
-            detected(scanner, point, way) && detected(scanner, point, (double[3]){-way[0], -way[1], -way[2]});
-    }
-    return (double)num_detected / num_lines;
 }
 
 /* Bound: five standard deviations of the count. */
 static void test_monte_carlo(void **state)
 {
-    (void)state;
     enum { NUM_LINES = 150000 };
     static const double points[4][3] = {{0, 0, 0}, {20, 0, 0}, {-11, 17, 9}, {4, -30, -15}};
     uint64_t seed = test_seed();
@@ -126,19 +85,23 @@ static void test_monte_carlo(void **state)
     double sums[4];
     point_sums(&setup, points, 4, sums);
     for (int n = 0; n < 4; n++) {
-        const double count = counted(setup.scanner, points[n], NUM_LINES, &seed);
+        int num_detected = 0;
+        for (int line = 0; line < NUM_LINES; line++) {
+            double ways[2][3];
+            random_ways(&seed, ways);
+            num_detected += detected(setup.scanner, points[n], ways[0]) && detected(setup.scanner, points[n], ways[1]);
+        }
+        const double count = (double)num_detected / NUM_LINES;
         const double deviation = sqrt(sums[n] * (1 - sums[n]) / NUM_LINES);
         print_message("(%g, %g, %g): exact %.6f, counted %.6f +- %.6f\n", points[n][0], points[n][1], points[n][2],
                       sums[n], count, deviation);
         assert_true(fabs(count - sums[n]) <= 5 * deviation);
     }
-    setup_finish(&setup);
 }
 
 /* Activity outside the scanner is not detected: beyond its ends, beyond its modules. */
 static void test_outside(void **state)
 {
-    (void)state;
     static const double points[6][3] = {{0, 0, 40}, {10, 5, -60}, {70, 0, 0}, {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
@@ -146,16 +109,11 @@ static void test_outside(void **state)
         double sums[6];
         point_sums(&setup, points, 6, sums);
         for (int n = 0; n < 6; n++) assert_true(sums[n] == 0);
-        setup_finish(&setup);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring_centres),
-        cmocka_unit_test(test_monte_carlo),
-        cmocka_unit_test(test_outside),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_ring_centres), CASE(test_monte_carlo), CASE(test_outside)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,13 +34,11 @@ static double rendered(double x, double d, double z, double a, double b)
     struct setup setup;
     setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
     const double sum = point_sum(&setup, 0, 0, 0);
-    setup_finish(&setup);
     return 2 * TEST_PI * sum;
 }
 
 static void test_rectangles_on_axis(void **state)
 {
-    (void)state;
     static const struct {
         double a, b, d, tabulated;
     } cases[] = {
@@ -56,7 +54,6 @@ static void test_rectangles_on_axis(void **state)
 
 static void test_rectangles_off_axis(void **state)
 {
-    (void)state;
     static const double cases[][3] = {
         {10, 0, 7.394432451e-05}, {50, 0, 7.273066902e-05}, {50, 100, 6.801362520e-05}, {200, 0, 5.736361984e-05}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -90,7 +87,6 @@ static long double integrated(long double x, long double y, long double h, long 
 /* Powers of two keep the vertices exact, so that only the formula is on trial. */
 static void test_small_polygons(void **state)
 {
-    (void)state;
     for (int power = 0; power >= -24; power -= 4) {
         const double size = ldexp(1, power);
         const struct lr_cpu_polygon square = {4, {{96, 32}, {96 + size, 32}, {96 + size, 32 + size}, {96, 32 + size}}};
@@ -106,7 +102,6 @@ static void test_small_polygons(void **state)
 /* A polygon around the eye's foot that fills almost half the space. */
 static void test_wide_polygon(void **state)
 {
-    (void)state;
     const struct lr_cpu_polygon square = {4, {{-1e4, -1e4}, {1e4, -1e4}, {1e4, 1e4}, {-1e4, 1e4}}};
     assert_close(lr_cpu_polygon_solid_angle(&square, 1), on_axis(2e4, 2e4, 1), 1e-13);
 }
@@ -122,7 +117,6 @@ static void opposed(struct setup *setup)
 
 static void test_sums(void **state)
 {
-    (void)state;
     struct setup setup;
     opposed(&setup);
     const double side = 9 * 4.3;
@@ -133,14 +127,12 @@ static void test_sums(void **state)
     assert_close(point_sum(&setup, 0, 100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 0, -100, 0), 7.458236919850e-04, 1e-12);
     assert_close(point_sum(&setup, 5, 40, -7), 5.291405234939e-04, 1e-12);
-    setup_finish(&setup);
 }
 
 /* Geometry: in the plane of the primary at distance 505 the nearer module's image is its rectangle blown up by 505
  * / 425 around the foot of the point: what both share, as one rectangle. */
 static void test_sum_off_axis_is_one_rectangle(void **state)
 {
-    (void)state;
     struct setup setup;
     opposed(&setup);
     const double half = 9 * 4.3 / 2, blow = 505.0 / 425.0;
@@ -149,13 +141,11 @@ static void test_sum_off_axis_is_one_rectangle(void **state)
     const double z0 = fmax(7 - half, blow * (-7 - half)), z1 = fmin(7 + half, blow * (-7 + half));
     const double omega = off_axis((x0 + x1) / 2, (z0 + z1) / 2, 505, x1 - x0, z1 - z0);
     assert_close(point_sum(&setup, 5, 40, -7), omega / (2 * TEST_PI), 1e-11);
-    setup_finish(&setup);
 }
 
 /* The centre couples a crystal with its mirror image only. */
 static void test_mirror_pair(void **state)
 {
-    (void)state;
     const int size[2] = {27, 60};
     const lr_module modules[2] = {upright_module(465, 90, 0, size, 4.3, 4.0),
                                   upright_module(465, -90, 0, size, 4.3, 4.0)};
@@ -170,20 +160,16 @@ static void test_mirror_pair(void **state)
     int num_elements = 0;
     for (int64_t lor = 0; lor < setup.lors->count; lor++) num_elements += row[lor] > 0;
     assert_int_equal(num_elements, 27 * 60);
-    free(row);
-    setup_finish(&setup);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rectangles_on_axis),
-        cmocka_unit_test(test_rectangles_off_axis),
-        cmocka_unit_test(test_small_polygons),
-        cmocka_unit_test(test_wide_polygon),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_sum_off_axis_is_one_rectangle),
-        cmocka_unit_test(test_mirror_pair),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_rectangles_on_axis),
+                                       CASE(test_rectangles_off_axis),
+                                       CASE(test_small_polygons),
+                                       CASE(test_wide_polygon),
+                                       CASE(test_sums),
+                                       CASE(test_sum_off_axis_is_one_rectangle),
+                                       CASE(test_mirror_pair)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

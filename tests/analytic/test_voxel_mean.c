@@ -5,7 +5,7 @@
  * the axis, where gaps between crystals stand opposite to gaps: 0.2 % rms, no voxel 2 % off. One
  * point in the voxel on the axis would be 15 % off in the first case. Along z, gaps line up in planes
  * half a pitch apart, of few rings in whole slices. */
-#include "test.h"
+#include "fixtures.h"
 
 struct reference {
     const char *scanner;
@@ -44,28 +44,20 @@ static lr_scanner *few_rings(void)
 
 static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3], int *points)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_operator_params params = {
-        .lors = lors, .grid = grid, .backend = "native", .store = LR_STORE_NO, .log = &log.log};
+    lr_operator_params params = {.lors = lors, .grid = grid, .backend = "native", .store = LR_STORE_NO};
     for (int k = 0; samples != NULL && k < 3; k++) params.samples[k] = samples[k];
-    lr_operator *op = lr_operator_create(&params);
-    if (op == NULL) fail_msg("%s", log.error);
-    float *image = calloc((size_t)lr_grid_num_voxels(grid), sizeof(*image));
-    assert_non_null(image);
-    assert_int_equal(array_sensitivity(op, image), LR_OK);
+    lr_operator *op = keep(lr_operator_create(&params));
+    float *image = kept_floats(lr_grid_num_voxels(grid));
+    assert_ok(array_sensitivity(op, image));
     const int *used = lr_operator_get_info(op)->samples;
     *points = used[0] * used[1] * used[2];
-    lr_operator_destroy(op);
     return image;
 }
 
 static void check(const struct reference *reference)
 {
-    lr_scanner *scanner = reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings();
-    assert_non_null(scanner);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    assert_non_null(lors);
+    lr_scanner *scanner = keep(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     /* These scanners look the same after half a turn: each row of voxels with its image once. */
     lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
     grid.origin_mm[0] += reference->size[0] / 2 * reference->voxel_mm[0];
@@ -85,20 +77,15 @@ static void check(const struct reference *reference)
                   points, 100.0 * rms, 100.0 * worst);
     assert_int_equal(points, reference->expected);
     assert_true(rms < 2e-3 && worst < 2e-2);
-    free(usual);
-    free(mean);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static void voxels_are_right_by_default(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) check(&references[k]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(voxels_are_right_by_default)};
+    const struct CMUnitTest tests[] = {CASE(voxels_are_right_by_default)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

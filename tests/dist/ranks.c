@@ -31,10 +31,11 @@ static double value_of(int r, int64_t k)
     return 1.0 / (3.0 + r) + (double)(k % 1000) * (r + 1);
 }
 
-static double sum_of(int64_t k)
+/* Over the ranks, in their order, of numbers that floats or doubles hold. */
+static double sum_of(int64_t k, bool is_float)
 {
     double sum = 0;
-    for (int r = 0; r < size; r++) sum += (double)(float)value_of(r, k);
+    for (int r = 0; r < size; r++) sum += is_float ? (double)(float)value_of(r, k) : value_of(r, k);
     return sum;
 }
 
@@ -48,6 +49,13 @@ static void cut(int64_t count, int64_t *offsets)
         offsets[r + 1] = offsets[r] + (r == 1 && size > 2 ? 0 : share);
     }
     offsets[size] = count;
+}
+
+static lr_vector make(lr_place *place, int64_t count)
+{
+    lr_vector vector;
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = count}, &vector) == LR_OK, "memory");
+    return vector;
 }
 
 /* Vectors are at `place`, numbers are looked at on the host. */
@@ -73,7 +81,7 @@ static void check_shares(lr_comm *comm, lr_vector *vector, float *numbers, const
     look(vector, numbers);
     for (int64_t k = 0; k < vector->count; k++) {
         const bool own = k >= offsets[rank] && k < offsets[rank + 1];
-        wrong += own && numbers[k] != (float)sum_of(k);
+        wrong += own && numbers[k] != (float)sum_of(k, true);
         numbers[k] = own ? numbers[k] : -1.0f;
     }
     expect(wrong == 0, "a share is not the sum");
@@ -81,7 +89,7 @@ static void check_shares(lr_comm *comm, lr_vector *vector, float *numbers, const
     expect(lr_vector_copy(&host, vector) == LR_OK, "a copy to the place");
     expect(lr_comm_gather(comm, offsets, vector) == LR_OK, "gather");
     look(vector, numbers);
-    for (int64_t k = 0; k < vector->count; k++) wrong += numbers[k] != (float)sum_of(k);
+    for (int64_t k = 0; k < vector->count; k++) wrong += numbers[k] != (float)sum_of(k, true);
     expect(wrong == 0, "shares of others have not arrived");
 }
 
@@ -89,12 +97,11 @@ static void check_sums(lr_comm *comm, lr_place *place, int64_t count)
 {
     int64_t *offsets = calloc((size_t)size + 1, sizeof(*offsets)), wrong = 0;
     float *numbers = calloc((size_t)count, sizeof(*numbers));
-    lr_vector vector;
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = count}, &vector) == LR_OK, "memory");
+    lr_vector vector = make(place, count);
     fill(numbers, &vector);
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
     look(&vector, numbers);
-    for (int64_t k = 0; k < count; k++) wrong += numbers[k] != (float)sum_of(k);
+    for (int64_t k = 0; k < count; k++) wrong += numbers[k] != (float)sum_of(k, true);
     expect(wrong == 0, "a sum over the ranks is not that in their order");
     cut(count, offsets);
     check_shares(comm, &vector, numbers, offsets);
@@ -112,18 +119,13 @@ static void check_doubles(lr_comm *comm, lr_place *place)
 {
     double numbers[1000];
     lr_vector host = lr_vector_of_doubles(numbers, 1000), vector;
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1000, .precision = LR_FLOAT64}, &vector) ==
-               LR_OK,
-           "memory");
+    const lr_vector_params params = {.place = place, .count = 1000, .precision = LR_FLOAT64};
+    expect(lr_vector_create(&params, &vector) == LR_OK, "memory");
     for (int k = 0; k < 1000; k++) numbers[k] = value_of(rank, k);
     expect(lr_vector_copy(&host, &vector) == LR_OK, "a copy to the place");
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum of doubles");
     expect(lr_vector_copy(&vector, &host) == LR_OK, "a copy from the place");
-    for (int k = 0; k < 1000; k++) {
-        double sum = 0;
-        for (int r = 0; r < size; r++) sum += value_of(r, k);
-        expect(numbers[k] == sum, "a sum of doubles");
-    }
+    for (int k = 0; k < 1000; k++) expect(numbers[k] == sum_of(k, false), "a sum of doubles");
     lr_vector_destroy(&vector);
 }
 
@@ -133,49 +135,12 @@ static void check_numbers(lr_comm *comm)
     bool any = rank == size - 1, none = false;
     for (int k = 0; k < 200; k++) sums[k] = value_of(rank, k);
     expect(lr_comm_sum_numbers(comm, sums, 200) == LR_OK, "sum of numbers");
-    for (int k = 0; k < 200; k++) {
-        double sum = 0;
-        for (int r = 0; r < size; r++) sum += value_of(r, k);
-        expect(sums[k] == sum, "a sum of numbers");
-    }
+    for (int k = 0; k < 200; k++) expect(sums[k] == sum_of(k, false), "a sum of numbers");
     expect(lr_comm_least(comm, least, 2) == LR_OK && least[0] == 0 && least[1] == 1 - size, "least");
     expect(lr_comm_most(comm, most, 2) == LR_OK && most[0] == size - 1 && most[1] == 0, "most");
     expect(lr_comm_any(comm, &any) == LR_OK && any, "any of them");
     expect(lr_comm_any(comm, &none) == LR_OK && !none, "none of them");
     expect(lr_comm_same(comm, "word", "the same") == LR_OK, "the same text");
-}
-
-/* The last rank fails while the others add up: none waits, and all know which one it was. */
-static void check_failure(lr_comm *comm)
-{
-    float number = 1;
-    lr_vector vector = lr_vector_of_floats(&number, 1);
-    lr_status status = LR_FAILED;
-    if (rank == size - 1)
-        lr_comm_fail(comm, LR_FAILED);
-    else
-        status = lr_comm_sum(comm, &vector);
-    expect(status == (size > 1 ? LR_FAILED : LR_FAILED), "the failure of another rank");
-    const lr_comm_info info = lr_comm_get_info(comm);
-    expect(info.failed_rank == (size > 1 ? size - 1 : -1), "which rank has failed");
-    expect(size == 1 || lr_comm_barrier(comm) == LR_FAILED, "calls after a failure");
-}
-
-/* One rank differs: it alone says so. */
-static void check_difference(lr_comm *comm)
-{
-    const lr_status status = lr_comm_same(comm, "file", rank == size - 1 && size > 1 ? "b.h5" : "a.h5");
-    expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "ranks with another file");
-    expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which one differs");
-}
-
-/* One adds up more numbers than the others. */
-static void check_mismatch(lr_comm *comm)
-{
-    float numbers[2] = {0};
-    lr_vector vector = lr_vector_of_floats(numbers, rank == size - 1 && size > 1 ? 2 : 1);
-    const lr_status status = lr_comm_sum(comm, &vector);
-    expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "vectors of other lengths");
 }
 
 static void check_moves(lr_comm *comm, lr_place *place)
@@ -212,9 +177,8 @@ static void check_device(lr_comm *comm, lr_place_kind kind)
 /* Of the numbers of a sum, none crosses to the host where ranks exchange directly. */
 static void check_traffic(lr_comm *comm)
 {
-    lr_vector vector;
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 100000}, &vector) == LR_OK, "memory");
+    lr_vector vector = make(place, 100000);
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
     const lr_traffic traffic = lr_place_get_info(place).traffic;
     const bool is_direct = strcmp(lr_comm_get_info(comm).exchange, "host memory") != 0;
@@ -242,9 +206,9 @@ static lr_exchange exchange_named(const char *name)
 static void check_broken(lr_comm *comm)
 {
     float number = 1;
-    lr_vector host = lr_vector_of_floats(&number, 1), vector;
+    lr_vector host = lr_vector_of_floats(&number, 1);
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1}, &vector) == LR_OK, "memory");
+    lr_vector vector = make(place, 1);
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < 100; k++) status = lr_comm_sum(comm, &vector);
     expect(status == LR_FAILED && lr_comm_get_info(comm).failed_rank == 1, "which rank has failed");
@@ -265,14 +229,30 @@ int main(int argc, char **argv)
     rank = info.rank;
     size = info.size;
     int started_rank = -1;
+    const bool is_other = rank == size - 1 && size > 1;
+    float numbers[2] = {1, 0};
+    lr_vector one = lr_vector_of_floats(numbers, 1);
     expect(lr_comm_started(&started_rank) == size && started_rank == rank, "the environment");
     expect(info.local_rank == rank && info.local_size == size, "all are on this machine");
     if (strcmp(topic, "failure") == 0) {
-        check_failure(comm);
+        /* The last rank fails while the others add up: none waits, and all know which one it was. */
+        lr_status status = LR_FAILED;
+        if (rank == size - 1)
+            lr_comm_fail(comm, LR_FAILED);
+        else
+            status = lr_comm_sum(comm, &one);
+        expect(status == LR_FAILED, "the failure of another rank");
+        expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which rank has failed");
+        expect(size == 1 || lr_comm_barrier(comm) == LR_FAILED, "calls after a failure");
     } else if (strcmp(topic, "difference") == 0) {
-        check_difference(comm);
+        /* One rank differs: it alone says so. */
+        expect(lr_comm_same(comm, "file", is_other ? "b.h5" : "a.h5") == (size > 1 ? LR_BAD_INPUT : LR_OK),
+               "ranks with another file");
+        expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which one differs");
     } else if (strcmp(topic, "mismatch") == 0) {
-        check_mismatch(comm);
+        /* One adds up more numbers than the others. */
+        one.count = is_other ? 2 : 1;
+        expect(lr_comm_sum(comm, &one) == (size > 1 ? LR_BAD_INPUT : LR_OK), "vectors of other lengths");
     } else if (strcmp(topic, "device") == 0) {
         check_device(comm, LR_PLACE_CUDA);
         check_traffic(comm);

@@ -100,22 +100,17 @@ def apart(a, b):
 def prepare():
     Path(path("ring.yaml")).write_text(RING)
     ring = ["--scanner", path("ring.yaml"), *GRID]
-    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 20000, "--backend", "native", "-o",
-             path("d.h5"))
-    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 3000, "--tof-ps", 400, "-o",
-             path("e.petsird"))
+    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 20000, "--backend", "native", "-o", path("d.h5"))
+    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 3000, "--tof-ps", 400, "-o", path("e.petsird"))
     loraster(1, "direct", "deposit", "--events", path("e.petsird"), "--grid", "20,20,5", "--voxel-mm", 2,
              "--azimuths", 6, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
     # The device of that number, for all ranks: else each takes one of its own of the machine's.
     osem = ["--algorithm", "osem", "--subsets", 2, "--device", 0]
-    return {
-        "listmode": ["recon", "--operator", "listmode", *ring, "--events", path("e.petsird"), "--backend",
+    return {"listmode": ["recon", "--operator", "listmode", *ring, "--events", path("e.petsird"), "--backend",
                      "cuda", "--iterations", 10, *osem],
-        "correspondence": ["recon", *ring, "--data", path("d.h5"), "--backend", "compute",
-                           "--iterations", 2, *osem],
+        "correspondence": ["recon", *ring, "--data", path("d.h5"), "--backend", "compute", "--iterations", 2, *osem],
         "direct": ["recon", "--operator", "direct", "--data", path("h.h5"), "--backend", "compute", "--fit",
-                   "--tof-ps", 50, "--radial-mm", 4, "--axial-mm", 4, "--iterations", 3, *osem],
-    }
+                   "--tof-ps", 50, "--radial-mm", 4, "--axial-mm", 4, "--iterations", 3, *osem],}
 
 
 def images():
@@ -125,8 +120,7 @@ def images():
     for name, words in families.items():
         loraster(1, *words, "-o", path("one.nii"))
         for size in (2, 3) if name == "listmode" or FULL else (2,):
-            said = loraster(size, *words, "--exchange", "nccl", "--json", "--verbose", "-o",
-                            path("nccl.nii"))
+            said = loraster(size, *words, "--exchange", "nccl", "--json", "--verbose", "-o", path("nccl.nii"))
             found = json.JSONDecoder().raw_decode(said)[0]
             assert found["ranks"]["exchange"] == "NCCL 2.21.5", found["ranks"]
             assert "ranks exchange images by NCCL 2.21.5" in said, said

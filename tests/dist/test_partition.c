@@ -10,27 +10,16 @@
 
 enum { SUBSETS = 4 };
 
-static lr_lors *make(lr_scanner **scanner)
-{
-    *scanner = lr_scanner_read("penn-labr3", NULL);
-    assert_non_null(*scanner);
-    lr_lors *lors = lr_lors_create(*scanner, NULL);
-    assert_non_null(lors);
-    return lors;
-}
-
 static void test_even(void **state)
 {
-    (void)state;
-    lr_scanner *scanner;
-    lr_lors *lors = make(&scanner);
-    int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
-    int32_t *rank_of = calloc((size_t)lors->num_pairs, sizeof(*rank_of));
-    assert_int_equal(lr_osem_subsets(lors, SUBSETS, subset_of, NULL), LR_OK);
+    lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_read("penn-labr3", NULL)), NULL));
+    int32_t *subset_of = kept(lors->num_pairs, sizeof(*subset_of));
+    int32_t *rank_of = kept(lors->num_pairs, sizeof(*rank_of));
+    assert_ok(lr_osem_subsets(lors, SUBSETS, subset_of, NULL));
     for (int ranks = 1; ranks <= 7; ranks += 2) {
         const lr_partition_params params = {.lors = lors, .ranks = ranks, .subsets = SUBSETS, .subset_of = subset_of};
         double load[SUBSETS][7] = {{0}}, all[SUBSETS] = {0};
-        assert_int_equal(lr_partition(&params, rank_of), LR_OK);
+        assert_ok(lr_partition(&params, rank_of));
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             assert_in_range(rank_of[pair], 0, ranks - 1);
             const double cost = (double)(lors->offsets[pair + 1] - lors->offsets[pair]);
@@ -45,39 +34,28 @@ static void test_even(void **state)
             }
         }
     }
-    free(rank_of);
-    free(subset_of);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static void test_too_many(void **state)
 {
-    (void)state;
-    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_read("two-opposed-modules", NULL)), NULL));
     int32_t subset_of[1] = {0}, rank_of[1] = {0};
     const lr_partition_params params = {.lors = lors, .ranks = 2, .subsets = 1, .subset_of = subset_of};
     assert_int_equal(lr_partition(&params, rank_of), LR_USAGE);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* The LORs of every second pair: the same crystals, in coincidence alike, and their data. */
 static void test_part(void **state)
 {
-    (void)state;
-    lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
-    lr_lors *all = lr_lors_create(scanner, NULL);
+    lr_lors *all = keep(lr_lors_create(keep(lr_scanner_read("ge-explore-vista-dr", NULL)), NULL));
     const int64_t count = all->num_pairs / 2;
-    int32_t *pairs = calloc((size_t)count, sizeof(*pairs));
+    int32_t *pairs = kept(count, sizeof(*pairs));
     for (int64_t k = 0; k < count; k++) pairs[k] = (int32_t)(2 * k + 1);
-    lr_lors *part = lr_lors_create_part(all, &(lr_selection){.pairs = pairs, .num_pairs = count}, NULL);
-    assert_non_null(part);
+    lr_lors *part = keep(lr_lors_create_part(all, &(lr_selection){.pairs = pairs, .num_pairs = count}, NULL));
     assert_int_equal(part->num_pairs, count);
-    lr_lor_data *data = lr_lor_data_create(all, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(all, NULL));
     for (int64_t k = 0; k < all->count; k++) data->values[k] = (float)(k % 1009);
-    lr_lor_data *taken = lr_lor_data_take(data, all, part, NULL);
+    lr_lor_data *taken = keep(lr_lor_data_take(data, all, part, NULL));
     for (int64_t k = 0; k < part->count; k += 997) {
         int32_t crystals[2];
         lr_lors_crystals(part, k, crystals);
@@ -88,10 +66,10 @@ static void test_part(void **state)
         assert_true(taken->values[k] == data->values[number]);
     }
     /* The same of sparse data: every 101st LOR. */
-    int64_t *events = calloc((size_t)all->count / 101 + 1, sizeof(*events)), num_events = 0;
+    int64_t *events = kept(all->count / 101 + 1, sizeof(*events)), num_events = 0;
     for (int64_t k = 0; k < all->count; k += 101) events[num_events++] = k;
-    lr_lor_data *sparse = lr_lor_data_bin(events, num_events, NULL);
-    lr_lor_data *sparse_taken = lr_lor_data_take(sparse, all, part, NULL);
+    lr_lor_data *sparse = keep(lr_lor_data_bin(events, num_events, NULL));
+    lr_lor_data *sparse_taken = keep(lr_lor_data_take(sparse, all, part, NULL));
     int64_t wanted = 0;
     for (int64_t k = 0; k < sparse_taken->count; k++) {
         int32_t crystals[2];
@@ -104,23 +82,10 @@ static void test_part(void **state)
         wanted += (end + 100) / 101 - (begin + 100) / 101;
     }
     assert_int_equal(sparse_taken->count, wanted);
-    lr_lor_data_destroy(sparse_taken);
-    lr_lor_data_destroy(sparse);
-    free(events);
-    lr_lor_data_destroy(taken);
-    lr_lor_data_destroy(data);
-    free(pairs);
-    lr_lors_destroy(part);
-    lr_lors_destroy(all);
-    lr_scanner_destroy(scanner);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_even),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_part),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_even), CASE(test_too_many), CASE(test_part)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,139 +9,69 @@
 
 enum { RANKS = 3 };
 
-/* One rank's LORs, and where each is among all. */
-struct part {
-    lr_lors *lors;
-    int64_t *number; /* [lors->count] */
-};
-
-static struct part make_part(const lr_lors *all, const int32_t *rank_of, int rank)
+static void check(enum fixture_kind kind)
 {
-    struct part part;
-    int32_t *pairs = calloc((size_t)all->num_pairs, sizeof(*pairs));
-    lr_selection own = {.pairs = pairs};
-    for (int64_t pair = 0; pair < all->num_pairs; pair++)
-        if (rank_of[pair] == rank) pairs[own.num_pairs++] = (int32_t)pair;
-    part.lors = lr_lors_create_part(all, &own, NULL);
-    assert_non_null(part.lors);
-    part.number = calloc((size_t)part.lors->count, sizeof(*part.number));
-    for (int64_t k = 0; k < part.lors->count; k++) {
-        int32_t crystals[2];
-        lr_lors_crystals(part.lors, k, crystals);
-        part.number[k] = lr_lors_number(all, crystals[0], crystals[1]);
-        assert_true(part.number[k] >= 0);
-    }
-    free(pairs);
-    return part;
-}
-
-/* Rows of voxels into a table [num_voxels][num_lors of all]. */
-struct table {
-    double *elements;
-    int64_t num_lors;
-    const int64_t *number; /* of the part's LORs; NULL = all */
-    bool adds;             /* else each element is compared with what stands there */
-    double largest;
-};
-
-static lr_status take_row(void *user, const lr_row *row)
-{
-    struct table *table = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        const int64_t lor = table->number != NULL ? table->number[row->lor[k]] : row->lor[k];
-        table->elements[row->row * table->num_lors + lor] += table->adds ? row->probability[k] : -row->probability[k];
-        table->largest = fmax(table->largest, row->probability[k]);
-    }
-    return LR_OK;
-}
-
-static void project(lr_operator *op, const float *image, float *values, float *back)
-{
-    assert_int_equal(array_forward(op, image, values), LR_OK);
-    assert_int_equal(array_back(op, values, back), LR_OK);
-}
-
-static void check(enum fixture_kind kind, const char *backend)
-{
-    struct fixture fixture;
-    fixture_init(&fixture, kind);
+    const struct fixture fixture = kept_fixture(kind);
     const lr_lors *all = fixture.lors;
     const int64_t num_voxels = lr_grid_num_voxels(&fixture.grid);
-    int32_t *subset_of = calloc((size_t)all->num_pairs, sizeof(*subset_of));
-    int32_t *rank_of = calloc((size_t)all->num_pairs, sizeof(*rank_of));
+    int32_t *subset_of = kept(all->num_pairs, sizeof(*subset_of)), *rank_of = kept(all->num_pairs, sizeof(*rank_of));
     const lr_partition_params deal = {.lors = all, .ranks = RANKS, .subsets = 1, .subset_of = subset_of};
-    assert_int_equal(lr_partition(&deal, rank_of), LR_OK);
-    lr_operator_params params = fixture_params(&fixture, backend, NULL);
+    assert_ok(lr_partition(&deal, rank_of));
+    lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
     params.rays = 3;
-    lr_operator *whole = fixture_operator(&params);
-    struct table table = {.num_lors = all->count, .adds = true};
-    table.elements = fixture_doubles(num_voxels * all->count);
-    const lr_row_sink sink = {take_row, &table};
-    assert_int_equal(lr_operator_rows(whole, 0, num_voxels, &sink), LR_OK);
-    float *image = calloc((size_t)num_voxels, sizeof(*image)), *back = calloc((size_t)num_voxels, 4);
-    float *some = calloc((size_t)num_voxels, 4), *values = calloc((size_t)all->count, 4);
-    float *own = calloc((size_t)all->count, 4);
-    double *sum = fixture_doubles(num_voxels), most = 0, most_back = 0;
+    lr_operator *whole = keep(lr_operator_create(&params));
+    double *elements = kept_rows(whole, 0, num_voxels), *sum = kept_doubles(num_voxels);
+    const double largest = largest_number(elements, num_voxels * all->count);
+    float *image = kept_floats(num_voxels), *back = kept_floats(num_voxels), *some = kept_floats(num_voxels);
+    float *values = kept_floats(all->count), *own = kept_floats(all->count);
     for (int64_t v = 0; v < num_voxels; v++) image[v] = (float)(1 + v % 7);
-    project(whole, image, values, back);
-    for (int64_t k = 0; k < all->count; k++) most = fmax(most, values[k]);
+    assert_ok(array_forward(whole, image, values));
+    assert_ok(array_back(whole, values, back));
+    const double most = largest_number(values, all->count), most_back = largest_number(back, num_voxels);
     int64_t count = 0;
-    table.adds = false;
     for (int rank = 0; rank < RANKS; rank++) {
-        struct part part = make_part(all, rank_of, rank);
-        params.lors = part.lors;
-        lr_operator *op = fixture_operator(&params);
-        table.number = part.number;
-        assert_int_equal(lr_operator_rows(op, 0, num_voxels, &sink), LR_OK);
-        project(op, image, own, some);
-        for (int64_t k = 0; k < part.lors->count; k++) {
+        int32_t *pairs = kept(all->num_pairs, sizeof(*pairs));
+        lr_selection selection = {.pairs = pairs};
+        for (int64_t pair = 0; pair < all->num_pairs; pair++)
+            if (rank_of[pair] == rank) pairs[selection.num_pairs++] = (int32_t)pair;
+        const lr_lors *part = keep(lr_lors_create_part(all, &selection, NULL));
+        params.lors = part;
+        lr_operator *op = keep(lr_operator_create(&params));
+        const double *own_elements = kept_rows(op, 0, num_voxels);
+        assert_ok(array_forward(op, image, own));
+        assert_ok(array_back(op, own, some));
+        for (int64_t k = 0; k < part->count; k++) {
+            int32_t crystals[2];
+            lr_lors_crystals(part, k, crystals);
+            const int64_t number = lr_lors_number(all, crystals[0], crystals[1]);
+            assert_true(number >= 0);
             /* Sums of floats in another order; 2e-6 of each value is what compute promises. */
-            assert_true(fabs(own[k] - values[part.number[k]]) <= 5e-6 * most);
+            assert_true(fabs(own[k] - values[number]) <= 5e-6 * most);
+            for (int64_t v = 0; v < num_voxels; v++)
+                elements[v * all->count + number] -= own_elements[v * part->count + k];
         }
-        for (int64_t v = 0; v < num_voxels; v++) {
-            sum[v] += some[v];
-            most_back = fmax(most_back, back[v]);
-        }
-        count += part.lors->count;
-        lr_operator_destroy(op);
-        lr_lors_destroy(part.lors);
-        free(part.number);
+        for (int64_t v = 0; v < num_voxels; v++) sum[v] += some[v];
+        count += part->count;
     }
     assert_int_equal(count, all->count);
     for (int64_t v = 0; v < num_voxels; v++) assert_true(fabs(sum[v] - back[v]) <= 1e-5 * most_back);
-    for (int64_t n = 0; n < num_voxels * all->count; n++) assert_true(fabs(table.elements[n]) <= 2e-6 * table.largest);
-    lr_operator_destroy(whole);
-    free(table.elements);
-    free(image);
-    free(back);
-    free(some);
-    free(values);
-    free(own);
-    free(sum);
-    free(subset_of);
-    free(rank_of);
-    fixture_finish(&fixture);
+    assert_true(largest_number(elements, num_voxels * all->count) <= 2e-6 * largest);
 }
 
 static void test_ring(void **state)
 {
-    check(FIXTURE_RING, *state);
+    check(FIXTURE_RING);
 }
 
 /* With a ring difference, and pairs that it leaves out. */
 static void test_two_rings(void **state)
 {
-    check(FIXTURE_TWO_RINGS, *state);
+    check(FIXTURE_TWO_RINGS);
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_ring, given),
-        cmocka_unit_test_prestate(test_two_rings, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_ring), CASE(test_two_rings)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -33,12 +33,11 @@ CLOSE = 1e-5
 
 
 def path(name):
-    return str(Path(folder.name) / name)
+    return Path(folder.name) / name
 
 
 def run(*words, code=0):
-    done = subprocess.run([program, *map(str, words)], env=ENVIRONMENT, capture_output=True,
-                          text=True, timeout=HANG_S)
+    done = subprocess.run([program, *map(str, words)], env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == code, f"{words}: {done.returncode}\n{done.stderr}"
     return done
 
@@ -48,7 +47,7 @@ def ranks(count, *words, code=0, before=()):
 
 
 def image(name):
-    raw = Path(path(name)).read_bytes()
+    raw = path(name).read_bytes()
     return array.array("f", raw[352:])
 
 
@@ -58,24 +57,38 @@ def apart(a, b):
 
 
 def ring():
-    Path(path("ring.yaml")).write_text(RING)
+    path("ring.yaml").write_text(RING)
     return ["--scanner", path("ring.yaml")]
+
+
+def simulate(name, number, *more, phantom="spheres"):
+    """A file of so many counts, or events with a time of flight."""
+    backend = [] if "--tof-ps" in more else ["--backend", "native"]
+    run("simulate", *ring(), *GRID, "--phantom", phantom, "--counts", number, *backend, *more, "-o", path(name))
+
+
+def iterations(done):
+    """What a run with --json tells of each iteration."""
+    return json.loads(done.stdout)["iterations"]
+
+
+def says_once(done, *words):
+    """One error, with these words."""
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    assert all(word in done.stderr for word in words), (words, done.stderr)
 
 
 def counts():
     """The arguments of a reconstruction from LOR data."""
     words = ring()
-    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 20000, "--backend", "native",
-        "--truth", path("truth.nii"), "-o", path("d.h5"))
+    simulate("d.h5", 20000, "--truth", path("truth.nii"))
     return ["recon", *words, *GRID, "--data", path("d.h5"), "--backend", "native"]
 
 
 def events():
     words = ring()
-    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 3000, "--tof-ps", 400, "-o",
-        path("e.petsird"))
-    return ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"),
-            "--backend", "native"]
+    simulate("e.petsird", 3000, "--tof-ps", 400)
+    return ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"), "--backend", "native"]
 
 
 def histo():
@@ -136,8 +149,7 @@ def families():
     if not FULL:
         return
     for words in (listmode, direct, [*counts(), "--deterministic"]):
-        for algorithm in (["mlem"], ["osem", "--subsets", 2], ["ramla", "--subsets", 4],
-                          ["bsrem", "--subsets", 2]):
+        for algorithm in (["mlem"], ["osem", "--subsets", 2], ["ramla", "--subsets", 4], ["bsrem", "--subsets", 2]):
             compare(words, (2, 3, 5), "--algorithm", *algorithm)
     compare(counts()[:-2] + ["--backend", "cpu"], (2, 3, 5))
     compare(counts()[:-2] + ["--backend", "compute"], (2, 3, 5), "--algorithm", "osem")
@@ -160,9 +172,8 @@ def siemens():
             list_words.append(1 << 31 | k)
         address = draw.randrange(bins * views * planes)
         list_words.append(address if k % 7 < 2 else 1 << 30 | address)
-    Path(path("s.l")).write_bytes(struct.pack(f"<{len(list_words)}I", *list_words))
-    Path(path("s.l.hdr")).write_text(
-        f"!INTERFILE:=\nnumber of rings:=4\n%number of projections:={bins}\n"
+    path("s.l").write_bytes(struct.pack(f"<{len(list_words)}I", *list_words))
+    path("s.l.hdr").write_text(f"!INTERFILE:=\nnumber of rings:=4\n%number of projections:={bins}\n"
         f"%number of views:={views}\n%maximum ring difference:=3\n%axial compression:=1\n")
     return [*words, *GRID, "--events", path("s.l"), "--backend", "native"]
 
@@ -173,16 +184,13 @@ def own():
     listmode = [*events(), "--sensitivity-lines", 5000]
     dense = ["recon", *ring(), *GRID, "--data", path("dense.h5"), "--backend", "native"]
     delayed = siemens()
-    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 300000, "--backend",
-        "native", "-o", path("dense.h5"))
+    simulate("dense.h5", 300000)
     seed = ["--bootstrap", 7]
     cases = [[*direct, *seed], [*listmode, "--algorithm", "osem", "--subsets", 3, *seed],
              [*counts(), *seed], [*dense, "--additive", path("d.h5")],
              ["recon", *delayed, "--algorithm", "osem", "--subsets", 2],
-             ["recon", "--operator", "listmode", *delayed, "--frames", "2,1.5",
-              "--sensitivity-lines", 5000],
-             ["recon", "--operator", "listmode", *delayed, "--frames", "1,1.5", *seed,
-              "--sensitivity-lines", 5000]]
+             ["recon", "--operator", "listmode", *delayed, "--frames", "2,1.5", "--sensitivity-lines", 5000],
+             ["recon", "--operator", "listmode", *delayed, "--frames", "1,1.5", *seed, "--sensitivity-lines", 5000]]
     for words in cases:
         words = [*words, "--iterations", 4]
         alone = run(*words, "--json", "-o", path("one.nii"))
@@ -207,27 +215,23 @@ def ends():
     """Of CASToR the header tells how long a measurement was, whatever its last event is."""
     words = [*events(), "--sensitivity-lines", 5000, "--iterations", 1, "--frames", "50,45"]
     run("events", "convert", path("e.petsird"), path("e.Cdh"), "--scanner", path("ring.yaml"))
-    header = Path(path("e.Cdh")).read_text()
+    header = path("e.Cdh").read_text()
     longer = re.sub(r"(Duration \(s\): *)\S+", r"\g<1>100", header)
     assert longer != header, header
-    Path(path("e.Cdh")).write_text(longer)
+    path("e.Cdh").write_text(longer)
     for name, count in (("e.petsird", 1), ("e.Cdh", 0)):
         words[words.index("--events") + 1] = path(name)
-        said = [sentences(run(*words, "-o", path("f.nii"))),
-                sentences(ranks(2, *words, "-o", path("g.nii")))]
+        said = [sentences(run(*words, "-o", path("f.nii"))), sentences(ranks(2, *words, "-o", path("g.nii")))]
         assert said[0] == said[1] and len(said[0]) == count, said
 
 
 def memory():
     """What a rank has falls with their number: of each event 24 bytes in a list, and as much in an operator."""
     words = ring()
-    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 400000, "--tof-ps", 400, "-o",
-        path("e.petsird"))
+    simulate("e.petsird", 400000, "--tof-ps", 400)
     words = ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"),
-             "--backend", "native", "--sensitivity-lines", 5000, "--iterations", 1, "--json", "-o",
-             path("x.nii")]
-    two, five = (max(json.loads(ranks(size, *words).stdout)["ranks"]["peak_memory_bytes"])
-                 for size in (2, 5))
+             "--backend", "native", "--sensitivity-lines", 5000, "--iterations", 1, "--json", "-o", path("x.nii")]
+    two, five = (max(json.loads(ranks(size, *words).stdout)["ranks"]["peak_memory_bytes"]) for size in (2, 5))
     print(f"peak memory: {two / 2**20:.1f} MiB of each of 2 ranks, {five / 2**20:.1f} MiB of 5")
     # Lists that all ranks read whole made this 27 bytes an event.
     assert two - five > (1 / 2 - 1 / 5) * 400000 * 40, (two, five)
@@ -244,11 +248,10 @@ def compute():
 def paper():
     words = [*counts(), "--store", "yes", "--truth", path("truth.nii")]
     errors = []
-    for size, more in ((3, ["--iterations", 10]),
-                       (2, ["--algorithm", "osem", "--subsets", 2, "--iterations", 6,
+    for size, more in ((3, ["--iterations", 10]), (2, ["--algorithm", "osem", "--subsets", 2, "--iterations", 6,
                             "--local-iterations", 2])):
         done = ranks(size, *words, *more, "--combine", "paper", "--json", "-o", path("p.nii"))
-        steps = json.loads(done.stdout)["iterations"]
+        steps = iterations(done)
         assert len(steps) == (1 if size == 3 else 3), steps
         for step in steps:
             found = step["composition"]
@@ -290,16 +293,15 @@ def distributed():
     for local, size in ((4, 3), (8, 2)) if FULL else ((4, 3),):
         done = ranks(size, *words, "--iterations", 1200, "--combine", "distributed",
                      "--local-iterations", local, "--json", "-o", path("x.nii"))
-        steps = json.loads(done.stdout)["iterations"]
+        steps = iterations(done)
         print(f"{size} ranks, {len(steps)} exchanges: {apart('one.nii', 'x.nii'):.2g} apart")
         assert apart("one.nii", "x.nii") < 1e-3, apart("one.nii", "x.nii")
         assert len(steps) < 1200 / local + 40, len(steps)
         for a, b in zip(steps, steps[1:]):
             assert b["log_likelihood"] > a["log_likelihood"] - 1e-6 * abs(a["log_likelihood"])
     first_images()
-    done = ranks(2, *events(), "--iterations", 12, "--combine", "distributed", "--json", "-o",
-                 path("x.nii"))
-    steps = json.loads(done.stdout)["iterations"]
+    done = ranks(2, *events(), "--iterations", 12, "--combine", "distributed", "--json", "-o", path("x.nii"))
+    steps = iterations(done)
     assert steps[-1]["number"] == 12 and len(steps) < 7
     assert steps[-1]["log_likelihood"] > steps[0]["log_likelihood"]
 
@@ -308,19 +310,15 @@ def first_images():
     """Beside an additive term every scheme begins with what it leaves of the counts, of sparse data and
     of dense: the first iteration, which is ML-EM's, is that of one process."""
     words = counts()
-    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 300000, "--backend",
-        "native", "-o", path("dense.h5"))
+    simulate("dense.h5", 300000)
     for data, most in (("d.h5", 15000), ("dense.h5", 200000)):
-        run("simulate", *ring(), *GRID, "--phantom", "derenzo", "--counts", most, "--backend",
-            "native", "--expected", "-o", path("b.h5"))
-        more = [*words, "--data", path(data), "--additive", path("b.h5"), "--iterations", 1,
-                "--json"]
+        simulate("b.h5", most, "--expected", phantom="derenzo")
+        more = [*words, "--data", path(data), "--additive", path("b.h5"), "--iterations", 1, "--json"]
         more.remove(path("d.h5"))
         more.remove("--data")
-        one = json.loads(run(*more, "-o", path("one.nii")).stdout)["iterations"][0]
+        one = iterations(run(*more, "-o", path("one.nii")))[0]
         for scheme in ("exact", "distributed"):
-            step = json.loads(ranks(2, *more, "--combine", scheme, "-o", path("x.nii"))
-                              .stdout)["iterations"][0]
+            step = iterations(ranks(2, *more, "--combine", scheme, "-o", path("x.nii")))[0]
             found = step["estimated_counts"] / step["measured_counts"]
             assert abs(found - 1) < 1e-4, (data, scheme, step)
             assert abs(step["log_likelihood"] / one["log_likelihood"] - 1) < 1e-6, (one, step)
@@ -332,19 +330,17 @@ def other_inputs():
     checkpoint = ["--checkpoint", path("other.h5")]
     listmode = [*events(), "--sensitivity-lines", 5000, "--additive", path("b.h5")]
     efficient = [*counts(), "--efficiencies", path("e.txt")]
-    for words, file, what in ((efficient, "e.txt", "efficiencies"),
-                              (listmode, "b.h5", "what is known beside events")):
+    for words, file, what in ((efficient, "e.txt", "efficiencies"), (listmode, "b.h5", "what is known beside events")):
         for value in (1, 2):
             if file == "e.txt":
-                Path(path(file)).write_text(f"{value}\n" * 128)
+                path(file).write_text(f"{value}\n" * 128)
             else:
-                run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 100 * value,
-                    "--backend", "native", "--expected", "-o", path(file))
+                simulate(file, 100 * value, "--expected")
             more = ["--resume"] if value == 2 else []
             done = run(*words, "--iterations", 1 + value, *checkpoint, *more, "-o", path("x.nii"),
                        code=2 if value == 2 else 0)
         assert f"other contents of: {what}" in done.stderr, done.stderr
-        Path(path("other.h5")).unlink()
+        path("other.h5").unlink()
 
 
 def resume():
@@ -352,29 +348,26 @@ def resume():
     checkpoint = ["--checkpoint", path("c.h5")]
     ranks(3, *words, "--iterations", 7, "-o", path("whole.nii"))
     ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 2, "-o", path("x.nii"))
-    raw = Path(path("c.h5")).read_bytes()
+    raw = path("c.h5").read_bytes()
     for size in (3, 2, 1):
-        Path(path("c.h5")).write_bytes(raw)
+        path("c.h5").write_bytes(raw)
         more = [*words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii")]
         done = ranks(size, *more) if size > 1 else run(*more)
         assert "goes on after iteration 4, of 3 ranks" in done.stderr, done.stderr
         assert apart("whole.nii", "x.nii") < (0 if size == 3 else CLOSE) + 1e-12
-    Path(path("c.h5")).write_bytes(raw)
+    path("c.h5").write_bytes(raw)
     done = run(*words[:-4], "--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2,
                "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
     assert "it was begun with algorithm osem, and now it is algorithm ramla" in done.stderr
-    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
-        "native", "--seed", 2, "-o", path("d.h5"))
+    simulate("d.h5", 20000, "--seed", 2)
     done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
-    assert done.stderr.count("loraster: error") == 1, done.stderr
-    assert "other contents of: measurement" in done.stderr, done.stderr
+    says_once(done, "other contents of: measurement")
     other_inputs()
-    Path(path("c.h5")).write_bytes(raw)
+    path("c.h5").write_bytes(raw)
     # An image to start from, whatever the rest is; it knows how many iterations made it.
-    steps = json.loads(run(*words[:-4], "--iterations", 1, "--initial", path("c.h5"), "--json", "-o",
-                           path("x.nii")).stdout)["iterations"]
+    steps = iterations(run(*words[:-4], "--iterations", 1, "--initial", path("c.h5"), "--json", "-o", path("x.nii")))
     assert steps[0]["number"] == 5, steps
-    Path(path("c.h5")).unlink()
+    path("c.h5").unlink()
     done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
     assert "begins with the first iteration" in done.stderr
 
@@ -382,14 +375,14 @@ def resume():
 def goes_on(size, words, checkpoint_at, *more):
     """The image of a run that goes on from a checkpoint made by as many ranks: bit for bit the whole one."""
     checkpoint = ["--checkpoint", path("c.h5")]
-    Path(path("c.h5")).unlink(missing_ok=True)
+    path("c.h5").unlink(missing_ok=True)
     start = ranks if size > 1 else lambda _, *rest, **how: run(*rest, **how)
     start(size, *words, *checkpoint, *more, "-o", path("whole.nii"))
-    raw = Path(path("c.h5")).read_bytes()
+    raw = path("c.h5").read_bytes()
     done = start(size, *words, *checkpoint, "--resume", "-o", path("x.nii"))
     assert f"goes on after iteration {checkpoint_at}" in done.stderr, done.stderr
     assert image("whole.nii") == image("x.nii"), (words, apart("whole.nii", "x.nii"))
-    Path(path("c.h5")).write_bytes(raw)
+    path("c.h5").write_bytes(raw)
     return [*words, *checkpoint, "--resume", "-o", path("x.nii")]
 
 
@@ -400,14 +393,11 @@ def schemes():
     goes_on(3, guess, 3, "--checkpoint-every", 3)
     again = goes_on(3, guess, 4, "--checkpoint-every", 4)
     done = ranks(2, *again, code=2)
-    assert done.stderr.count("loraster: error") == 1, done.stderr
-    assert "start 3 ranks and not 2" in done.stderr, done.stderr
-    run("simulate", *ring(), *GRID, "--phantom", "derenzo", "--counts", 15000, "--backend",
-        "native", "--expected", "-o", path("b.h5"))
+    says_once(done, "start 3 ranks and not 2")
+    simulate("b.h5", 15000, "--expected", phantom="derenzo")
     goes_on(2, [*words, "--combine", "distributed", "--additive", path("b.h5"), "--iterations", 4],
             3, "--checkpoint-every", 3)
-    again = goes_on(3, [*words, "--combine", "distributed", "--iterations", 12], 10,
-                    "--checkpoint-every", 5)
+    again = goes_on(3, [*words, "--combine", "distributed", "--iterations", 12], 10, "--checkpoint-every", 5)
     done = ranks(2, *again)
     assert "take another way to the same image" in done.stderr, done.stderr
     assert apart("whole.nii", "x.nii") < 0.05, apart("whole.nii", "x.nii")
@@ -425,28 +415,27 @@ def frames():
     assert apart("whole.nii", "x.nii") < CLOSE, apart("whole.nii", "x.nii")
     words = [*listmode, "--frames", "20,20,20", "--algorithm", "osem", "--subsets", 2]
     checkpoint = ["--checkpoint", path("c.h5")]
-    Path(path("c.h5")).unlink()
+    path("c.h5").unlink()
     run(*words, "--iterations", 5, "-o", path("f.nii"))
     ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 4, "-o", path("g.nii"))
-    raw, made = Path(path("c.h5")).read_bytes(), [image(f"g-{k}.nii") for k in (1, 2, 3)]
+    raw, made = path("c.h5").read_bytes(), [image(f"g-{k}.nii") for k in (1, 2, 3)]
     for k in (1, 2, 3):
         assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
     for size in (3, 1):
-        Path(path("c.h5")).write_bytes(raw)
-        Path(path("g-3.nii")).unlink()
+        path("c.h5").write_bytes(raw)
+        path("g-3.nii").unlink()
         again = [*words, "--iterations", 5, *checkpoint, "--resume", "-o", path("g.nii")]
         done = ranks(size, *again) if size > 1 else run(*again)
         assert "goes on after iteration 4 of frame 3, of 3 ranks" in done.stderr, done.stderr
         assert size > 1 or apart("f-3.nii", "g-3.nii") < CLOSE
         assert size == 1 or image("g-3.nii") == made[2]
     # The last iteration of a frame is there, and its image may have been lost.
-    Path(path("g-3.nii")).unlink()
+    path("g-3.nii").unlink()
     run(*again)
     assert apart("f-3.nii", "g-3.nii") < CLOSE
-    Path(path("g-1.nii")).unlink()
+    path("g-1.nii").unlink()
     done = ranks(2, *again, code=3)
-    assert "the image of frame 1" in done.stderr and "is missing" in done.stderr, done.stderr
-    assert done.stderr.count("loraster: error") == 1, done.stderr
+    says_once(done, "the image of frame 1", "is missing")
     frames_killed([*words, "--iterations", 60, "--quiet"], checkpoint)
 
 
@@ -454,19 +443,18 @@ def frames_killed(words, checkpoint):
     """Killed once the first frame is there: the frames that follow that of the checkpoint are begun."""
     ranks(2, *words, "-o", path("w.nii"))
     for name in ("c.h5", "g-1.nii"):
-        Path(path(name)).unlink(missing_ok=True)
+        path(name).unlink(missing_ok=True)
     job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint,
                             "--checkpoint-every", "7", "-o", path("g.nii")], env=ENVIRONMENT,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + HANG_S
-    while not Path(path("g-1.nii")).exists():
+    while not path("g-1.nii").exists():
         assert time.monotonic() < until and job.poll() is None, job.poll()
         time.sleep(0.001)
     os.kill(children(job.pid)[0], signal.SIGKILL)
     job.wait(timeout=30)
     assert job.returncode != 0
-    done = ranks(2, *[word for word in words if word != "--quiet"], *checkpoint, "--resume", "-o",
-                 path("g.nii"))
+    done = ranks(2, *[word for word in words if word != "--quiet"], *checkpoint, "--resume", "-o", path("g.nii"))
     assert re.search(r"goes on after iteration \d+ of frame [123]", done.stderr), done.stderr
     for k in (1, 2, 3):
         assert image(f"w-{k}.nii") == image(f"g-{k}.nii"), k
@@ -483,16 +471,16 @@ def kill():
     words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 3, "--quiet"]
     checkpoint = ["--checkpoint", path("c.h5"), "--checkpoint-every", 5]
     for moment in range(20 if FULL else 1):
-        Path(path("c.h5")).unlink(missing_ok=True)
+        path("c.h5").unlink(missing_ok=True)
         kill_once([*words, "--iterations", 1000000, *checkpoint, "-o", path("x.nii")], moment)
         done = run(*words, "--iterations", 1, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
         made = int(re.search(r"has (\d+) iterations already", done.stderr).group(1))
         assert made % 5 == 0 and made > 0, done.stderr
-        raw = Path(path("c.h5")).read_bytes()
+        raw = path("c.h5").read_bytes()
         ranks(3, *words, "--iterations", made + 3, "-o", path("whole.nii"))
         ranks(3, *words, "--iterations", made + 3, *checkpoint, "--resume", "-o", path("x.nii"))
         assert image("whole.nii") == image("x.nii"), made
-        Path(path("c.h5")).write_bytes(raw)
+        path("c.h5").write_bytes(raw)
         ranks(2, *words, "--iterations", made + 3, *checkpoint, "--resume", "-o", path("x.nii"))
         assert apart("whole.nii", "x.nii") < CLOSE, made
 
@@ -501,7 +489,7 @@ def kill_once(words, moment):
     job = subprocess.Popen([MPIRUN, "-n", "3", program, *map(str, words)], env=ENVIRONMENT,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + HANG_S
-    while not Path(path("c.h5")).exists():
+    while not path("c.h5").exists():
         assert time.monotonic() < until and job.poll() is None, job.poll()
         time.sleep(0.01)
     random.seed(moment)
@@ -523,35 +511,33 @@ def mistakes():
     words = counts()
     cases = ((2, "know of no prior", ["--combine", "paper", "--algorithm", "bsrem"]),
              (3, "rank 0 of 3", ["--initial", path("missing.nii")]),
-             (2, "subsets", ["--algorithm", "osem", "--subsets", 999]),
-             (3, "rank 0 of 3", ["-o", "/nowhere/x.nii"]))
+             (2, "subsets", ["--algorithm", "osem", "--subsets", 999]), (3, "rank 0 of 3", ["-o", "/nowhere/x.nii"]))
     for code, word, more in cases if FULL else cases[:2]:
         output = [] if "-o" in more else ["-o", path("x.nii")]
         done = ranks(3, *words, *more, *output, code=None)
-        assert done.stderr.count("loraster: error") == 1 and word in done.stderr, done.stderr
+        says_once(done, word)
         assert done.returncode == (code if "/nowhere/x.nii" not in more else done.returncode)
-    two = Path(path("two.yaml"))
+    two = path("two.yaml")
     two.write_text(RING.replace("modules: 8", "modules: 3"))
     run("simulate", "--scanner", two, *GRID, "--phantom", "spheres", "--counts", 2000, "--backend",
         "native", "-o", path("two.h5"))
-    done = ranks(5, "recon", "--scanner", two, *GRID, "--data", path("two.h5"), "--backend",
-                 "native", "-o",
+    done = ranks(5, "recon", "--scanner", two, *GRID, "--data", path("two.h5"), "--backend", "native", "-o",
                  path("x.nii"), code=2)
-    assert "start fewer ranks" in done.stderr and done.stderr.count("loraster: error") == 1
+    says_once(done, "start fewer ranks")
     alike()
     done = run(*words, "--combine", "paper", "-o", path("x.nii"), code=2)
     assert "mpirun" in done.stderr
     if os.path.exists("/dev/full"):
         os.symlink("/dev/full", path("full.nii"))
         done = ranks(2, *words, "--iterations", 1, "-o", path("full.nii"), code=None)
-        assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
+        says_once(done, "rank 0 of 2")
     # Work that is not shared is done by none of several, but for parts.
     alone = ["sensitivity", *ring(), *GRID, "-o", path("s.nii")]
     for verb in (alone, ["matrix", *ring(), "--grid", "2,2,1", "--voxel-mm", 2, "-o", path("s.nii")],
                  ["info"], ["demo", "-o", path("s.nii")]):
         done = ranks(2, *verb, code=2)
-        assert done.stderr.count("loraster: error") == 1 and not Path(path("s.nii")).exists(), done.stderr
-        assert f"{verb[0]} does not share its work: each of the 2 ranks" in done.stderr, done.stderr
+        says_once(done, f"{verb[0]} does not share its work: each of the 2 ranks")
+        assert not path("s.nii").exists()
     assert ranks(2, "sensitivity", "--help").stdout.count("usage:") == 1
     parts = f'"{program}" matrix --scanner {path("ring.yaml")} --grid 4,4,2 --voxel-mm 2 --backend cpu ' \
             f'--part $((OMPI_COMM_WORLD_RANK + 1))/2 -o {path("part")}$OMPI_COMM_WORLD_RANK.h5'
@@ -563,13 +549,12 @@ def alike():
     """Ranks that read different files, or compute by different numbers (mpirun's MPMD), compute nothing:
     what differs is named."""
     words = counts()
-    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
-        "native", "--seed", 5, "-o", path("e.h5"))
-    Path(path("one.txt")).write_text("1\n" * 128)
-    Path(path("other.txt")).write_text("1\n" * 127 + "1.01\n")
+    simulate("e.h5", 20000, "--seed", 5)
+    path("one.txt").write_text("1\n" * 128)
+    path("other.txt").write_text("1\n" * 127 + "1.01\n")
     for name, value, voxel_mm in (("one", 0.004, 2), ("other", 0.005, 2), ("wide", 0.004, 2.5)):
         write_nifti(path(f"{name}.nii"), (12, 11, 5), (voxel_mm,) * 3, [value] * 660)
-    Path(path("wide.yaml")).write_text(RING.replace("3.8, 3.8", "3.8, 3.7"))
+    path("wide.yaml").write_text(RING.replace("3.8, 3.8", "3.8, 3.7"))
     listmode = events()
     osem = [*words, "--algorithm", "ramla", "--subsets", 2]
     like = [word for word in words if word not in GRID]
@@ -588,9 +573,8 @@ def alike():
                 [*case, "--mu", path("other.nii"), "--mu-unit", "1/mm"], "another map of attenuation")
                for case in (words, listmode)))
     for one, other, word in cases if FULL else cases[::2]:
-        refused([program, *one, "-o", path("x.nii")], [program, *other, "-o", path("x.nii")], 3,
-                "rank 1 of 2", word)
-        assert not Path(path("x.nii")).exists()
+        refused([program, *one, "-o", path("x.nii")], [program, *other, "-o", path("x.nii")], 3, "rank 1 of 2", word)
+        assert not path("x.nii").exists()
     # Each may have its own names, and its own threads.
     shutil.copy(path("one.txt"), path("same.txt"))
     both = [[program, *map(str, words), "--efficiencies", path(name), "--iterations", "1", "--threads", n, "-o",
@@ -606,9 +590,7 @@ def refused(one, other, code, *words, **more):
     done = subprocess.run([MPIRUN, *command(one), ":", *command(other)], env=ENVIRONMENT | more,
                           capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == code, (done.returncode, done.stderr)
-    assert done.stderr.count("loraster: error") == 1, done.stderr
-    for word in words:
-        assert word in done.stderr, (word, done.stderr)
+    says_once(done, *words)
 
 
 def another_version(target):
@@ -628,7 +610,7 @@ def faults():
     pieces()
     words = [*counts(), "--iterations", 2]
     good = [program, *words, "-o", path("x.nii")]
-    other = Path(path("other"))
+    other = path("other")
     other.mkdir()
     copy = another_version(other)
     refused(good, ["env", f"LORASTER_PLUGINS={other}", copy, *good[1:]], 3, "rank 1 of 2",
@@ -640,9 +622,8 @@ def faults():
     full = ["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", *good]
     refused(full, good, 1, "rank 0 of 2", "x.nii", **by_wire)
     checkpoint = ["--checkpoint", path("c.h5")]
-    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5", "goes on", "x.nii",
-            **by_wire)
-    assert not Path(path("c.h5")).exists() and not Path(path("x.nii")).exists()
+    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5", "goes on", "x.nii", **by_wire)
+    assert not path("c.h5").exists() and not path("x.nii").exists()
     if "FAIL_GL" in os.environ:
         gl = [*words[:-3], "compute", *words[-2:], "-o", path("x.nii")]
         library = preloadable(os.environ["FAIL_GL"], atexit.register)
@@ -663,8 +644,7 @@ def pieces():
     for words, word in ((direct, "3 ranks for 2 views"),
                         ([*listmode, "--algorithm", "osem", "--subsets", 1500], "some would have none")):
         done = ranks(3, *words, "-o", path("x.nii"), code=2)
-        assert done.stderr.count("loraster: error") == 1, done.stderr
-        assert word in done.stderr and "rank 0 of 3" in done.stderr, done.stderr
+        says_once(done, word, "rank 0 of 3")
 
 
 def bench():
@@ -692,11 +672,11 @@ def bench():
     done = subprocess.run([*map(str, script)], env=ENVIRONMENT | {"PYTHON": sys.executable},
                           capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Residual: " in Path(path("out/report.txt")).read_text()
+    assert "Residual: " in path("out/report.txt").read_text()
 
 
-topics = {"bench": bench, "own": own, "memory": memory, "exact": exact, "families": families, "compute": compute, "paper": paper,
-          "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes,
-          "faults": faults}
+topics = {topic.__name__: topic
+          for topic in (bench, own, memory, exact, families, compute, paper, distributed, resume, schemes, frames, kill,
+                        mistakes, faults)}
 if __name__ == "__main__":
     run_topics(topics)

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Weights of guesses: the least squares with sum 1, by laws and by elimination in place of eigenvalues. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "dist/weights.h"
 
@@ -81,12 +81,11 @@ static double sum_of(const double *weights, int count)
 
 static void test_least_squares(void **unused)
 {
-    (void)unused;
     for (int count = 1; count <= MOST; count++) {
         static struct problem p;
         double weights[MOST], expected[MOST], alone[MOST], condition;
         make(&p, count, (uint64_t)count);
-        assert_int_equal(lr_gram_weights(&p.sums, weights, &condition, NULL), LR_OK);
+        assert_ok(lr_gram_weights(&p.sums, weights, &condition, NULL));
         eliminate(&p, count, expected);
         assert_true(isfinite(condition) && condition >= 1);
         assert_close(sum_of(weights, count), 1, 1e-14);
@@ -103,19 +102,18 @@ static void test_least_squares(void **unused)
 /* Guesses that are the same weigh the same, whether all or two of them are. */
 static void test_identical(void **unused)
 {
-    (void)unused;
     static struct problem p;
     double weights[MOST], condition;
     make(&p, 5, 7);
     for (int g = 1; g < 5; g++) memcpy(p.guess[g], p.guess[0], sizeof(p.guess[0]));
     fill_sums(&p, 5);
-    assert_int_equal(lr_gram_weights(&p.sums, weights, &condition, NULL), LR_OK);
+    assert_ok(lr_gram_weights(&p.sums, weights, &condition, NULL));
     assert_true(isinf(condition));
     for (int g = 0; g < 5; g++) assert_close(weights[g], 0.2, 1e-12);
     make(&p, 3, 8);
     memcpy(p.guess[2], p.guess[1], sizeof(p.guess[1]));
     fill_sums(&p, 3);
-    assert_int_equal(lr_gram_weights(&p.sums, weights, &condition, NULL), LR_OK);
+    assert_ok(lr_gram_weights(&p.sums, weights, &condition, NULL));
     assert_true(isinf(condition));
     assert_true(fabs(weights[1] - weights[2]) < 1e-10);
     double expected[MOST];
@@ -126,7 +124,6 @@ static void test_identical(void **unused)
 /* No guess: nothing to compose. */
 static void test_dark(void **unused)
 {
-    (void)unused;
     const double gram[4] = {0}, with[2] = {0};
     double weights[2], condition;
     const struct lr_gram sums = {.count = 2, .gram = gram, .with = with};
@@ -135,10 +132,6 @@ static void test_dark(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_least_squares),
-        cmocka_unit_test(test_identical),
-        cmocka_unit_test(test_dark),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_least_squares), CASE(test_identical), CASE(test_dark)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * The native backend against the cpu backend, element by element: sampled lines, and exact overlaps
  * in float against the double oracle. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "native/turned.h"
 
@@ -15,120 +15,68 @@ static const double sampled_l2 = 1e-6;
 
 enum { NUM_POINTS = 24 };
 
-struct dense {
-    double *values; /* [NUM_POINTS][num_lors] */
-    int64_t num_lors;
-};
-
-static lr_status take(void *user, const lr_row *row)
+/* Dense rows, or NULL when the backend refuses the scanner, which it must say with LR_USAGE. */
+static const double *ask(const lr_operator_params *params, const char *backend, const double (*points)[3])
 {
-    struct dense *dense = user;
-    for (int64_t k = 0; k < row->count; k++)
-        dense->values[row->row * dense->num_lors + row->lor[k]] = row->probability[k];
-    return LR_OK;
-}
-
-struct question {
-    const lr_lors *lors;
-    const double (*points)[3];
-    lr_mode mode;
-    int rays;
-};
-
-/* False when the backend refuses the scanner, which it must say with LR_USAGE. */
-static bool ask(const struct question *question, const char *backend, struct dense *dense)
-{
-    struct test_log log;
-    test_log_init(&log);
-    const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
-    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = question->lors,
-                                                               .grid = &grid,
-                                                               .backend = backend,
-                                                               .mode = question->mode,
-                                                               .rays = question->rays,
-                                                               .samples = {1, 1, 1},
-                                                               .store = LR_STORE_NO,
-                                                               .log = &log.log});
-    if (op == NULL && log.status == LR_USAGE && strcmp(backend, "native") == 0) {
-        assert_non_null(strstr(log.error, "use backend"));
-        return false;
+    struct test_log *log = kept_log();
+    lr_operator_params asked = *params;
+    asked.backend = backend;
+    asked.log = &log->log;
+    lr_operator *op = lr_operator_create(&asked);
+    if (op == NULL && log->status == LR_USAGE && strcmp(backend, "native") == 0) {
+        assert_says(log->error, "use backend");
+        return NULL;
     }
-    if (op == NULL) fail_msg("%s", log.error);
-    dense->num_lors = question->lors->count;
-    dense->values = calloc((size_t)(NUM_POINTS * dense->num_lors), sizeof(double));
-    assert_non_null(dense->values);
-    assert_int_equal(lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}), LR_OK);
-    lr_operator_destroy(op);
-    return true;
-}
-
-struct gap {
-    double l2, worst; /* the largest of the rows' relative L2; the worst over the largest element */
-    int num_rows;     /* that are not empty */
-};
-
-static struct gap measure(const struct dense *expected, const struct dense *found)
-{
-    struct gap gap = {0};
-    double largest = 0;
-    for (int n = 0; n < NUM_POINTS; n++) {
-        double difference = 0, norm = 0;
-        for (int64_t k = n * expected->num_lors; k < (n + 1) * expected->num_lors; k++) {
-            const double error = fabs(expected->values[k] - found->values[k]);
-            difference += error * error;
-            norm += expected->values[k] * expected->values[k];
-            largest = fmax(largest, expected->values[k]);
-            gap.worst = fmax(gap.worst, error);
-        }
-        assert_true(norm > 0 || difference == 0);
-        gap.num_rows += norm > 0;
-        gap.l2 = norm > 0 ? fmax(gap.l2, sqrt(difference / norm)) : gap.l2;
-    }
-    gap.worst /= largest;
-    return gap;
+    return kept_point_rows(keep(op), points, NUM_POINTS);
 }
 
 /* True if the backend takes the scanner. */
-static bool compare(const char *name, const struct question *question)
+static bool compare(const char *name, const lr_operator_params *params, const double (*points)[3])
 {
-    struct dense expected, found;
-    if (!ask(question, "native", &found)) return false;
-    assert_true(ask(question, "cpu", &expected));
-    const struct gap gap = measure(&expected, &found);
-    const bool is_exact = question->mode == LR_MODE_EXACT;
+    const bool is_exact = params->mode == LR_MODE_EXACT;
+    const double *found = ask(params, "native", points);
+    if (found == NULL) return false;
+    const double *expected = ask(params, "cpu", points);
+    const int64_t num_lors = params->lors->count;
+    const double worst = worst_apart(found, expected, NUM_POINTS * num_lors);
+    double l2 = 0; /* the largest of the rows */
+    int num_rows = 0;
+    for (int n = 0; n < NUM_POINTS; n++) {
+        const double *there = expected + n * num_lors, *here = found + n * num_lors;
+        const bool is_empty = largest_number(there, num_lors) == 0;
+        assert_true(!is_empty || largest_number(here, num_lors) == 0);
+        l2 = is_empty ? l2 : fmax(l2, l2_apart(here, there, num_lors));
+        num_rows += !is_empty;
+    }
     print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest, %d rows\n", name,
-                  is_exact ? "exact" : "sampled", question->rays, gap.l2, gap.worst, gap.num_rows);
-    assert_true(gap.num_rows > 0);
-    assert_true(gap.l2 <= (is_exact ? exact_l2 : sampled_l2));
-    assert_true(gap.worst <= exact_worst);
-    free(expected.values);
-    free(found.values);
+                  is_exact ? "exact" : "sampled", params->rays, l2, worst, num_rows);
+    assert_true(num_rows > 0);
+    assert_true(l2 <= (is_exact ? exact_l2 : sampled_l2));
+    assert_true(worst <= exact_worst);
     return true;
-}
-
-static void draw_points(const struct scanner_case *at, const lr_scanner *scanner, double (*points)[3], uint64_t *state)
-{
-    for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, at->reach_mm, n, state, points[n]);
 }
 
 static bool check_scanner(const struct scanner_case *at, uint64_t *state)
 {
     double points[NUM_POINTS][3];
-    lr_scanner *scanner = at->create();
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    draw_points(at, scanner, points, state);
-    struct question question = {lors, (const double(*)[3])points, LR_MODE_EXACT, 0};
-    const bool is_taken = compare(at->name, &question);
-    question.mode = LR_MODE_SAMPLED;
-    for (question.rays = 1; is_taken && question.rays <= 4; question.rays++) assert_true(compare(at->name, &question));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
+    lr_scanner *scanner = keep(at->create());
+    for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, at->reach_mm, n, state, points[n]);
+    lr_operator_params params = {.lors = keep(lr_lors_create(scanner, NULL)),
+                                 .grid = &grid,
+                                 .mode = LR_MODE_EXACT,
+                                 .samples = {1, 1, 1},
+                                 .store = LR_STORE_NO};
+    const bool is_taken = compare(at->name, &params, (const double(*)[3])points);
+    params.mode = LR_MODE_SAMPLED;
+    for (params.rays = 1; is_taken && params.rays <= 4; params.rays++)
+        assert_true(compare(at->name, &params, (const double(*)[3])points));
+    destroy_kept(NULL);
     return is_taken;
 }
 
 static void test_every_kind_of_scanner(void **unused)
 {
-    (void)unused;
     static const char *const refused[] = {"tilted", "unequal", "stacked", "ruled tilted"};
     static const struct scanner_case turned = {"turned", create_turned, 10};
     uint64_t state = test_seed();
@@ -145,8 +93,6 @@ static void test_every_kind_of_scanner(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind_of_scanner),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_every_kind_of_scanner)};
     return cmocka_run_group_tests_name("native_elements", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The kernels of all instruction sets that this processor runs give the same bits. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "correspondence/native/kernels.h"
 
@@ -105,7 +105,6 @@ static int compare(const struct lr_native_kernels *one, const struct lr_native_k
 
 static void test_instruction_sets_give_the_same_bits(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const struct lr_native_kernels *first = lr_native_kernels_at(0);
     int num_others = 0;
@@ -123,8 +122,6 @@ static void test_instruction_sets_give_the_same_bits(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instruction_sets_give_the_same_bits),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_instruction_sets_give_the_same_bits)};
     return cmocka_run_group_tests_name("native_kernels", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * Projections of the native backend against each other and against its own rows: parts of the LORs,
  * sensitivities, threads, windows of memory, columns along each axis of the grid. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "native/turned.h"
 #include "model/scanner/coincidence.h"
@@ -15,101 +15,88 @@ static const lr_mode modes[NUM_MODES] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
 /* Some hundred floats are added: relative to the largest value. */
 static const double rounding = 2e-6;
 
-struct bench {
-    lr_scanner *scanner;
+static struct bench {
     lr_lors *lors;
     lr_grid grid;
     struct lr_backend_params params;
-    struct lr_backend backend;
+    struct lr_backend *backend;
     int64_t num_voxels, num_lors;
     float *image, *data; /* random, with some zeros */
-};
-
-static void fill(float *values, int64_t count, uint64_t *state)
-{
-    for (int64_t k = 0; k < count; k++) {
-        const double value = random_between(state, -0.5, 1);
-        values[k] = value > 0 ? (float)value : 0.0f;
-    }
-}
+} bench;
 
 static float *make_floats(int64_t count)
 {
-    float *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
+    float *values = kept_floats(count);
     memset(values, -1, (size_t)count * sizeof(*values)); /* overwritten, or the test sees it */
     return values;
 }
 
-static void bench_open(struct bench *bench)
+static float *random_floats(int64_t count, uint64_t *state)
 {
-    if (bench->backend.fns != NULL) {
-        bench->backend.fns->destroy(bench->backend.self);
-        bench->backend.fns = NULL;
-    }
-    assert_int_equal(lr_native_backend_create(&bench->params, &bench->backend), LR_OK);
+    float *values = kept_random_floats(count, -0.5, 1.0, state);
+    for (int64_t k = 0; k < count; k++) values[k] = values[k] > 0.0f ? values[k] : 0.0f;
+    return values;
 }
 
-static void bench_init(struct bench *bench, lr_scanner *scanner, lr_mode mode)
+static void end_backend(void *object)
+{
+    struct lr_backend *backend = object;
+    backend->fns->destroy(backend->self);
+    free(backend);
+}
+
+static void bench_open(void)
+{
+    bench.backend = calloc(1, sizeof(*bench.backend));
+    assert_non_null(bench.backend);
+    assert_ok(lr_native_backend_create(&bench.params, bench.backend));
+    keep_object(bench.backend, end_backend);
+}
+
+static void bench_init(lr_scanner *scanner, lr_mode mode)
 {
     uint64_t state = test_seed();
-    *bench = (struct bench){.scanner = scanner, .lors = lr_lors_create(scanner, NULL)};
-    assert_non_null(bench->lors);
-    bench->grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
-    bench->grid.origin_mm[0] += 0.37;
-    bench->grid.origin_mm[2] -= 0.29;
-    bench->params = (struct lr_backend_params){.scanner = scanner,
-                                               .lors = bench->lors,
-                                               .grid = &bench->grid,
-                                               .mode = mode,
-                                               .rays = 3,
-                                               .samples = {2, 1, 3},
-                                               .threads = 2};
-    bench->num_voxels = lr_grid_num_voxels(&bench->grid);
-    bench->num_lors = bench->lors->count;
-    bench->image = make_floats(bench->num_voxels);
-    bench->data = make_floats(bench->num_lors);
-    fill(bench->image, bench->num_voxels, &state);
-    fill(bench->data, bench->num_lors, &state);
-    bench_open(bench);
-}
-
-static void bench_finish(struct bench *bench)
-{
-    bench->backend.fns->destroy(bench->backend.self);
-    free(bench->image);
-    free(bench->data);
-    lr_lors_destroy(bench->lors);
-    lr_scanner_destroy(bench->scanner);
+    bench = (struct bench){.lors = keep(lr_lors_create(keep(scanner), NULL))};
+    bench.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
+    bench.grid.origin_mm[0] += 0.37;
+    bench.grid.origin_mm[2] -= 0.29;
+    bench.params = (struct lr_backend_params){.scanner = scanner,
+                                              .lors = bench.lors,
+                                              .grid = &bench.grid,
+                                              .mode = mode,
+                                              .rays = 3,
+                                              .samples = {2, 1, 3},
+                                              .threads = 2};
+    bench.num_voxels = lr_grid_num_voxels(&bench.grid);
+    bench.num_lors = bench.lors->count;
+    bench.image = random_floats(bench.num_voxels, &state);
+    bench.data = random_floats(bench.num_lors, &state);
+    bench_open();
 }
 
 /* part NULL: all LORs. */
-static int64_t num_values(const struct bench *bench, const lr_selection *part)
+static int64_t num_values(const lr_selection *part)
 {
-    const int64_t *offsets = bench->lors->offsets;
-    if (part == NULL || part->lors != NULL) return part != NULL ? part->num_lors : bench->num_lors;
-    int64_t count = 0;
-    for (int64_t k = 0; k < part->num_pairs; k++) count += offsets[part->pairs[k] + 1] - offsets[part->pairs[k]];
-    return count;
+    return part != NULL ? lr_selection_count(bench.lors, part) : bench.num_lors;
 }
 
-static float *forward(const struct bench *bench, const lr_selection *part)
+static float *forward(const lr_selection *part)
 {
-    const int64_t count = num_values(bench, part);
+    const int64_t count = num_values(part);
     float *values = make_floats(count);
-    const lr_vector x = lr_vector_of_floats(bench->image, bench->num_voxels);
+    const lr_vector x = lr_vector_of_floats(bench.image, bench.num_voxels);
     lr_vector y = lr_vector_of_floats(values, count);
-    assert_int_equal(bench->backend.fns->forward(bench->backend.self, part, &x, &y), LR_OK);
+    assert_ok(bench.backend->fns->forward(bench.backend->self, part, &x, &y));
     return values;
 }
 
 /* values NULL: 1. */
-static float *back(const struct bench *bench, const lr_selection *part, const float *values)
+static float *back(const lr_selection *part, const float *values)
 {
-    float *image = make_floats(bench->num_voxels);
-    const lr_vector y = lr_vector_of_floats(values, num_values(bench, part));
-    lr_vector x = lr_vector_of_floats(image, bench->num_voxels);
-    assert_int_equal(bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x), LR_OK);
+    float *image = make_floats(bench.num_voxels);
+    const lr_vector y = lr_vector_of_floats(values, num_values(part));
+    lr_vector x = lr_vector_of_floats(image, bench.num_voxels);
+    assert_ok(bench.backend->fns->back(bench.backend->self, part, values != NULL ? &y : NULL, &x));
     return image;
 }
 
@@ -120,38 +107,28 @@ static void assert_same_bits(const float *a, const float *b, int64_t count)
 
 static void assert_near(const float *a, const float *b, int64_t count)
 {
-    double largest = 0, worst = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, fabs((double)a[k]));
-        worst = fmax(worst, fabs((double)a[k] - (double)b[k]));
-    }
-    assert_true(largest > 0);
-    if (!(worst <= rounding * largest)) fail_msg("differ by %g of the largest", worst / largest);
+    const double worst = worst_apart(b, a, count);
+    if (!(worst <= rounding)) fail_msg("differ by %g of the largest", worst);
 }
-
-typedef void law(struct bench *bench);
 
 static lr_scanner *(*const kinds[])(void) = {
     create_opposed, create_flipped, create_ring_of_8, create_two_rings, create_blocks, create_ruled_ring, create_turned,
 };
 enum { NUM_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static void for_all(law *check)
+static void for_all(void **state)
 {
-    for (int kind = 0; kind < NUM_KINDS; kind++) {
-        for (int mode = 0; mode < NUM_MODES; mode++) {
-            struct bench bench;
-            bench_init(&bench, kinds[kind](), modes[mode]);
-            check(&bench);
-            bench_finish(&bench);
-        }
+    check_fn *const check = given_check(state);
+    for (int k = 0; k < NUM_KINDS * NUM_MODES; k++) {
+        bench_init(kinds[k / NUM_MODES](), modes[k % NUM_MODES]);
+        check();
+        destroy_kept(NULL);
     }
 }
 
 /* --- rows --- */
 
 struct sums {
-    const struct bench *bench;
     double *data;  /* A x */
     double *image; /* A^T y */
     double *ones;  /* A^T 1 */
@@ -162,192 +139,130 @@ static lr_status take_row(void *user, const lr_row *row)
     struct sums *sums = user;
     for (int64_t k = 0; k < row->count; k++) {
         assert_true(row->probability[k] > 0 && (k == 0 || row->lor[k] > row->lor[k - 1]));
-        sums->data[row->lor[k]] += row->probability[k] * (double)sums->bench->image[row->row];
-        sums->image[row->row] += row->probability[k] * (double)sums->bench->data[row->lor[k]];
+        sums->data[row->lor[k]] += row->probability[k] * (double)bench.image[row->row];
+        sums->image[row->row] += row->probability[k] * (double)bench.data[row->lor[k]];
         sums->ones[row->row] += row->probability[k];
     }
     return LR_OK;
 }
 
-static void assert_near_sums(const float *found, const double *sums, int64_t count)
-{
-    float *expected = make_floats(count);
-    for (int64_t k = 0; k < count; k++) expected[k] = (float)sums[k];
-    assert_near(expected, found, count);
-    free(expected);
-}
-
 /* Every pair of modules, as a selection. */
-static lr_selection all_pairs(const struct bench *bench)
+static lr_selection all_pairs(void)
 {
-    int32_t *pairs = calloc((size_t)bench->lors->num_pairs, sizeof(*pairs));
-    assert_non_null(pairs);
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) pairs[k] = (int32_t)k;
-    return (lr_selection){.pairs = pairs, .num_pairs = bench->lors->num_pairs};
+    int32_t *pairs = kept(bench.lors->num_pairs, sizeof(*pairs));
+    for (int64_t k = 0; k < bench.lors->num_pairs; k++) pairs[k] = (int32_t)k;
+    return (lr_selection){.pairs = pairs, .num_pairs = bench.lors->num_pairs};
 }
 
-static void check_rows(struct bench *bench)
+static void projections_are_sums_of_rows(void)
 {
-    struct sums sums = {.bench = bench};
-    sums.data = calloc((size_t)bench->num_lors, sizeof(double));
-    sums.image = calloc((size_t)bench->num_voxels, sizeof(double));
-    sums.ones = calloc((size_t)bench->num_voxels, sizeof(double));
-    const struct lr_rows rows = {.grid = &bench->grid, .samples = {2, 1, 3}, .end = bench->num_voxels};
+    struct sums sums;
+    sums.data = kept_doubles(bench.num_lors);
+    sums.image = kept_doubles(bench.num_voxels);
+    sums.ones = kept_doubles(bench.num_voxels);
+    const struct lr_rows rows = {.grid = &bench.grid, .samples = {2, 1, 3}, .end = bench.num_voxels};
     const lr_row_sink sink = {take_row, &sums};
-    assert_int_equal(bench->backend.fns->rows(bench->backend.self, &rows, &sink), LR_OK);
-    const lr_selection all = all_pairs(bench);
-    float *data = forward(bench, NULL), *image = back(bench, NULL, bench->data);
-    float *ones = back(bench, &all, NULL);
-    assert_near_sums(data, sums.data, bench->num_lors);
-    assert_near_sums(image, sums.image, bench->num_voxels);
-    assert_near_sums(ones, sums.ones, bench->num_voxels);
-    void *owned[] = {sums.data, sums.image, sums.ones, (void *)(uintptr_t)all.pairs, data, image, ones};
-    for (int k = 0; k < 7; k++) free(owned[k]);
-}
-
-static void test_projections_are_sums_of_rows(void **unused)
-{
-    (void)unused;
-    for_all(check_rows);
+    assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &sink));
+    const lr_selection all = all_pairs();
+    float *data = forward(NULL), *image = back(NULL, bench.data);
+    float *ones = back(&all, NULL);
+    assert_true(worst_apart(data, sums.data, bench.num_lors) <= rounding);
+    assert_true(worst_apart(image, sums.image, bench.num_voxels) <= rounding);
+    assert_true(worst_apart(ones, sums.ones, bench.num_voxels) <= rounding);
 }
 
 /* --- parts --- */
 
 /* Every third pair, so that their values do not follow each other in the data. */
-static void check_pairs(struct bench *bench)
+static void parts_by_pairs(void)
 {
-    lr_selection part = all_pairs(bench);
+    lr_selection part = all_pairs();
     int32_t *pairs = (int32_t *)(uintptr_t)part.pairs;
     part.num_pairs = 0;
-    for (int32_t k = 0; k < bench->lors->num_pairs; k += 3) pairs[part.num_pairs++] = k;
-    float *all = forward(bench, NULL), *some = forward(bench, &part);
-    float *picked = make_floats(bench->num_lors), *others = make_floats(bench->num_lors);
+    for (int32_t k = 0; k < bench.lors->num_pairs; k += 3) pairs[part.num_pairs++] = k;
+    float *all = forward(NULL), *some = forward(&part);
+    float *picked = make_floats(bench.num_lors), *others = make_floats(bench.num_lors);
     int64_t next = 0;
-    memset(others, 0, (size_t)bench->num_lors * sizeof(float));
+    memset(others, 0, (size_t)bench.num_lors * sizeof(float));
     for (int64_t k = 0; k < part.num_pairs; k++) {
-        for (int64_t l = bench->lors->offsets[pairs[k]]; l < bench->lors->offsets[pairs[k] + 1]; l++) {
+        for (int64_t l = bench.lors->offsets[pairs[k]]; l < bench.lors->offsets[pairs[k] + 1]; l++) {
             assert_true(some[next] == all[l]);
-            picked[next++] = bench->data[l];
-            others[l] = bench->data[l];
+            picked[next++] = bench.data[l];
+            others[l] = bench.data[l];
         }
     }
-    assert_int_equal(next, num_values(bench, &part));
-    float *image = back(bench, &part, picked), *expected = back(bench, NULL, others);
-    assert_same_bits(image, expected, bench->num_voxels);
-    float *owned[] = {all, some, picked, others, image, expected};
-    for (int k = 0; k < 6; k++) free(owned[k]);
-    free(pairs);
-}
-
-static void test_parts_by_pairs(void **unused)
-{
-    (void)unused;
-    for_all(check_pairs);
+    assert_int_equal(next, num_values(&part));
+    float *image = back(&part, picked), *expected = back(NULL, others);
+    assert_same_bits(image, expected, bench.num_voxels);
 }
 
 /* A third of all LORs, picked one by one. */
-static void check_lors(struct bench *bench)
+static void parts_by_lors(void)
 {
     uint64_t state = 5;
-    int64_t *numbers = calloc((size_t)bench->num_lors, sizeof(*numbers));
+    int64_t *numbers = kept(bench.num_lors, sizeof(*numbers));
     lr_selection part = {.lors = numbers};
-    float *all = forward(bench, NULL), *picked = make_floats(bench->num_lors);
-    float *ones = make_floats(bench->num_lors), *others = make_floats(bench->num_lors);
-    memset(others, 0, (size_t)bench->num_lors * sizeof(float));
-    for (int64_t l = 0; l < bench->num_lors; l++) {
+    float *all = forward(NULL), *picked = make_floats(bench.num_lors);
+    float *ones = make_floats(bench.num_lors), *others = make_floats(bench.num_lors);
+    memset(others, 0, (size_t)bench.num_lors * sizeof(float));
+    for (int64_t l = 0; l < bench.num_lors; l++) {
         if (test_random(&state) < 0.33) {
             ones[part.num_lors] = 1.0f;
-            picked[part.num_lors] = others[l] = bench->data[l];
+            picked[part.num_lors] = others[l] = bench.data[l];
             numbers[part.num_lors++] = l;
         }
     }
-    float *some = forward(bench, &part);
+    float *some = forward(&part);
     for (int64_t k = 0; k < part.num_lors; k++)
         assert_true(some[k] == all[numbers[k]]); /* the same additions, in the same order */
-    float *image = back(bench, &part, picked), *expected = back(bench, NULL, others);
-    assert_near(expected, image, bench->num_voxels);
-    float *sensitivity = back(bench, &part, NULL), *by_ones = back(bench, &part, ones);
-    assert_same_bits(sensitivity, by_ones, bench->num_voxels);
-    float *owned[] = {all, picked, ones, others, some, image, expected, sensitivity, by_ones};
-    for (int k = 0; k < 9; k++) free(owned[k]);
-    free(numbers);
-}
-
-static void test_parts_by_lors(void **unused)
-{
-    (void)unused;
-    for_all(check_lors);
+    float *image = back(&part, picked), *expected = back(NULL, others);
+    assert_near(expected, image, bench.num_voxels);
+    float *sensitivity = back(&part, NULL), *by_ones = back(&part, ones);
+    assert_same_bits(sensitivity, by_ones, bench.num_voxels);
 }
 
 /* --- same bits --- */
 
-static void check_threads(struct bench *bench)
+static void same_bits(void)
 {
-    const int64_t first[] = {3, 17, 40, bench->num_lors / 2, bench->num_lors - 1};
+    const int64_t first[] = {3, 17, 40, bench.num_lors / 2, bench.num_lors - 1};
     const lr_selection part = {.lors = first, .num_lors = 5};
-    float *data = forward(bench, NULL), *image = back(bench, NULL, data);
-    float *some = forward(bench, &part), *few = back(bench, &part, some);
+    float *data = forward(NULL), *image = back(NULL, data);
+    float *some = forward(&part), *few = back(&part, some);
     for (int n = 0; n < 4; n++) {
         static const int threads[] = {1, 2, 3, 7};
-        bench->params.threads = threads[n];
-        bench->params.max_memory_bytes = n == 1 ? 1 : 0; /* a window for every pair */
-        bench_open(bench);
-        float *data2 = forward(bench, NULL), *image2 = back(bench, NULL, data);
-        float *some2 = forward(bench, &part), *few2 = back(bench, &part, some);
-        assert_same_bits(data, data2, bench->num_lors);
-        assert_same_bits(image, image2, bench->num_voxels);
+        bench.params.threads = threads[n];
+        bench.params.max_memory_bytes = n == 1 ? 1 : 0; /* a window for every pair */
+        bench_open();
+        float *data2 = forward(NULL), *image2 = back(NULL, data);
+        float *some2 = forward(&part), *few2 = back(&part, some);
+        assert_same_bits(data, data2, bench.num_lors);
+        assert_same_bits(image, image2, bench.num_voxels);
         assert_same_bits(some, some2, 5);
-        assert_same_bits(few, few2, bench->num_voxels);
-        float *owned[] = {data2, image2, some2, few2};
-        for (int k = 0; k < 4; k++) free(owned[k]);
+        assert_same_bits(few, few2, bench.num_voxels);
     }
-    float *owned[] = {data, image, some, few};
-    for (int k = 0; k < 4; k++) free(owned[k]);
-}
-
-static void test_same_bits(void **unused)
-{
-    (void)unused;
-    for_all(check_threads);
 }
 
 /* --- orientation --- */
-
-/* The scanner with x, y, z renamed to y, z, x, `times` times. */
-static lr_scanner *turn_scanner(const lr_scanner *scanner, int times)
-{
-    lr_module modules[8];
-    for (int m = 0; m < scanner->num_modules; m++) {
-        modules[m] = scanner->modules[m];
-        for (int k = 0; k < 3; k++) {
-            const int from = (k + times) % 3;
-            modules[m].centre_mm[k] = scanner->modules[m].centre_mm[from];
-            modules[m].u[k] = scanner->modules[m].u[from];
-            modules[m].v[k] = scanner->modules[m].v[from];
-        }
-    }
-    struct test_log log;
-    test_log_init(&log);
-    lr_scanner *turned = lr_scanner_create(
-        &(lr_scanner_params){.modules = modules, .num_modules = scanner->num_modules, .log = &log.log});
-    if (turned == NULL) fail_msg("the turned scanner is refused: %s", log.error);
-    return turned;
-}
 
 /* Two facing modules along each axis of the grid give the same values: normals point inwards in
  * every turn, so that only the grid's order changes. */
 static void test_columns_along_each_axis(void **unused)
 {
-    (void)unused;
     const lr_module shape = {.crystals = {5, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.1, 2.4}, .depth_mm = 5};
     const lr_module modules[2] = {place_module(&shape, &(struct placement){0, 30, 1, 0, 0, 0}),
                                   place_module(&shape, &(struct placement){180, 30, -1, 0, 0, 0})};
     float *first = NULL;
     for (int times = 0; times < 3; times++) {
-        struct bench bench;
-        lr_scanner *scanner = scanner_of(modules, 2, 0);
-        bench_init(&bench, turn_scanner(scanner, times), LR_MODE_EXACT);
-        lr_scanner_destroy(scanner);
+        /* The scanner with x, y, z renamed to y, z, x, `times` times. */
+        lr_module turned[2] = {modules[0], modules[1]};
+        for (int k = 0; k < 6; k++) {
+            const int from = (k / 2 + times) % 3;
+            turned[k % 2].centre_mm[k / 2] = modules[k % 2].centre_mm[from];
+            turned[k % 2].u[k / 2] = modules[k % 2].u[from];
+            turned[k % 2].v[k / 2] = modules[k % 2].v[from];
+        }
+        bench_init(scanner_of(turned, 2, 0), LR_MODE_EXACT);
         const lr_grid grid = bench.grid;
         float *image = make_floats(bench.num_voxels);
         memcpy(image, bench.image, (size_t)bench.num_voxels * sizeof(float));
@@ -364,60 +279,48 @@ static void test_columns_along_each_axis(void **unused)
             bench.image[at[times % 3] + size[0] * (at[(1 + times) % 3] + (int64_t)size[1] * at[(2 + times) % 3])] =
                 image[v];
         }
-        bench_open(&bench);
-        float *data = forward(&bench, NULL);
-        if (first == NULL) {
+        bench_open();
+        float *data = forward(NULL);
+        if (first == NULL)
             first = data;
-        } else {
+        else
             assert_near(first, data, bench.num_lors);
-            free(data);
-        }
-        free(image);
-        bench_finish(&bench);
     }
-    free(first);
 }
 
 /* --- coincidence --- */
 
-static void check_coincidence(struct bench *bench, uint32_t kind)
+static void check_coincidence(uint32_t kind)
 {
-    float *data = forward(bench, NULL);
+    float *data = forward(NULL);
     int64_t num_out = 0, num_seen = 0, num_kind = 0;
-    for (int64_t l = 0; l < bench->num_lors; l++) {
-        const bool counts = lr_lors_in_coincidence(bench->lors, l);
+    for (int64_t l = 0; l < bench.num_lors; l++) {
+        const bool counts = lr_lors_in_coincidence(bench.lors, l);
         assert_true(counts || data[l] == 0);
         num_out += !counts;
         num_seen += data[l] > 0;
     }
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) num_kind += bench->lors->masks->pairs[k].kind == kind;
+    for (int64_t k = 0; k < bench.lors->num_pairs; k++) num_kind += bench.lors->masks->pairs[k].kind == kind;
     assert_true(num_out > 0 && num_seen > 0 && num_kind > 0);
-    free(data);
 }
 
 static void test_nothing_out_of_coincidence(void **unused)
 {
-    (void)unused;
     for (int mode = 0; mode < NUM_MODES; mode++) {
-        struct bench bench;
-        bench_init(&bench, create_ruled_ring(), modes[mode]);
-        check_coincidence(&bench, LR_MASK_SEPARABLE);
-        bench_finish(&bench);
-        bench_init(&bench, create_turned(), modes[mode]);
-        check_coincidence(&bench, LR_MASK_FULL);
-        bench_finish(&bench);
+        bench_init(create_ruled_ring(), modes[mode]);
+        check_coincidence(LR_MASK_SEPARABLE);
+        bench_init(create_turned(), modes[mode]);
+        check_coincidence(LR_MASK_FULL);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_projections_are_sums_of_rows),
-        cmocka_unit_test(test_parts_by_pairs),
-        cmocka_unit_test(test_parts_by_lors),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_columns_along_each_axis),
-        cmocka_unit_test(test_nothing_out_of_coincidence),
-    };
+    const struct CMUnitTest tests[] = {CASE_OF(for_all, projections_are_sums_of_rows),
+                                       CASE_OF(for_all, parts_by_pairs),
+                                       CASE_OF(for_all, parts_by_lors),
+                                       CASE_OF(for_all, same_bits),
+                                       CASE(test_columns_along_each_axis),
+                                       CASE(test_nothing_out_of_coincidence)};
     return cmocka_run_group_tests_name("native_projections", tests, NULL, NULL);
 }

@@ -10,13 +10,6 @@
 
 #include "projections.h"
 
-static inline float *floats(int64_t count)
-{
-    float *numbers = calloc((size_t)count, sizeof(*numbers));
-    assert_non_null(numbers);
-    return numbers;
-}
-
 /* Results of an operator for the fixture. */
 struct results {
     float *values, *sensitivity, *some; /* NULL: refused */
@@ -33,75 +26,40 @@ static inline bool is_done(const lr_operator *op, lr_status status, const struct
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(status, LR_USAGE);
     assert_string_equal(info->backend, "compute");
-    assert_non_null(strstr(info->device, "llvmpipe"));
+    assert_says(info->device, "llvmpipe");
     if (strstr(log->error, "65,535 rounds") == NULL) fail_msg("%s", log->error);
     print_message("refused: %s\n", log->error);
     return false;
 }
 
-static inline lr_status project_some(lr_operator *op, const float *image, struct results *results)
-{
-    int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
-    assert_non_null(numbers);
-    for (int64_t k = 0; k < results->num_some; k++) numbers[k] = EACH * k;
-    const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
-    results->some = floats(results->num_some);
-    const lr_status status = array_forward_part(op, &part, image, results->some);
-    free(numbers);
-    return status;
-}
-
 static inline struct results results_of(const struct fixture *fixture, const lr_operator_params *params)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log *log = kept_log();
     lr_operator_params logged = *params;
-    logged.log = &log.log;
-    lr_operator *op = fixture_operator(&logged);
+    logged.log = &log->log;
+    lr_operator *op = keep(lr_operator_create(&logged));
     struct results results = {.num_values = fixture->lors->count,
                               .num_voxels = test_num_voxels(op),
                               .num_some = (fixture->lors->count + EACH - 1) / EACH};
-    float *image = floats(results.num_voxels);
     uint64_t state = 7;
-    for (int64_t v = 0; v < results.num_voxels; v++) image[v] = (float)test_random(&state);
-    results.values = floats(results.num_values);
-    results.sensitivity = floats(results.num_voxels);
-    float **refused[3] = {&results.values, &results.sensitivity, &results.some};
-    const bool done[3] = {is_done(op, array_forward(op, image, results.values), &log),
-                          is_done(op, array_sensitivity(op, results.sensitivity), &log),
-                          is_done(op, project_some(op, image, &results), &log)};
-    for (int k = 0; k < 3; k++) {
-        if (done[k]) continue;
-        free(*refused[k]);
-        *refused[k] = NULL;
-    }
-    free(image);
-    lr_operator_destroy(op);
+    const float *image = kept_random_floats(results.num_voxels, 0.0, 1.0, &state);
+    results.values = kept_floats(results.num_values);
+    results.sensitivity = kept_floats(results.num_voxels);
+    results.some = kept_floats(results.num_some);
+    int64_t *numbers = kept(results.num_some, sizeof(*numbers));
+    for (int64_t k = 0; k < results.num_some; k++) numbers[k] = EACH * k;
+    const lr_selection part = {.lors = numbers, .num_lors = results.num_some};
+    if (!is_done(op, array_forward(op, image, results.values), log)) results.values = NULL;
+    if (!is_done(op, array_sensitivity(op, results.sensitivity), log)) results.sensitivity = NULL;
+    if (!is_done(op, array_forward_part(op, &part, image, results.some), log)) results.some = NULL;
     return results;
-}
-
-static inline void free_results(struct results *results)
-{
-    free(results->values);
-    free(results->sensitivity);
-    free(results->some);
-}
-
-static inline double length_of(const float *a, int64_t count)
-{
-    double square = 0.0;
-    for (int64_t k = 0; k < count; k++) square += (double)a[k] * a[k];
-    return sqrt(square);
 }
 
 /* Over the second one's length; 0 of what was refused. */
 static inline double distance(const float *a, const float *b, int64_t count)
 {
-    double apart = 0.0;
-    if (a == NULL) return 0.0;
-    for (int64_t k = 0; k < count; k++) apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
-    const double size = length_of(b, count);
-    return size > 0.0 ? sqrt(apart) / size : sqrt(apart);
+    const double size = sqrt(dot_product(b, b, count));
+    return a == NULL ? 0.0 : size > 0.0 ? l2_apart(a, b, count) : sqrt(dot_product(a, a, count));
 }
 
 /* Compares the results of the parameters' backend with those of cpu. apart: relative differences of the values, the
@@ -110,17 +68,17 @@ static inline void compare_with_cpu(const struct fixture *fixture, const lr_oper
 {
     lr_operator_params reference = *params;
     reference.backend = "cpu";
+    const int mark = num_kept();
     struct results here = results_of(fixture, params), there = results_of(fixture, &reference);
     apart[0] = distance(here.values, there.values, here.num_values);
     /* Few LORs may be small ones of all. */
     const double share = sqrt((double)there.num_some / (double)there.num_values);
-    const double some = length_of(there.some, there.num_some);
-    const double usual = share * length_of(there.values, there.num_values);
+    const double some = sqrt(dot_product(there.some, there.some, there.num_some));
+    const double usual = share * sqrt(dot_product(there.values, there.values, there.num_values));
     apart[1] = distance(here.some, there.some, here.num_some);
     apart[1] *= some > 0.0 ? some / fmax(some, usual) : 1.0;
     apart[2] = distance(here.sensitivity, there.sensitivity, here.num_voxels);
-    free_results(&here);
-    free_results(&there);
+    destroy_kept_since(mark);
 }
 
 #endif

@@ -3,6 +3,8 @@
 #include "operator/laws.h"
 
 #include "device/vector.h"
+#include "fixtures.h"
+
 #include "gl/resource.h"
 
 /* Numbers around a vector that is part of a longer one. */
@@ -20,35 +22,20 @@ struct law {
 
 /* --- numbers --- */
 
-static double *numbers(int64_t count)
-{
-    double *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
-    return values;
-}
-
+/* Numbers that floats hold. */
 static double *random_numbers(int64_t count, uint64_t *seed)
 {
-    double *values = numbers(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)(2 * test_random(seed) - 0.7);
+    double *values = kept_random_doubles(count, -0.7, 1.3, seed);
+    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)values[k];
     return values;
-}
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
 }
 
 static void assert_same(const struct law *law, const char *what, const double *a, const double *b, int64_t count)
 {
-    double square = 0;
-    for (int64_t k = 0; k < count; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
-    const double size = sqrt(dot(b, b, count));
-    if (!(size > 0 && sqrt(square) <= law->allowed * size)) {
+    const double size = sqrt(dot_product(b, b, count)), apart = l2_apart(a, b, count);
+    if (!(size > 0 && apart <= law->allowed)) {
         fail_msg("%s, vectors at %s in %d bits: %s differ by %.3g of %.3g", law->subject->name, law->place->name,
-                 law->precision == LR_FLOAT64 ? 64 : 32, what, sqrt(square), size);
+                 law->precision == LR_FLOAT64 ? 64 : 32, what, apart * size, size);
     }
 }
 
@@ -56,25 +43,19 @@ static void assert_same(const struct law *law, const char *what, const double *a
 
 static lr_vector make_whole(const struct law *law, int64_t count)
 {
-    lr_vector vector;
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = law->place->place,
-                                                          .count = BEFORE + count + BEHIND,
-                                                          .precision = law->precision},
-                                      &vector),
-                     LR_OK);
-    return vector;
+    return kept_vector(law->place->place, BEFORE + count + BEHIND, law->precision);
 }
 
 static void put(const double *values, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+    assert_ok(lr_vector_copy(&host, vector));
 }
 
 static void get(const lr_vector *vector, double *values)
 {
     lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
+    assert_ok(lr_vector_copy(vector, &host));
 }
 
 static void assert_rest_is_zero(const lr_vector *whole)
@@ -82,7 +63,7 @@ static void assert_rest_is_zero(const lr_vector *whole)
     const lr_vector ends[2] = {lr_vector_part(whole, 0, BEFORE), lr_vector_part(whole, whole->count - BEHIND, BEHIND)};
     for (int k = 0; k < 2; k++) {
         lr_vector_sums sums;
-        assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
+        assert_ok(lr_vector_add_up(&ends[k], NULL, &sums));
         assert_true(sums.product == 0 && sums.not_finite == 0);
     }
 }
@@ -102,33 +83,29 @@ static void project(const struct law *law, bool is_forward, const lr_selection *
     lr_vector source = lr_vector_part(&whole[0], BEFORE, from);
     lr_vector target = lr_vector_part(&whole[1], BEFORE, to);
     put(in, &source);
-    assert_int_equal(lr_vector_fill(&target, NAN), LR_OK);
-    assert_int_equal((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target),
-                     LR_OK);
+    assert_ok(lr_vector_fill(&target, NAN));
+    assert_ok((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target));
     get(&target, out);
-    for (int k = 0; k < 2; k++) {
-        assert_rest_is_zero(&whole[k]);
-        lr_vector_destroy(&whole[k]);
-    }
+    for (int k = 0; k < 2; k++) assert_rest_is_zero(&whole[k]);
 }
 
 static void find_sensitivity(const struct law *law, const lr_selection *part, double *image)
 {
     lr_vector whole = make_whole(law, law->num_voxels);
     lr_vector target = lr_vector_part(&whole, BEFORE, law->num_voxels);
-    assert_int_equal(lr_operator_sensitivity(law->subject->op, part, &target), LR_OK);
+    assert_ok(lr_operator_sensitivity(law->subject->op, part, &target));
     get(&target, image);
     assert_rest_is_zero(&whole);
-    lr_vector_destroy(&whole);
 }
 
 /* --- the laws --- */
 
 static void check_adjoint(const struct law *law)
 {
-    const double left = dot(law->ax, law->y, law->num_values);
-    const double right = dot(law->x, law->aty, law->num_voxels);
-    const double size = sqrt(dot(law->ax, law->ax, law->num_values) * dot(law->y, law->y, law->num_values));
+    const double left = dot_product(law->ax, law->y, law->num_values);
+    const double right = dot_product(law->x, law->aty, law->num_voxels);
+    const double size =
+        sqrt(dot_product(law->ax, law->ax, law->num_values) * dot_product(law->y, law->y, law->num_values));
     if (!(size > 0 && fabs(left - right) <= law->allowed * size)) {
         fail_msg("%s, vectors at %s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y|", law->subject->name,
                  law->place->name, fabs(left - right) / size);
@@ -136,13 +113,13 @@ static void check_adjoint(const struct law *law)
 }
 
 /* f(2 u - 3 v) = 2 f(u) - 3 f(v), where fu is known. */
-static void check_linear_way(const struct law *law, bool is_forward, const double *u, const double *fu)
+static void check_linear(const struct law *law, bool is_forward, const double *u, const double *fu)
 {
     uint64_t seed = 21;
     const int64_t from = is_forward ? law->num_voxels : law->num_values;
     const int64_t to = is_forward ? law->num_values : law->num_voxels;
-    double *v = random_numbers(from, &seed), *mixed = numbers(from);
-    double *fv = numbers(to), *found = numbers(to);
+    double *v = random_numbers(from, &seed), *mixed = kept_doubles(from);
+    double *fv = kept_doubles(to), *found = kept_doubles(to);
     project(law, is_forward, NULL, v, fv);
     for (int64_t k = 0; k < from; k++) mixed[k] = (double)(float)(2 * u[k] - 3 * v[k]);
     project(law, is_forward, NULL, mixed, found);
@@ -151,35 +128,22 @@ static void check_linear_way(const struct law *law, bool is_forward, const doubl
     struct law wider = *law;
     wider.allowed = 10 * fmax(law->allowed, 1e-7);
     assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
-    free(v);
-    free(mixed);
-    free(fv);
-    free(found);
-}
-
-static void check_linear(const struct law *law)
-{
-    check_linear_way(law, true, law->x, law->ax);
-    check_linear_way(law, false, law->y, law->aty);
 }
 
 static int64_t number_at(const struct law *law, const lr_selection *part, int64_t k)
 {
-    const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
+    const int64_t *offsets = lr_operator_get_info(law->subject->op)->lors->offsets;
     if (part->lors != NULL) return part->lors[k];
-    int64_t pair = 0;
-    while (k >= lors->offsets[part->pairs[pair] + 1] - lors->offsets[part->pairs[pair]]) {
-        k -= lors->offsets[part->pairs[pair] + 1] - lors->offsets[part->pairs[pair]];
-        pair++;
-    }
-    return lors->offsets[part->pairs[pair]] + k;
+    const int32_t *pair = part->pairs;
+    for (; k >= offsets[*pair + 1] - offsets[*pair]; pair++) k -= offsets[*pair + 1] - offsets[*pair];
+    return offsets[*pair] + k;
 }
 
 /* Values of a part go to their places in `values`, its images are added. */
 static void add_part(const struct law *law, const lr_selection *part, double *values, double *images[2])
 {
     const int64_t count = count_of(law, part);
-    double *some = numbers(count), *image = numbers(law->num_voxels);
+    double *some = kept_doubles(count), *image = kept_doubles(law->num_voxels);
     project(law, true, part, law->x, some);
     for (int64_t k = 0; k < count; k++) {
         values[number_at(law, part, k)] = some[k];
@@ -190,14 +154,12 @@ static void add_part(const struct law *law, const lr_selection *part, double *va
         for (int64_t v = 0; v < law->num_voxels; v++) images[which][v] += image[v];
         if (which == 0) find_sensitivity(law, part, image);
     }
-    free(some);
-    free(image);
 }
 
 static void check_parts_of(const struct law *law, const lr_selection parts[2])
 {
-    double *values = numbers(law->num_values), *sensitivity = numbers(law->num_voxels);
-    double *images[2] = {numbers(law->num_voxels), numbers(law->num_voxels)};
+    double *values = kept_doubles(law->num_values), *sensitivity = kept_doubles(law->num_voxels);
+    double *images[2] = {kept_doubles(law->num_voxels), kept_doubles(law->num_voxels)};
     for (int k = 0; k < 2; k++) add_part(law, &parts[k], values, images);
     find_sensitivity(law, NULL, sensitivity);
     assert_same(law, "values of parts and of all", values, law->ax, law->num_values);
@@ -206,93 +168,70 @@ static void check_parts_of(const struct law *law, const lr_selection parts[2])
     assert_same(&wider, "images of parts and of all", images[0], law->aty, law->num_voxels);
     wider.allowed = fmax(law->allowed, 1e-6); /* a sensitivity is kept in single precision */
     assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity, law->num_voxels);
-    free(values);
-    free(sensitivity);
-    free(images[0]);
-    free(images[1]);
 }
 
 /* Every third pair and the others; LORs likewise. */
 static void check_parts(const struct law *law)
 {
-    const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
-    const int num_pairs = (int)lors->num_pairs;
-    int32_t *pairs[2] = {calloc((size_t)num_pairs, 4), calloc((size_t)num_pairs, 4)};
-    int64_t *numbers_of[2] = {calloc((size_t)law->num_values, 8), calloc((size_t)law->num_values, 8)};
-    lr_selection of_pairs[2] = {{.pairs = pairs[0]}, {.pairs = pairs[1]}};
-    lr_selection of_lors[2] = {{.lors = numbers_of[0]}, {.lors = numbers_of[1]}};
-    for (int pair = 0; pair < num_pairs; pair++) {
-        const int which = pair % 3 == 0;
-        pairs[which][of_pairs[which].num_pairs++] = pair;
-    }
-    for (int64_t lor = 0; lor < law->num_values; lor++) {
-        const int which = lor % 3 == 0;
-        numbers_of[which][of_lors[which].num_lors++] = lor;
+    const int64_t num_pairs = lr_operator_get_info(law->subject->op)->lors->num_pairs;
+    lr_selection of_pairs[2] = {{0}}, of_lors[2] = {{0}};
+    for (int which = 0; which < 2; which++) {
+        int32_t *pairs = kept(num_pairs, sizeof(*pairs));
+        int64_t *lors = kept(law->num_values, sizeof(*lors));
+        of_pairs[which].pairs = pairs;
+        of_lors[which].lors = lors;
+        for (int32_t pair = 0; pair < num_pairs; pair++)
+            if ((pair % 3 == 0) == which) pairs[of_pairs[which].num_pairs++] = pair;
+        for (int64_t lor = 0; lor < law->num_values; lor++)
+            if ((lor % 3 == 0) == which) lors[of_lors[which].num_lors++] = lor;
     }
     if (num_pairs > 1) check_parts_of(law, of_pairs);
     check_parts_of(law, of_lors);
-    for (int k = 0; k < 2; k++) {
-        free(pairs[k]);
-        free(numbers_of[k]);
-    }
 }
 
 static void check_sensitivity(const struct law *law)
 {
     if (lr_operator_get_info(law->subject->op)->of_events) return; /* of what could have been measured */
-    double *ones = numbers(law->num_values), *image = numbers(law->num_voxels);
-    double *sensitivity = numbers(law->num_voxels);
+    double *ones = kept_doubles(law->num_values), *image = kept_doubles(law->num_voxels);
+    double *sensitivity = kept_doubles(law->num_voxels);
     for (int64_t k = 0; k < law->num_values; k++) ones[k] = 1;
     project(law, false, NULL, ones, image);
     find_sensitivity(law, NULL, sensitivity);
     struct law wider = *law; /* it is kept in single precision */
     wider.allowed = fmax(law->allowed, 1e-6);
     assert_same(&wider, "A'1 and the sensitivity", image, sensitivity, law->num_voxels);
-    free(ones);
-    free(image);
-    free(sensitivity);
 }
 
 /* --- memory of the caller's --- */
 
-/* Memory of a vector that wraps numbers of the caller. */
-struct memory {
-    void *numbers;            /* the host's */
-    struct gl_buffer *buffer; /* of the caller's context */
-    lr_vector owned;          /* CUDA: whose memory is wrapped */
-};
+static void end_buffer(void *buffer)
+{
+    gl_buffer_destroy(buffer);
+}
 
-static lr_vector wrap(const struct law *law, int64_t count, struct memory *memory)
+/* A vector that wraps numbers of the caller: the host's, a buffer of the caller's context, or an owned vector's. */
+static lr_vector wrap(const struct law *law, int64_t count)
 {
     const int64_t size = law->precision == LR_FLOAT64 ? 8 : 4;
     const lr_vector_params params = {.place = law->place->place, .count = count, .precision = law->precision};
     lr_vector vector = {0};
-    *memory = (struct memory){0};
     if (law->place->place == NULL) {
-        memory->numbers = calloc((size_t)count, (size_t)size);
-        return law->precision == LR_FLOAT64 ? lr_vector_of_doubles(memory->numbers, count)
-                                            : lr_vector_of_floats(memory->numbers, count);
+        void *numbers = kept(count, (size_t)size);
+        return law->precision == LR_FLOAT64 ? lr_vector_of_doubles(numbers, count)
+                                            : lr_vector_of_floats(numbers, count);
     }
     if (law->place->ctx != NULL) {
-        memory->buffer = gl_buffer_create(
+        struct gl_buffer *buffer = gl_buffer_create(
             law->place->ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = count * size});
-        assert_non_null(memory->buffer);
+        keep_object(buffer, end_buffer);
         glFinish();
-        lr_vector_gl_buffer name = {.buffer = memory->buffer->name};
-        assert_int_equal(lr_vector_wrap_gl(&params, &name, &vector), LR_OK);
+        lr_vector_gl_buffer name = {.buffer = buffer->name};
+        assert_ok(lr_vector_wrap_gl(&params, &name, &vector));
         return vector;
     }
-    assert_int_equal(lr_vector_create(&params, &memory->owned), LR_OK);
-    assert_int_equal(lr_vector_wrap_cuda(&params, memory->owned.storage->block, &vector), LR_OK);
+    const lr_vector owned = kept_vector(params.place, count, params.precision);
+    assert_ok(lr_vector_wrap_cuda(&params, owned.storage->block, &vector));
     return vector;
-}
-
-static void unwrap(lr_vector *vector, struct memory *memory)
-{
-    lr_vector_destroy(vector);
-    lr_vector_destroy(&memory->owned);
-    gl_buffer_destroy(memory->buffer);
-    free(memory->numbers);
 }
 
 static void check_wrapped(const struct law *law)
@@ -300,61 +239,44 @@ static void check_wrapped(const struct law *law)
     const lr_place *place = law->place->place;
     if (lr_place_get_info(place).kind == LR_PLACE_GL && law->place->ctx == NULL)
         return; /* a place that shares objects with nobody takes nobody's */
-    struct memory memories[2];
-    lr_vector image = wrap(law, law->num_voxels, &memories[0]);
-    lr_vector values = wrap(law, law->num_values, &memories[1]);
-    double *found = numbers(law->num_values + law->num_voxels);
+    lr_vector image = wrap(law, law->num_voxels), values = wrap(law, law->num_values);
+    double *found = kept_doubles(law->num_values + law->num_voxels);
     put(law->x, &image);
-    assert_int_equal(lr_operator_forward(law->subject->op, NULL, &image, &values), LR_OK);
+    assert_ok(lr_operator_forward(law->subject->op, NULL, &image, &values));
     get(&values, found);
     assert_same(law, "Ax of wrapped and owned vectors", found, law->ax, law->num_values);
     put(law->y, &values);
-    assert_int_equal(lr_operator_back(law->subject->op, NULL, &values, &image), LR_OK);
+    assert_ok(lr_operator_back(law->subject->op, NULL, &values, &image));
     get(&image, found);
     assert_same(law, "A'y of wrapped and owned vectors", found, law->aty, law->num_voxels);
-    free(found);
-    unwrap(&image, &memories[0]);
-    unwrap(&values, &memories[1]);
+    lr_vector_destroy(&image);
+    lr_vector_destroy(&values);
 }
 
 /* --- what is refused --- */
 
-static void check_refused(const struct law *law, double wrong)
+static void check_refused(const struct law *law)
 {
-    lr_vector whole[2] = {make_whole(law, law->num_voxels), make_whole(law, law->num_values)};
-    lr_vector image = lr_vector_part(&whole[0], BEFORE, law->num_voxels);
-    lr_vector values = lr_vector_part(&whole[1], BEFORE, law->num_values);
-    lr_vector one = lr_vector_part(&image, law->num_voxels - 2, 1);
-    put(&wrong, &one);
-    assert_int_equal(lr_operator_forward(law->subject->op, NULL, &image, &values), LR_BAD_INPUT);
-    put(law->x, &image);
-    one = lr_vector_part(&values, law->num_values - 2, 1);
-    put(&wrong, &one);
-    assert_int_equal(lr_operator_back(law->subject->op, NULL, &values, &image), LR_BAD_INPUT);
-    lr_vector_destroy(&whole[0]);
-    lr_vector_destroy(&whole[1]);
-}
-
-/* Projections of vectors at any place give the same numbers as projections of doubles on the host. */
-static void check_host(const struct law *law)
-{
-    static const struct law_place host = {.name = "the host"};
-    struct law other = *law;
-    double *values = numbers(law->num_values), *image = numbers(law->num_voxels);
-    other.place = &host;
-    other.precision = LR_FLOAT64;
-    project(&other, true, NULL, law->x, values);
-    project(&other, false, NULL, law->y, image);
-    assert_same(law, "Ax there and of doubles on the host", law->ax, values, law->num_values);
-    assert_same(law, "A'y there and of doubles on the host", law->aty, image, law->num_voxels);
-    free(values);
-    free(image);
+    static const double wrong[2] = {NAN, -INFINITY};
+    for (int k = 0; k < 2; k++) {
+        lr_vector whole[2] = {make_whole(law, law->num_voxels), make_whole(law, law->num_values)};
+        lr_vector image = lr_vector_part(&whole[0], BEFORE, law->num_voxels);
+        lr_vector values = lr_vector_part(&whole[1], BEFORE, law->num_values);
+        lr_vector one = lr_vector_part(&image, law->num_voxels - 2, 1);
+        put(&wrong[k], &one);
+        assert_int_equal(lr_operator_forward(law->subject->op, NULL, &image, &values), LR_BAD_INPUT);
+        put(law->x, &image);
+        one = lr_vector_part(&values, law->num_values - 2, 1);
+        put(&wrong[k], &one);
+        assert_int_equal(lr_operator_back(law->subject->op, NULL, &values, &image), LR_BAD_INPUT);
+    }
 }
 
 void laws_check(const struct law_subject *subject, const struct law_place *place, lr_precision precision)
 {
     const lr_operator_info *info = lr_operator_get_info(subject->op);
     uint64_t seed = test_seed();
+    const int mark = num_kept();
     struct law law = {.subject = subject,
                       .place = place,
                       .precision = precision,
@@ -363,20 +285,26 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
                       .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7)};
     law.x = random_numbers(law.num_voxels, &seed);
     law.y = random_numbers(law.num_values, &seed);
-    law.ax = numbers(law.num_values);
-    law.aty = numbers(law.num_voxels);
+    law.ax = kept_doubles(law.num_values);
+    law.aty = kept_doubles(law.num_voxels);
     project(&law, true, NULL, law.x, law.ax);
     project(&law, false, NULL, law.y, law.aty);
     check_adjoint(&law);
-    check_linear(&law);
+    check_linear(&law, true, law.x, law.ax);
+    check_linear(&law, false, law.y, law.aty);
     check_parts(&law);
     check_sensitivity(&law);
     check_wrapped(&law);
-    check_refused(&law, NAN);
-    check_refused(&law, -INFINITY);
-    check_host(&law);
-    free(law.x);
-    free(law.y);
-    free(law.ax);
-    free(law.aty);
+    check_refused(&law);
+    /* The same numbers as of doubles on the host. */
+    static const struct law_place host = {.name = "the host"};
+    struct law other = law;
+    double *values = kept_doubles(law.num_values), *image = kept_doubles(law.num_voxels);
+    other.place = &host;
+    other.precision = LR_FLOAT64;
+    project(&other, true, NULL, law.x, values);
+    project(&other, false, NULL, law.y, image);
+    assert_same(&law, "Ax there and of doubles on the host", law.ax, values, law.num_values);
+    assert_same(&law, "A'y there and of doubles on the host", law.aty, image, law.num_voxels);
+    destroy_kept_since(mark);
 }

@@ -5,7 +5,7 @@
 #ifndef LR_TEST_LAYERED_H
 #define LR_TEST_LAYERED_H
 
-#include "test.h"
+#include "fixtures.h"
 
 #include <lr/lr.h>
 
@@ -23,19 +23,11 @@ static const lr_layer layered_layers[2] = {
      .offset_mm = {0.4, -0.3}},
 };
 
-static inline lr_scanner *layered_checked(lr_scanner *scanner, const struct test_log *log)
-{
-    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log->error);
-    return scanner;
-}
-
 /* Eight blocks that touch in front: oblique lines leave one through its back for its neighbour's
  * layer behind, which the front layer would hide. */
 static inline lr_scanner *layered_ring(void)
 {
     static const int front[2] = {6, 4};
-    struct test_log log;
-    test_log_init(&log);
     const lr_ring ring = {.radius_mm = 30,
                           .modules = 8,
                           .first_angle_deg = 90,
@@ -49,9 +41,8 @@ static inline lr_scanner *layered_ring(void)
                                       .coincidence = {.min_module_difference = 2},
                                       .detection_depth_mm = 1,
                                       .tof_resolution_ps = 300,
-                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
-                                      .log = &log.log};
-    return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
+                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM};
+    return keep(lr_scanner_create_ring(&params, &ring));
 }
 
 /* Three rings with every symmetry, which projections by columns make use of. */
@@ -61,8 +52,6 @@ static inline lr_scanner *layered_rings(void)
     static const lr_layer layers[2] = {
         {.depth_mm = 4},
         {.depth_mm = 5, .block_crystals = {&back[0], &back[1]}, .pitch_mm = {6, 4}, .face_mm = {5.5, 3.8}}};
-    struct test_log log;
-    test_log_init(&log);
     const lr_ring ring = {.radius_mm = 25,
                           .modules = 6,
                           .first_angle_deg = 90,
@@ -74,11 +63,9 @@ static inline lr_scanner *layered_rings(void)
                           .depth_mm = 9,
                           .layers = layers,
                           .num_layers = 2};
-    const lr_scanner_params params = {.name = "layered rings",
-                                      .coincidence = {.min_module_difference = 2},
-                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
-                                      .log = &log.log};
-    return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
+    const lr_scanner_params params = {
+        .name = "layered rings", .coincidence = {.min_module_difference = 2}, .crystal_mu_per_mm = LAYERED_MU_PER_MM};
+    return keep(lr_scanner_create_ring(&params, &ring));
 }
 
 /* Place of a block of layers: its front layer is at radius_mm, and the block is rotated by tilt_deg about its u
@@ -110,16 +97,11 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
 {
     enum { MOST = 16 };
     lr_module modules[2 * MOST];
-    struct test_log log;
-    test_log_init(&log);
     assert_true(num <= MOST);
     for (int m = 0; m < 2 * num; m++) modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
-    const lr_scanner_params params = {.name = "layered list",
-                                      .modules = modules,
-                                      .num_modules = 2 * num,
-                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
-                                      .log = &log.log};
-    return layered_checked(lr_scanner_create(&params), &log);
+    const lr_scanner_params params = {
+        .name = "layered list", .modules = modules, .num_modules = 2 * num, .crystal_mu_per_mm = LAYERED_MU_PER_MM};
+    return keep(lr_scanner_create(&params));
 }
 
 /* Blocks that lean. */
@@ -147,11 +129,8 @@ struct layered_rest {
 static inline struct layered_rest layered_keep(const lr_scanner *whole, const bool *keep)
 {
     struct layered_rest rest = {0};
-    struct test_log log;
-    test_log_init(&log);
-    lr_module *modules = calloc((size_t)whole->num_modules, sizeof(*modules));
-    rest.crystal_of = calloc((size_t)whole->num_crystals, sizeof(int));
-    assert_true(modules != NULL && rest.crystal_of != NULL);
+    lr_module *modules = kept(whole->num_modules, sizeof(*modules));
+    rest.crystal_of = kept(whole->num_crystals, sizeof(int));
     int count = 0, crystals = 0;
     for (int m = 0; m < whole->num_modules; m++) {
         if (keep[m]) {
@@ -168,10 +147,8 @@ static inline struct layered_rest layered_keep(const lr_scanner *whole, const bo
                                       .coincidence = whole->coincidence,
                                       .detection_depth_mm = whole->detection_depth_mm,
                                       .tof_resolution_ps = whole->tof_resolution_ps,
-                                      .crystal_mu_per_mm = whole->crystal_mu_per_mm,
-                                      .log = &log.log};
-    rest.scanner = layered_checked(lr_scanner_create(&params), &log);
-    free(modules);
+                                      .crystal_mu_per_mm = whole->crystal_mu_per_mm};
+    rest.scanner = keep(lr_scanner_create(&params));
     return rest;
 }
 
@@ -181,12 +158,6 @@ static inline struct layered_rest layered_alone(const lr_scanner *whole, int lay
     assert_true(whole->num_modules <= 256);
     for (int m = 0; m < whole->num_modules; m++) keep[m] = whole->modules[m].layer == layer;
     return layered_keep(whole, keep);
-}
-
-static inline void layered_rest_finish(struct layered_rest *rest)
-{
-    lr_scanner_destroy(rest->scanner);
-    free(rest->crystal_of);
 }
 
 #endif

@@ -25,22 +25,11 @@ struct runner {
     struct lr_backend_params params;
 };
 
-static lr_status run(struct runner *runner, lr_vector *out)
-{
-    runner->racer->projections++;
-    return lr_vector_fill(out, 0.0);
-}
-
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    (void)part, (void)image;
-    return run(self, values);
-}
-
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
-{
-    (void)part, (void)values;
-    return run(self, image);
+    struct runner *runner = self;
+    runner->racer->projections++;
+    return lr_vector_fill(values, 0.0);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -58,15 +47,15 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static lr_status create(int which, const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns[3] = {
-        {.name = "first", .forward = forward, .back = back, .rows = rows, .destroy = free},
-        {.name = "second", .forward = forward, .back = back, .rows = rows, .destroy = free},
-        {.name = "rows", .projects_by_rows = true, .forward = forward, .back = back, .rows = rows, .destroy = free}};
+        {.name = "first", .forward = forward, .back = forward, .rows = rows, .destroy = free},
+        {.name = "second", .forward = forward, .back = forward, .rows = rows, .destroy = free},
+        {.name = "rows", .projects_by_rows = true, .forward = forward, .back = forward, .rows = rows, .destroy = free}};
     struct racer *racer = &racers[which];
     racer->creations++;
     backend->is_gpu = racer->is_gpu;
     if (racer->answer != LR_OK) return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
     lr_warn(params->log, "%s is here", fns[which].name);
-    struct runner *runner = calloc(1, sizeof(*runner));
+    struct runner *runner = malloc(sizeof(*runner));
     assert_non_null(runner);
     *runner = (struct runner){racer, *params};
     racer->mode = params->mode;
@@ -98,24 +87,11 @@ static const struct lr_backend_choice choices[] = {
     {.name = "rows", .has_exact = true, .create = create_rows},
 };
 
-struct world {
+static struct world {
     struct fixture fixture;
     struct test_log log;
     lr_operator_params params;
-};
-
-static void world_init(struct world *world)
-{
-    *world = (struct world){0};
-    fixture_init(&world->fixture, FIXTURE_OPPOSED);
-    test_log_init(&world->log);
-    world->params = fixture_params(&world->fixture, "auto", &world->log.log);
-}
-
-static void world_finish(struct world *world)
-{
-    fixture_finish(&world->fixture);
-}
+} w;
 
 /* The three on their devices, and counts at zero. */
 static void line_up(void)
@@ -125,25 +101,35 @@ static void line_up(void)
     racers[2] = (struct racer){.device = "lane 3"};
 }
 
-static void expect_of(struct world *world, const struct lr_choices *among, const char *backend)
+static int set_up(void **state)
 {
-    world->log.error[0] = '\0';
-    world->log.num_warnings = 0;
-    lr_operator *op = lr_operator_create_among(&world->params, among->list, among->count);
-    assert_non_null(op);
-    assert_string_equal(lr_operator_get_info(op)->backend, backend);
-    assert_string_equal(world->log.error, "");
-    assert_int_equal(lr_operator_get_info(op)->mode, racers[strcmp(backend, "first") == 0    ? 0
-                                                            : strcmp(backend, "second") == 0 ? 1
-                                                                                             : 2]
-                                                         .mode);
-    lr_operator_destroy(op);
+    w = (struct world){.fixture = kept_fixture(FIXTURE_OPPOSED)};
+    test_log_init(&w.log);
+    w.params = fixture_params(&w.fixture, "auto", &w.log.log);
+    line_up();
+    return 0;
 }
 
-/* Checks which of the first `count` choices is taken. */
-static void expect(struct world *world, int count, const char *backend)
+static lr_operator *create_one(void)
 {
-    expect_of(world, &(struct lr_choices){.list = choices, .count = count}, backend);
+    return lr_operator_create_among(&w.params, choices, 3);
+}
+
+/* Checks which of the choices is taken. */
+static void expect_among(const struct lr_backend_choice *among, const char *backend)
+{
+    w.log.error[0] = '\0';
+    w.log.num_warnings = 0;
+    lr_operator *op = keep(lr_operator_create_among(&w.params, among, 3));
+    const int which = strcmp(backend, "first") == 0 ? 0 : strcmp(backend, "second") == 0 ? 1 : 2;
+    assert_string_equal(lr_operator_get_info(op)->backend, backend);
+    assert_string_equal(w.log.error, "");
+    assert_int_equal(lr_operator_get_info(op)->mode, racers[which].mode);
+}
+
+static void expect(const char *backend)
+{
+    expect_among(choices, backend);
 }
 
 static int num_timed(void)
@@ -155,56 +141,42 @@ static int num_timed(void)
 /* The first of those on graphics processors or vector units. Nothing is timed. */
 static void test_the_first_is_taken(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     for (int deterministic = 0; deterministic < 2; deterministic++) {
         w.params.deterministic = deterministic;
         line_up();
-        expect(&w, 3, "first");
+        expect("first");
         racers[0].answer = LR_NO_DEVICE;
-        expect(&w, 3, "second");
+        expect("second");
         racers[0].answer = LR_OK;
         racers[0].is_emulated = true;
-        expect(&w, 3, "second");
+        expect("second");
         racers[1].is_emulated = true;
-        expect(&w, 3, "rows");
+        expect("rows");
         racers[2].answer = LR_USAGE;
-        expect(&w, 3, "first");
+        expect("first");
         assert_int_equal(num_timed(), 0);
     }
-    world_finish(&w);
 }
 
 static void test_who_cannot_run_is_left_out(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    line_up();
     racers[0].answer = LR_NO_DEVICE;
-    expect(&w, 3, "second");
+    expect("second");
     racers[1].answer = LR_USAGE; /* too many LORs, say */
-    expect(&w, 3, "rows");
+    expect("rows");
     racers[2].answer = LR_NO_DEVICE;
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
-    assert_int_equal(w.log.status, LR_NO_DEVICE);
-    assert_non_null(strstr(w.log.error, "stays at home"));
+    assert_none(create_one(), LR_NO_DEVICE, &w.log, "stays at home");
     racers[0].answer = LR_OK;
     racers[0].is_emulated = true; /* and is let go again */
     racers[1].answer = LR_FAILED; /* an error is an error */
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_null(create_one());
     assert_int_equal(w.log.status, LR_FAILED);
-    world_finish(&w);
 }
 
 /* A graphics processor that is there and cannot do what is asked is a warning, whoever serves instead and
  * whatever others lack; none where another backend runs on it. */
 static void test_a_graphics_processor_is_not_left_unsaid(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     for (int k = 0; k < 4; k++) {
         line_up();
         racers[0].is_gpu = true;
@@ -213,8 +185,7 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
         racers[1].is_gpu = k == 2;
         w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* which the second has not */
         w.log.num_warnings = 0;
-        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-        assert_non_null(op);
+        lr_operator *op = keep(create_one());
         const lr_operator_info *info = lr_operator_get_info(op);
         assert_string_equal(info->backend, k == 1 || k == 3 ? "rows" : "second");
         assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one */
@@ -222,119 +193,93 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
             assert_null(info->passed_over);
         } else {
             assert_string_equal(info->passed_over, "first cannot run here: first stays at home");
-            assert_non_null(strstr(w.log.warning, "and not the graphics processor: first cannot"));
+            assert_says(w.log.warning, "and not the graphics processor: first cannot");
         }
-        lr_operator_destroy(op);
     }
-    world_finish(&w);
 }
 
 /* The first backend of a list that can be created is taken. Reasons why earlier ones cannot are kept, but not
  * logged. */
 static void test_lists(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.backend = "first, second";
-    line_up();
-    expect(&w, 3, "first");
+    expect("first");
     for (int k = 0; k < 3; k++) {
         static const lr_status answers[] = {LR_NO_DEVICE, LR_USAGE, LR_FAILED};
         racers[0].answer = answers[k];
-        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-        assert_non_null(op);
+        lr_operator *op = keep(create_one());
         assert_string_equal(lr_operator_get_info(op)->backend, "second");
         assert_string_equal(lr_operator_get_info(op)->passed_over, "first cannot run here: first stays at home");
-        lr_operator_destroy(op);
-        expect(&w, 3, "second"); /* nothing is said of the first */
+        expect("second"); /* nothing is said of the first */
     }
     /* second has no exact mode, whoever asks; the mode is that of the one taken. */
     w.params.backend = "second,rows";
     w.params.mode = LR_MODE_EXACT;
-    expect(&w, 3, "rows");
+    expect("rows");
     w.params.mode = LR_MODE_AUTO;
     w.params.rays = 0;
     w.params.backend = "first,second";
     racers[0].answer = LR_OK;
-    expect(&w, 3, "first");
+    expect("first");
     assert_int_equal(racers[0].mode, LR_MODE_EXACT);
     racers[0].answer = LR_FAILED;
-    expect(&w, 3, "second");
+    expect("second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     /* If no backend of a list can be created, the error is that of the last one. A cancelled creation ends the
      * search. */
     racers[1].answer = LR_NO_DEVICE;
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_null(create_one());
     assert_int_equal(w.log.status, LR_NO_DEVICE);
     assert_string_equal(w.log.error, "second stays at home");
     racers[0].answer = LR_CANCELLED;
     const int before = racers[1].creations;
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_null(create_one());
     assert_int_equal(racers[1].creations, before);
     w.params.backend = "first,third";
     racers[0].answer = LR_NO_DEVICE;
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
-    assert_non_null(strstr(w.log.error, "the family correspondence has no backend \"third\""));
-    world_finish(&w);
+    assert_null(create_one());
+    assert_says(w.log.error, "the family correspondence has no backend \"third\"");
 }
 
 static void test_auto_mode(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.mode = LR_MODE_AUTO;
     w.params.rays = 0;
-    line_up();
     racers[0].answer = LR_NO_DEVICE;
-    expect(&w, 3, "rows"); /* exact is asked for first */
+    expect("rows"); /* exact is asked for first */
     assert_int_equal(racers[2].mode, LR_MODE_EXACT);
     assert_int_equal(racers[1].creations, 0);
     racers[2].answer = LR_NO_DEVICE;
-    expect(&w, 3, "second");
+    expect("second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     w.params.backend = "second";
-    expect(&w, 3, "second");
+    expect("second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     racers[0].answer = LR_OK;
     w.params.backend = "first";
-    expect(&w, 3, "first");
+    expect("first");
     assert_int_equal(racers[0].mode, LR_MODE_EXACT);
     w.params.rays = 3; /* somebody expects lines */
-    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-    assert_non_null(op);
-    assert_non_null(strstr(w.log.warning, "rays = 3 is not used"));
-    lr_operator_destroy(op);
-    world_finish(&w);
+    keep(create_one());
+    assert_says(w.log.warning, "rays = 3 is not used");
 }
 
 static void test_penetration_and_determinism_are_passed_on(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    line_up();
     w.params.penetration = true;
-    expect(&w, 3, "first");
+    expect("first");
     assert_int_equal(w.log.num_warnings, 2); /* "first is here", and what crystals are taken for */
     w.fixture.scanner->crystal_mu_per_mm = 0.087;
-    expect(&w, 3, "first");
+    expect("first");
     assert_int_equal(w.log.num_warnings, 1);
     w.params.backend = "second";
-    assert_null(lr_operator_create_among(&w.params, choices, 3));
-    assert_int_equal(w.log.status, LR_USAGE);
-    assert_non_null(strstr(w.log.error, "second has no crystal penetration: use backend first, or"));
+    assert_none(create_one(), LR_USAGE, &w.log, "second has no crystal penetration: use backend first, or");
     w.params.backend = "auto";
     assert_null(lr_operator_create_among(&w.params, choices + 1, 2));
-    assert_non_null(strstr(w.log.error, "has no crystal penetration"));
+    assert_says(w.log.error, "has no crystal penetration");
     w.params.deterministic = true;
-    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-    assert_non_null(op);
-    const struct lr_operator *inside = op;
+    const struct lr_operator *inside = keep(create_one());
     assert_true(inside->params.penetration && inside->params.deterministic);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static const struct lr_backend_choice choices_with_reference[] = {
@@ -346,154 +291,116 @@ static const struct lr_backend_choice choices_with_reference[] = {
 /* The reference only where no other runs. */
 static void test_the_reference_comes_last(void **state)
 {
-    (void)state;
-    const struct lr_choices with_reference = {.list = choices_with_reference, .count = 3};
-    struct world w;
-    world_init(&w);
-    line_up();
-    expect_of(&w, &with_reference, "first");
+    expect_among(choices_with_reference, "first");
     racers[0].is_emulated = racers[1].is_emulated = true;
-    expect_of(&w, &with_reference, "first");
+    expect_among(choices_with_reference, "first");
     assert_int_equal(racers[2].creations, 0);
     racers[0].answer = racers[1].answer = LR_NO_DEVICE;
-    expect_of(&w, &with_reference, "rows");
+    expect_among(choices_with_reference, "rows");
     assert_int_equal(num_timed(), 0);
-    world_finish(&w);
 }
 
 /* True if the choice named keeps its matrix for so many projections. */
-static bool keeps(struct world *world, const char *backend, double projections)
+static bool keeps(const char *backend, double projections)
 {
-    world->params.backend = backend;
-    world->params.projections = projections;
-    lr_operator *op = lr_operator_create_among(&world->params, choices, 3);
-    assert_non_null(op);
+    w.params.backend = backend;
+    w.params.projections = projections;
+    lr_operator *op = keep(create_one());
     const bool stored = lr_operator_get_info(op)->stored;
-    lr_operator_destroy(op);
     assert_int_equal(racers[0].projections + racers[1].projections + racers[2].projections, 0);
     return stored;
 }
 
 static void test_a_matrix_is_kept_where_it_pays(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    line_up();
     w.params.store = LR_STORE_AUTO;
-    assert_true(keeps(&w, "first", 8.0));
+    assert_true(keeps("first", 8.0));
     const int64_t voxels = lr_grid_num_voxels(&w.fixture.grid);
     assert_true(racers[0].rows >= voxels);
     const int made = racers[0].rows;
-    assert_false(keeps(&w, "first", 7.0));
+    assert_false(keeps("first", 7.0));
     assert_int_equal(racers[0].rows, made);
-    assert_true(keeps(&w, "first", 0.0)); /* nobody knows */
-    assert_true(keeps(&w, "rows", 2.0));  /* where a projection takes as long as all rows */
-    assert_false(keeps(&w, "rows", 1.0));
+    assert_true(keeps("first", 0.0)); /* nobody knows */
+    assert_true(keeps("rows", 2.0));  /* where a projection takes as long as all rows */
+    assert_false(keeps("rows", 1.0));
     racers[0].is_emulated = true;
-    assert_false(keeps(&w, "first", 1e6));
-    assert_true(keeps(&w, "first", 0.0));
+    assert_false(keeps("first", 1e6));
+    assert_true(keeps("first", 0.0));
     w.params.deterministic = true;
-    assert_true(keeps(&w, "first", 1.0));
+    assert_true(keeps("first", 1.0));
     w.params.deterministic = false;
     w.params.store = LR_STORE_YES;
-    assert_true(keeps(&w, "first", 1.0));
+    assert_true(keeps("first", 1.0));
     w.params.store = LR_STORE_NO;
-    assert_false(keeps(&w, "rows", 1e6));
-    world_finish(&w);
+    assert_false(keeps("rows", 1e6));
 }
 
 /* The forecast counts the memory of a matrix that is going to be kept: eight bytes an element. */
 static void test_a_forecast_counts_the_matrix(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    line_up();
     w.params.backend = "first";
     w.params.store = LR_STORE_NO;
-    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-    assert_non_null(op);
+    lr_operator *op = keep(create_one());
     const double matrix = 8.0 * (double)lr_grid_num_voxels(&w.fixture.grid); /* an element a row */
     lr_forecast none, few, many, wanted;
-    assert_int_equal(lr_operator_forecast_projections(op, 100.0, LR_STORE_NO, &none), LR_OK);
-    assert_int_equal(lr_operator_forecast_projections(op, 2.0, LR_STORE_AUTO, &few), LR_OK);
-    assert_int_equal(lr_operator_forecast_projections(op, 100.0, LR_STORE_AUTO, &many), LR_OK);
-    assert_int_equal(lr_operator_forecast_projections(op, 2.0, LR_STORE_YES, &wanted), LR_OK);
+    assert_ok(lr_operator_forecast_projections(op, 100.0, LR_STORE_NO, &none));
+    assert_ok(lr_operator_forecast_projections(op, 2.0, LR_STORE_AUTO, &few));
+    assert_ok(lr_operator_forecast_projections(op, 100.0, LR_STORE_AUTO, &many));
+    assert_ok(lr_operator_forecast_projections(op, 2.0, LR_STORE_YES, &wanted));
     assert_true(few.memory_bytes == none.memory_bytes);
     assert_close(many.memory_bytes - none.memory_bytes, matrix, 1e-12);
     assert_close(wanted.memory_bytes - none.memory_bytes, matrix, 1e-12);
     assert_int_equal(racers[0].projections, 0);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 /* A graphics processor stores no matrix, because it projects faster than the host reads one. */
 static void test_a_graphics_processor_keeps_none(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.backend = "first";
     for (int k = 0; k < 4; k++) {
         line_up();
         racers[0].is_gpu = true;
         w.params.deterministic = (k & 1) != 0;
         w.params.projections = (k & 2) != 0 ? 1e6 : 0.0;
-        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-        assert_non_null(op);
+        lr_operator *op = keep(create_one());
         assert_true(lr_operator_get_info(op)->is_gpu && !lr_operator_get_info(op)->stored);
         assert_int_equal(num_timed(), 0);
-        lr_operator_destroy(op);
     }
     w.params.store = LR_STORE_YES;
-    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
-    assert_non_null(op);
+    lr_operator *op = keep(create_one());
     assert_true(lr_operator_get_info(op)->stored);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
 {
-    (void)what;
-    (void)done;
-    (void)total;
     return --*(int *)user > 0;
 }
 
 static void test_making_a_matrix_can_be_cancelled(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     int reports = 1;
     const lr_progress progress = {stop, &reports};
     w.params.progress = &progress;
     w.params.backend = "first";
     w.params.store = LR_STORE_AUTO;
     w.params.projections = 1e6;
-    line_up();
     assert_null(lr_operator_create_among(&w.params, choices, 2));
     assert_string_equal(w.log.error, "");
     assert_int_equal(racers[0].rows, 0);
-    world_finish(&w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_is_taken),
-        cmocka_unit_test(test_the_reference_comes_last),
-        cmocka_unit_test(test_who_cannot_run_is_left_out),
-        cmocka_unit_test(test_a_graphics_processor_is_not_left_unsaid),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_auto_mode),
-        cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
-        cmocka_unit_test(test_a_matrix_is_kept_where_it_pays),
-        cmocka_unit_test(test_a_graphics_processor_keeps_none),
-        cmocka_unit_test(test_a_forecast_counts_the_matrix),
-        cmocka_unit_test(test_making_a_matrix_can_be_cancelled),
-    };
+    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_the_first_is_taken),
+                                       CASE_AFTER(set_up, test_the_reference_comes_last),
+                                       CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
+                                       CASE_AFTER(set_up, test_a_graphics_processor_is_not_left_unsaid),
+                                       CASE_AFTER(set_up, test_lists),
+                                       CASE_AFTER(set_up, test_auto_mode),
+                                       CASE_AFTER(set_up, test_penetration_and_determinism_are_passed_on),
+                                       CASE_AFTER(set_up, test_a_matrix_is_kept_where_it_pays),
+                                       CASE_AFTER(set_up, test_a_graphics_processor_keeps_none),
+                                       CASE_AFTER(set_up, test_a_forecast_counts_the_matrix),
+                                       CASE_AFTER(set_up, test_making_a_matrix_can_be_cancelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,77 +29,49 @@ enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 /* Largest difference of two vectors, relative to the length of a vector. */
 static const double agreement[] = {[LR_MODE_SAMPLED] = 1e-5, [LR_MODE_EXACT] = 4e-6};
 
-static const char *tested;
-
-static void turn_out(lr_module *module, double degrees)
-{
-    const double angle = degrees * 3.14159265358979323846 / 180.0;
-    const double u[3] = {module->u[0], module->u[1], module->u[2]};
-    for (int k = 0; k < 3; k++) {
-        const double v = module->v[k];
-        module->u[k] = cos(angle) * u[k] + sin(angle) * v;
-        module->v[k] = cos(angle) * v - sin(angle) * u[k];
-    }
-}
-
 static lr_module module_of(const struct arrangement *of, int number)
 {
-    const double angle = 6.283185307179586 * number / of->modules;
-    const double c = cos(angle), s = sin(angle);
-    lr_module module = {
+    const double angle = 6.283185307179586 * number / of->modules, c = cos(angle), s = sin(angle);
+    const double tilt = number % 2 != 0 ? of->tilt * 3.14159265358979323846 / 180.0 : 0.0;
+    return (lr_module){
         .centre_mm = {of->radius_mm * c, of->radius_mm * s, 0.0},
-        .u = {-s, c, 0.0},
-        .v = {0.0, 0.0, 1.0},
+        .u = {-s * cos(tilt), c * cos(tilt), sin(tilt)},
+        .v = {s * sin(tilt), -c * sin(tilt), cos(tilt)},
         .crystals = {of->crystals, of->crystals},
         .pitch_mm = {of->pitch_mm, of->pitch_mm},
         .face_mm = {of->pitch_mm, of->pitch_mm},
         .depth_mm = 10.0,
     };
-    turn_out(&module, number % 2 != 0 ? of->tilt : 0.0);
-    return module;
-}
-
-static void arrange(const struct arrangement *of, struct fixture *fixture)
-{
-    struct test_log log;
-    test_log_init(&log);
-    lr_module modules[4];
-    for (int m = 0; m < of->modules; m++) modules[m] = module_of(of, m);
-    *fixture = (struct fixture){.name = of->name};
-    fixture->scanner = lr_scanner_create(
-        &(lr_scanner_params){.name = of->name, .modules = modules, .num_modules = of->modules, .log = &log.log});
-    fixture->lors = fixture->scanner != NULL ? lr_lors_create(fixture->scanner, &log.log) : NULL;
-    if (fixture->lors == NULL) fail_msg("%s: %s", of->name, log.error);
-    fixture->grid = lr_grid_centred(of->size, (const double[3]){of->voxel_mm, of->voxel_mm, of->voxel_mm});
-    fixture->grid.origin_mm[0] += 0.113;
-    fixture->grid.origin_mm[1] -= 0.271;
-    fixture->grid.origin_mm[2] += 0.197;
 }
 
 static void check(const struct arrangement *of, lr_mode mode)
 {
-    struct fixture fixture;
-    arrange(of, &fixture);
-    lr_operator_params params = fixture_params(&fixture, tested, NULL);
+    lr_module modules[4];
+    for (int m = 0; m < of->modules; m++) modules[m] = module_of(of, m);
+    struct fixture fixture = {.name = of->name};
+    fixture.scanner =
+        keep(lr_scanner_create(&(lr_scanner_params){.name = of->name, .modules = modules, .num_modules = of->modules}));
+    fixture.lors = keep(lr_lors_create(fixture.scanner, NULL));
+    fixture.grid = lr_grid_centred(of->size, (const double[3]){of->voxel_mm, of->voxel_mm, of->voxel_mm});
+    for (int k = 0; k < 3; k++) fixture.grid.origin_mm[k] += (const double[]){0.113, -0.271, 0.197}[k];
+    lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
     params.mode = mode;
     double apart[3];
     compare_with_cpu(&fixture, &params, apart);
     print_message("%s, %s: values %.1e, single LORs %.1e, sensitivity %.1e apart\n", of->name,
                   mode == LR_MODE_EXACT ? "exact" : "sampled", apart[0], apart[1], apart[2]);
     for (int k = 0; k < 3; k++) assert_true(apart[k] < agreement[mode]);
-    fixture_finish(&fixture);
 }
 
 /* Returns true if the backend has elements of this mode and can project with these modules. */
 static bool takes(const struct arrangement *of, lr_mode mode)
 {
-    if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;
-    return strcmp(tested, "native") != 0 || of->tilt == 0.0;
+    if (test_backend_is("raster")) return mode == LR_MODE_SAMPLED;
+    return !test_backend_is("native") || of->tilt == 0.0;
 }
 
 static void test_coarse_crystals(void **state)
 {
-    (void)state;
     static const lr_mode modes[2] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
     for (int k = 0; k < 2 * NUM_ARRANGEMENTS; k++) {
         const struct arrangement *of = &arrangements[k / 2];
@@ -109,8 +81,7 @@ static void test_coarse_crystals(void **state)
 
 int main(int argc, char **argv)
 {
-    tested = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(tested)) return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coarse_crystals)};
-    return cmocka_run_group_tests_name(tested, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "compute")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_coarse_crystals)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -27,7 +27,6 @@ struct loss {
 
 static lr_status count_row(void *user, const lr_row *row)
 {
-    (void)row;
     ((struct loss *)user)->rows++;
     return LR_OK;
 }
@@ -50,8 +49,7 @@ static lr_operator *open_operator(struct loss *loss)
 {
     test_log_init(&loss->log);
     lost_at = INT32_MAX;
-    lr_operator *op = lr_operator_create(&loss->params);
-    assert_non_null(op);
+    lr_operator *op = fixture_operator(&loss->params);
     queries = 0;
     glGetGraphicsResetStatus = answer_reset;
     return op;
@@ -60,7 +58,7 @@ static lr_operator *open_operator(struct loss *loss)
 static int count_queries(struct loss *loss, enum work work)
 {
     lr_operator *op = open_operator(loss);
-    assert_int_equal(do_work(loss, op, work), LR_OK);
+    assert_ok(do_work(loss, op, work));
     lr_operator_destroy(op);
     return queries;
 }
@@ -70,7 +68,7 @@ static void expect_loss(struct loss *loss, lr_operator *op, enum work work)
     loss->log.status = LR_OK;
     assert_int_equal(do_work(loss, op, work), LR_NO_DEVICE);
     assert_int_equal(loss->log.status, LR_NO_DEVICE);
-    assert_non_null(strstr(loss->log.error, "run again"));
+    assert_says(loss->log.error, "run again");
 }
 
 static void lose_at_each_query(struct loss *loss, enum work work)
@@ -96,7 +94,7 @@ static void test_loss_in_each_work(void **state)
     for (int work = 0; work < NUM_WORKS; work++) lose_at_each_query(loss, (enum work)work);
     lr_operator *op = open_operator(loss); /* a new one is as good as ever */
     assert_non_null(op);
-    assert_int_equal(do_work(loss, op, WORK_FORWARD), LR_OK);
+    assert_ok(do_work(loss, op, WORK_FORWARD));
     lr_operator_destroy(op);
 }
 
@@ -118,7 +116,7 @@ static void test_loss_at_creation(void **state)
         lost_at = at;
         assert_null(lr_operator_create(&loss->params));
         assert_int_equal(loss->log.status, LR_NO_DEVICE);
-        assert_non_null(strstr(loss->log.error, "run again"));
+        assert_says(loss->log.error, "run again");
     }
     loss->params.store = LR_STORE_NO;
 }
@@ -130,8 +128,8 @@ static void begin(struct loss *loss, const char *backend)
     loss->params = fixture_params(&loss->fixture, backend, &loss->log.log);
     loss->params.mode = LR_MODE_SAMPLED;
     const int64_t num_voxels = lr_grid_num_voxels(&loss->fixture.grid);
-    loss->image = calloc((size_t)num_voxels, sizeof(float));
-    loss->data = calloc((size_t)loss->fixture.lors->count, sizeof(float));
+    loss->image = kept_floats(num_voxels);
+    loss->data = kept_floats(loss->fixture.lors->count);
     if (loss->image == NULL || loss->data == NULL) abort();
     for (int64_t v = 0; v < num_voxels; v++) loss->image[v] = 1.0f;
 }
@@ -147,8 +145,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_loss_at_creation, &loss),
     };
     const int failed = cmocka_run_group_tests_name(backend, tests, NULL, NULL);
-    free(loss.image);
-    free(loss.data);
     fixture_finish(&loss.fixture);
     return failed;
 }

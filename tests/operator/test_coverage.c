@@ -17,16 +17,13 @@ static lr_status check(const struct fixture *fixture, const lr_grid *grid, struc
 
 static void test_inside_is_silent(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
+        struct fixture fixture = kept_fixture(kind);
         struct test_log log;
-        fixture_init(&fixture, kind);
         lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){1, 1, 1});
         if (kind == FIXTURE_OBLIQUE) grid = fixture.grid; /* the axis is not between these two */
-        assert_int_equal(check(&fixture, &grid, &log), LR_OK);
+        assert_ok(check(&fixture, &grid, &log));
         assert_int_equal(log.num_warnings, 0);
-        fixture_finish(&fixture);
     }
 }
 
@@ -53,8 +50,7 @@ static void check_ring(int num_panels)
                           .depth_mm = 20.0};
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring);
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring));
     const lr_grid grid = lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
     const double half_angle = pi / num_panels;
     const double joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
@@ -66,20 +62,18 @@ static void check_ring(int num_panels)
         behind += is_behind;
         outside_hull += is_behind || is_outside(centre, num_panels, half_angle, joint_mm);
     }
-    assert_int_equal(lr_coverage_check(&grid, one_sample, scanner, &log.log), LR_OK);
+    assert_ok(lr_coverage_check(&grid, one_sample, scanner, &log.log));
     assert_int_equal(log.num_warnings, 1);
     const long long counted = atoll(log.warning);
     if (counted < behind || counted > outside_hull) {
         fail_msg("%d panels: %lld voxels counted; %lld are behind a panel, %lld outside the hull", num_panels, counted,
                  (long long)behind, (long long)outside_hull);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* With 8 panels, the axes along a panel are normals of other panels. With 7 panels they are not. */
 static void test_rings_count_voxels_outside_their_polygon(void **state)
 {
-    (void)state;
     check_ring(8);
     check_ring(7);
 }
@@ -87,60 +81,52 @@ static void test_rings_count_voxels_outside_their_polygon(void **state)
 /* A voxel counts as beyond only when all its sample points are. */
 static void test_sample_points_decide(void **state)
 {
-    (void)state;
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED); /* between z = -8.6 and 8.6 */
+    /* between z = -8.6 and 8.6 */
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 2}, (const double[3]){2, 2, 20});
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT); /* centres at +-10 */
     const int samples[3] = {1, 1, 2};                             /* points at +-5 and +-15 */
     test_log_init(&log);
-    assert_int_equal(lr_coverage_check(&grid, samples, fixture.scanner, &log.log), LR_OK);
+    assert_ok(lr_coverage_check(&grid, samples, fixture.scanner, &log.log));
     assert_int_equal(log.num_warnings, 0);
-    fixture_finish(&fixture);
 }
 
 static void test_miss_on_every_side_is_an_error(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
-        fixture_init(&fixture, kind);
+        struct fixture fixture = kept_fixture(kind);
         for (int side = 0; side < 6; side++) {
             struct test_log log;
             lr_grid grid = fixture.grid;
             grid.origin_mm[side / 2] += side % 2 ? 200.0 : -200.0;
             assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT);
             assert_int_equal(log.status, LR_BAD_INPUT);
-            assert_non_null(strstr(log.error, "misses the scanner"));
+            assert_says(log.error, "misses the scanner");
         }
-        fixture_finish(&fixture);
     }
 }
 
 /* The grid lies between the planes of two modules but beside the modules, where no line between them passes. */
 static void test_beside_the_modules_is_an_error(void **state)
 {
-    (void)state;
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     grid.origin_mm[0] = 10.76; /* the modules end at 10.75 */
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT);
     grid.origin_mm[0] = 10.74;
-    assert_int_equal(check(&fixture, &grid, &log), LR_OK);
+    assert_ok(check(&fixture, &grid, &log));
     assert_int_equal(log.num_warnings, 1);
-    fixture_finish(&fixture);
 }
 
 /* A sample point near a detection plane is named, over its rectangle alone, before and behind. */
 static void test_points_on_planes_are_named(void **state)
 {
-    (void)state;
-    struct fixture fixture;
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     struct test_log log;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+
     const lr_scanner *scanner = fixture.scanner;
     double plane[3];
     lr_scanner_detection_centre(scanner, 1, plane);
@@ -164,18 +150,13 @@ static void test_points_on_planes_are_named(void **state)
         lr_coverage_warn_near(&grid, (const int[3]){2, 1, 1}, scanner, &log.log);
         assert_int_equal(log.num_warnings, cases[k].is_near);
     }
-    fixture_finish(&fixture);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inside_is_silent),
-        cmocka_unit_test(test_rings_count_voxels_outside_their_polygon),
-        cmocka_unit_test(test_sample_points_decide),
-        cmocka_unit_test(test_miss_on_every_side_is_an_error),
-        cmocka_unit_test(test_points_on_planes_are_named),
-        cmocka_unit_test(test_beside_the_modules_is_an_error),
-    };
+        CASE(test_inside_is_silent),           CASE(test_rings_count_voxels_outside_their_polygon),
+        CASE(test_sample_points_decide),       CASE(test_miss_on_every_side_is_an_error),
+        CASE(test_points_on_planes_are_named), CASE(test_beside_the_modules_is_an_error)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,35 +7,28 @@
 
 #include "fake_backend.h"
 
-struct world {
+static struct world {
     struct fixture fixture;
     struct test_log log;
     lr_operator_params params;
     double num_reports, cancel_at; /* cancel_at 0 = never */
-    lr_progress progress;
-};
+} w;
 
 static bool count_report(void *user, const char *what, double done, double total)
 {
-    struct world *world = user;
     assert_true(what != NULL && done >= 0.0 && done <= total);
-    world->num_reports++;
-    return world->cancel_at == 0.0 || world->num_reports < world->cancel_at;
+    w.num_reports++;
+    return w.cancel_at == 0.0 || w.num_reports < w.cancel_at;
 }
 
-static void world_init(struct world *world)
+static int set_up(void **state)
 {
-    *world = (struct world){0};
-    fixture_init(&world->fixture, FIXTURE_OPPOSED);
-    test_log_init(&world->log);
-    world->params = fixture_params(&world->fixture, "fake", &world->log.log);
-    world->progress = (lr_progress){count_report, world};
-    world->params.progress = &world->progress;
-}
-
-static void world_finish(struct world *world)
-{
-    fixture_finish(&world->fixture);
+    static const lr_progress progress = {count_report, NULL};
+    w = (struct world){.fixture = kept_fixture(FIXTURE_OPPOSED)};
+    test_log_init(&w.log);
+    w.params = fixture_params(&w.fixture, "fake", &w.log.log);
+    w.params.progress = &progress;
+    return 0;
 }
 
 static const struct lr_backend_choice fakes[] = {
@@ -43,118 +36,95 @@ static const struct lr_backend_choice fakes[] = {
     {.name = "fake64", .has_exact = true, .create = fake_double_create},
 };
 
-static lr_operator *create(struct world *world)
+static lr_operator *create(void)
 {
-    world->log.status = LR_OK;
-    world->log.error[0] = '\0';
-    return lr_operator_create_among(&world->params, fakes, 2);
+    w.log.status = LR_OK;
+    w.log.error[0] = '\0';
+    return lr_operator_create_among(&w.params, fakes, 2);
 }
 
-static void expect_refusal(struct world *world, lr_status status, const char *words)
+static void expect_refusal(lr_status status, const char *words)
 {
-    assert_null(create(world));
-    assert_int_equal(world->log.status, status);
-    if (strstr(world->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
-    world->params = fixture_params(&world->fixture, "fake", &world->log.log);
+    assert_none(create(), status, &w.log, words);
+    w.params = fixture_params(&w.fixture, "fake", &w.log.log);
 }
 
 static void test_bad_parameters_are_refused(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    w.params.lors = NULL;
-    expect_refusal(&w, LR_USAGE, "needs lors");
-    w.params.grid = NULL;
-    expect_refusal(&w, LR_USAGE, "needs a grid");
-    w.params.mode = (lr_mode)7;
-    expect_refusal(&w, LR_USAGE, "mode 7");
-    w.params.store = (lr_store)9;
-    expect_refusal(&w, LR_USAGE, "store 9");
-    w.params.rays = -1;
-    expect_refusal(&w, LR_USAGE, "rays = -1");
-    w.params.samples[1] = -2;
-    expect_refusal(&w, LR_USAGE, "samples = -2 along y");
-    w.params.samples[0] = w.params.samples[1] = w.params.samples[2] = 2000000000;
-    expect_refusal(&w, LR_USAGE, "sample points per voxel");
-    w.params.mu_steps = -1;
-    expect_refusal(&w, LR_USAGE, "-1 steps");
-    w.params.threads = -1;
-    expect_refusal(&w, LR_USAGE, "threads = -1");
-    w.params.device = -3;
-    expect_refusal(&w, LR_USAGE, "device = -3");
-    w.params.max_memory_bytes = -1;
-    expect_refusal(&w, LR_USAGE, "memory limit of -1");
     lr_grid grid = w.fixture.grid;
     grid.size[1] = 0;
-    w.params.grid = &grid;
-    assert_null(create(&w));
-    assert_int_not_equal(w.log.status, LR_OK);
-    world_finish(&w);
+    const struct {
+        lr_operator_params params;
+        const char *words;
+    } cases[] = {
+        {{.lors = NULL, .grid = &w.fixture.grid}, "needs lors"},
+        {{.lors = w.fixture.lors}, "needs a grid"},
+        {{.mode = (lr_mode)7}, "mode 7"},
+        {{.store = (lr_store)9}, "store 9"},
+        {{.rays = -1}, "rays = -1"},
+        {{.samples = {1, -2, 1}}, "samples = -2 along y"},
+        {{.samples = {2000000000, 2000000000, 2000000000}}, "sample points per voxel"},
+        {{.mu_steps = -1}, "-1 steps"},
+        {{.threads = -1}, "threads = -1"},
+        {{.device = -3}, "device = -3"},
+        {{.max_memory_bytes = -1}, "memory limit of -1"},
+        {{.lors = w.fixture.lors, .grid = &grid}, ""},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        w.params = cases[k].params;
+        if (w.params.lors == NULL && w.params.grid == NULL) {
+            w.params.lors = w.fixture.lors;
+            w.params.grid = &w.fixture.grid;
+        }
+        w.params.backend = "fake";
+        w.params.log = &w.log.log;
+        assert_null(create());
+        assert_int_not_equal(w.log.status, LR_OK);
+        if (cases[k].words[0] != '\0') assert_error(&w.log, LR_USAGE, cases[k].words);
+    }
 }
 
 static void test_bad_attenuation_is_refused(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     float values[8] = {0.0096f, 0.0096f, 0, 0, 0, 0, 0, 0};
     const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 9, 9}), values};
     w.params.mu = &mu;
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    keep(create());
     assert_int_equal(w.log.num_warnings, 0);
-    lr_operator_destroy(op);
     values[6] = -1e-3f;
-    expect_refusal(&w, LR_BAD_INPUT, "voxel (0, 1, 1)");
+    expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)");
     values[6] = NAN;
     w.params.mu = &mu;
-    expect_refusal(&w, LR_BAD_INPUT, "voxel (0, 1, 1)");
+    expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)");
     values[6] = 0.096f; /* water in 1/cm */
     w.params.mu = &mu;
-    op = create(&w);
-    assert_non_null(op);
+    keep(create());
     assert_int_equal(w.log.num_warnings, 1);
-    assert_non_null(strstr(w.log.warning, "1/cm"));
-    lr_operator_destroy(op);
-    world_finish(&w);
+    assert_says(w.log.warning, "1/cm");
 }
 
 static void test_backend_names(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.backend = "abacus";
-    expect_refusal(&w, LR_USAGE, "no backend \"abacus\": use auto, fake, fake64");
+    expect_refusal(LR_USAGE, "no backend \"abacus\": use auto, fake, fake64");
     w.params.backend = "fake";
     w.params.mode = LR_MODE_EXACT;
-    expect_refusal(&w, LR_USAGE, "use backend fake64");
+    expect_refusal(LR_USAGE, "use backend fake64");
     w.params.backend = "auto";
     w.params.mode = LR_MODE_EXACT; /* auto goes past the one without */
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     assert_string_equal(lr_operator_get_info(op)->backend, "fake64");
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static void test_auto_falls_back_without_a_device_only(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     const struct lr_backend_choice absent[] = {{.name = "moon", .has_exact = true, .create = fake_absent_create},
                                                {.name = "fake", .create = fake_float_create}};
     w.params.backend = NULL;
-    lr_operator *op = lr_operator_create_among(&w.params, absent, 2);
-    assert_non_null(op);
+    lr_operator *op = keep(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, ""); /* it is no error that another one was taken */
     assert_string_equal(lr_operator_get_info(op)->backend, "fake");
-    lr_operator_destroy(op);
-    assert_null(lr_operator_create_among(&w.params, absent, 1));
-    assert_int_equal(w.log.status, LR_NO_DEVICE);
-    assert_non_null(strstr(w.log.error, "the moon is not up"));
+    assert_none(lr_operator_create_among(&w.params, absent, 1), LR_NO_DEVICE, &w.log, "the moon is not up");
     w.params.backend = "moon";
     assert_null(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, "the moon is not up");
@@ -163,21 +133,16 @@ static void test_auto_falls_back_without_a_device_only(void **state)
                                                {.name = "fake", .create = fake_float_create}};
     assert_null(lr_operator_create_among(&w.params, broken, 2));
     assert_int_equal(w.log.status, LR_FAILED);
-    world_finish(&w);
 }
 
 static void test_defaults(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     float values[8] = {0};
     const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 10, 11}), values};
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4.3, 4.4, 8.7});
     w.params =
         (lr_operator_params){.lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(info->rays, 4);
     /* Even, and no farther apart than half the pitch of 4.3. */
@@ -191,29 +156,25 @@ static void test_defaults(void **state)
     assert_int_equal(info->num_lors, 400);
     assert_true(info->stored);
     assert_true(info->lors == w.fixture.lors);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 /* Every combination of the caller's and the backend's precision, stored and not. */
-static void check_conversion(struct world *w, const char *backend, lr_store store)
+static void check_conversion(const char *backend, lr_store store)
 {
-    w->params.backend = backend;
-    w->params.store = store;
-    lr_operator *op = create(w);
-    assert_non_null(op);
+    w.params.backend = backend;
+    w.params.store = store;
+    lr_operator *op = keep(create());
     const int64_t nv = lr_operator_get_info(op)->num_voxels;
     const int64_t nl = lr_operator_get_info(op)->num_lors;
     assert_int_equal(lr_operator_get_info(op)->stored, store == LR_STORE_YES);
-    double *image = fixture_doubles(nv), *data = fixture_doubles(nl);
-    float *image32 = calloc((size_t)nv, sizeof(float)), *data32 = calloc((size_t)nl, sizeof(float));
-    assert_true(image32 != NULL && data32 != NULL);
+    double *image = kept_doubles(nv), *data = kept_doubles(nl);
+    float *image32 = kept_floats(nv), *data32 = kept_floats(nl);
     for (int64_t v = 0; v < nv; v++) {
         image32[v] = (float)(v % 5);
         image[v] = image32[v];
     }
-    assert_int_equal(array_forward(op, image32, data32), LR_OK);
-    assert_int_equal(array_forward_f64(op, image, data), LR_OK);
+    assert_ok(array_forward(op, image32, data32));
+    assert_ok(array_forward_f64(op, image, data));
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
         for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
@@ -221,79 +182,53 @@ static void check_conversion(struct world *w, const char *backend, lr_store stor
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
     }
-    assert_int_equal(array_back(op, data32, image32), LR_OK);
-    assert_int_equal(array_back_f64(op, data, image), LR_OK);
+    assert_ok(array_back(op, data32, image32));
+    assert_ok(array_back_f64(op, data, image));
     for (int64_t v = 0; v < nv; v++) {
         double expected = 0.0;
         for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
         assert_close(image[v], expected, 2e-7);
         assert_close(image32[v], expected, 2e-7);
     }
-    free(image);
-    free(data);
-    free(image32);
-    free(data32);
-    lr_operator_destroy(op);
 }
 
 static void test_precisions_meet(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    check_conversion(&w, "fake", LR_STORE_NO);
-    check_conversion(&w, "fake64", LR_STORE_NO);
-    check_conversion(&w, "fake", LR_STORE_YES);
-    check_conversion(&w, "fake64", LR_STORE_YES);
-    world_finish(&w);
+    for (int k = 0; k < 4; k++) check_conversion(k % 2 ? "fake64" : "fake", k < 2 ? LR_STORE_NO : LR_STORE_YES);
 }
 
 static void test_values_that_are_not_finite(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     float image[6 * 7 * 5] = {0}, data[400] = {0};
     double large[6 * 7 * 5] = {0}, data64[400] = {0};
     image[1 + 6 * (2 + 7 * 3)] = NAN;
-    assert_int_equal(array_forward(op, image, data), LR_BAD_INPUT);
-    assert_non_null(strstr(w.log.error, "voxel (1, 2, 3)"));
+    assert_fails(array_forward(op, image, data), LR_BAD_INPUT, &w.log, "voxel (1, 2, 3)");
     data[7 + 20 * 6] = INFINITY; /* crystal 6 = (1, 1) of module 0, 7 = (2, 1) of module 1 */
-    assert_int_equal(array_back(op, data, image), LR_BAD_INPUT);
-    assert_non_null(strstr(w.log.error, "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
-                                        "module 1)"));
+    assert_fails(array_back(op, data, image), LR_BAD_INPUT, &w.log,
+                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
+                 "module 1)");
     large[0] = 1e300; /* finite, but not in a float backend */
     assert_int_equal(array_forward_f64(op, large, data64), LR_BAD_INPUT);
     assert_int_equal(array_forward(op, NULL, data), LR_USAGE);
     assert_int_equal(array_back(op, data, NULL), LR_USAGE);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static void test_memory_limit(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.store = LR_STORE_YES;
     w.params.max_memory_bytes = 1000;
-    assert_null(create(&w));
-    assert_int_equal(w.log.status, LR_FAILED);
-    assert_non_null(strstr(w.log.error, "needs an estimated"));
-    assert_non_null(strstr(w.log.error, "limit of 1000 bytes: raise the memory limit"));
+    assert_null(create());
+    assert_says(w.log.error, "needs an estimated");
+    assert_error(&w.log, LR_FAILED, "limit of 1000 bytes: raise the memory limit");
     w.params.store = LR_STORE_AUTO; /* quietly not kept */
     w.log.error[0] = '\0';
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     assert_false(lr_operator_get_info(op)->stored);
     assert_string_equal(w.log.error, "");
     assert_int_equal(w.log.num_warnings, 0);
-    lr_operator_destroy(op);
     w.params.max_memory_bytes = 0;
-    op = create(&w);
-    assert_non_null(op);
+    op = keep(create());
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_true(info->stored);
     int64_t elements = 0;
@@ -301,14 +236,11 @@ static void test_memory_limit(void **state)
         elements += fake_element(k % info->num_lors, k / info->num_lors) > 0.0;
     assert_int_equal(info->num_elements, elements);
     assert_true(info->memory_bytes >= 8 * elements);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 /* The estimate fits, the matrix does not: found out on the way. */
 static lr_status swelling_rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    (void)self;
     int64_t lor[400];
     double probability[400];
     for (int64_t row = wanted->begin; row < wanted->end; row++) {
@@ -324,39 +256,27 @@ static lr_status swelling_rows(void *self, const struct lr_rows *wanted, const l
     return LR_OK;
 }
 
-static void destroy_nothing(void *self)
-{
-    (void)self;
-}
+static void destroy_nothing(void *self) {}
 
 static lr_status swelling_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "swelling", .rows = swelling_rows, .destroy = destroy_nothing};
-    (void)params;
     backend->fns = &fns;
     return LR_OK;
 }
 
 static void test_a_matrix_larger_than_estimated(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     w.params.backend = "swelling";
     const struct lr_backend_choice swelling = {.name = "swelling", .create = swelling_create};
     w.params.max_memory_bytes = 100000; /* estimated 3 KB, really 670 KB */
     w.params.store = LR_STORE_YES;
-    assert_null(lr_operator_create_among(&w.params, &swelling, 1));
-    assert_int_equal(w.log.status, LR_FAILED);
-    assert_non_null(strstr(w.log.error, "a part of it already takes"));
+    assert_none(lr_operator_create_among(&w.params, &swelling, 1), LR_FAILED, &w.log, "a part of it already takes");
     w.params.store = LR_STORE_AUTO;
     w.log.error[0] = '\0';
-    lr_operator *op = lr_operator_create_among(&w.params, &swelling, 1);
-    assert_non_null(op);
+    lr_operator *op = keep(lr_operator_create_among(&w.params, &swelling, 1));
     assert_false(lr_operator_get_info(op)->stored);
     assert_string_equal(w.log.error, "");
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static lr_status count_rows(void *user, const lr_row *row)
@@ -368,14 +288,10 @@ static lr_status count_rows(void *user, const lr_row *row)
 
 static void test_cancelling(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     float image[6 * 7 * 5] = {0}, data[400] = {0};
     int64_t next = 0;
     const lr_row_sink sink = {count_rows, &next};
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     w.cancel_at = w.num_reports + 1;
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     assert_int_equal(array_back(op, data, image), LR_CANCELLED);
@@ -386,81 +302,62 @@ static void test_cancelling(void **state)
     w.cancel_at = w.num_reports + 1; /* the backend is heard again */
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
-    assert_int_equal(array_sensitivity(op, image), LR_OK); /* as if nothing had happened */
-    lr_operator_destroy(op);
+    assert_ok(array_sensitivity(op, image)); /* as if nothing had happened */
     w.params.store = LR_STORE_YES;
     w.cancel_at = w.num_reports + 60; /* beyond the 48 sampled rows, within the 210 */
-    assert_null(create(&w));
+    assert_null(create());
     assert_string_equal(w.log.error, ""); /* cancelling is no failure */
     w.cancel_at = 0;
-    op = create(&w);
-    assert_non_null(op);
+    op = keep(create());
     w.cancel_at = w.num_reports + 1;
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static void test_rows_and_pictures_are_checked(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     int64_t next = 0;
     const lr_row_sink sink = {count_rows, &next};
     const double points[2][3] = {{0, 0, 0}, {0, NAN, 0}};
     lr_pixel pixels[80];
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    lr_operator *op = keep(create());
     assert_int_equal(lr_operator_rows(op, -1, 3, &sink), LR_USAGE);
     assert_int_equal(lr_operator_rows(op, 5, 4, &sink), LR_USAGE);
     assert_int_equal(lr_operator_rows(op, 0, 211, &sink), LR_USAGE);
     assert_int_equal(lr_operator_rows(op, 0, 2, NULL), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 210, 210, &sink), LR_OK);
+    assert_ok(lr_operator_rows(op, 210, 210, &sink));
     assert_int_equal(next, 0);
-    assert_int_equal(lr_operator_rows(op, 0, 210, &sink), LR_OK);
+    assert_ok(lr_operator_rows(op, 0, 210, &sink));
     assert_int_equal(next, 210);
-    assert_int_equal(lr_operator_point_rows(op, points, 2, &sink), LR_BAD_INPUT);
-    assert_non_null(strstr(w.log.error, "point 1"));
+    assert_fails(lr_operator_point_rows(op, points, 2, &sink), LR_BAD_INPUT, &w.log, "point 1");
     assert_int_equal(lr_operator_picture(op, points[0], 0, pixels), LR_USAGE); /* has none */
-    lr_operator_destroy(op);
-    world_finish(&w);
 }
 
 static void test_one_warning_beyond_the_detectors(void **state)
 {
-    (void)state;
-    struct world w;
-    world_init(&w);
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 3}, (const double[3]){1, 1, 10});
     w.params.grid = &grid;
-    lr_operator *op = create(&w);
-    assert_non_null(op);
+    keep(create());
     assert_int_equal(w.log.num_warnings, 1);
-    assert_non_null(strstr(w.log.warning, "2 of the grid's 3 voxels"));
-    lr_operator_destroy(op);
+    assert_says(w.log.warning, "2 of the grid's 3 voxels");
     grid.origin_mm[2] = 50.0;
-    assert_null(create(&w));
+    assert_null(create());
     assert_int_equal(w.log.status, LR_BAD_INPUT);
     lr_operator_destroy(NULL);
-    world_finish(&w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_parameters_are_refused),
-        cmocka_unit_test(test_bad_attenuation_is_refused),
-        cmocka_unit_test(test_backend_names),
-        cmocka_unit_test(test_auto_falls_back_without_a_device_only),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_precisions_meet),
-        cmocka_unit_test(test_values_that_are_not_finite),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_a_matrix_larger_than_estimated),
-        cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_rows_and_pictures_are_checked),
-        cmocka_unit_test(test_one_warning_beyond_the_detectors),
-    };
+    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_bad_parameters_are_refused),
+                                       CASE_AFTER(set_up, test_bad_attenuation_is_refused),
+                                       CASE_AFTER(set_up, test_backend_names),
+                                       CASE_AFTER(set_up, test_auto_falls_back_without_a_device_only),
+                                       CASE_AFTER(set_up, test_defaults),
+                                       CASE_AFTER(set_up, test_precisions_meet),
+                                       CASE_AFTER(set_up, test_values_that_are_not_finite),
+                                       CASE_AFTER(set_up, test_memory_limit),
+                                       CASE_AFTER(set_up, test_a_matrix_larger_than_estimated),
+                                       CASE_AFTER(set_up, test_cancelling),
+                                       CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
+                                       CASE_AFTER(set_up, test_one_warning_beyond_the_detectors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

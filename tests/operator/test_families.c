@@ -18,7 +18,6 @@
 #include "fake_cuda.h"
 #endif
 
-static const char *backend;
 static int num_checked; /* operators */
 static struct test_log test;
 static struct gl_context *caller; /* current, or NULL: there is no OpenGL */
@@ -27,13 +26,11 @@ static lr_place *cuda; /* NULL: there is none */
 
 /* --- factors --- */
 
+/* Factors that any LOR has. */
 static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        const int64_t at = span->numbers != NULL ? span->numbers[k] : span->first + k;
-        values[k] = 0.5f + 0.25f * (float)(at % 3);
-    }
+    for (int64_t k = 0; k < span->count; k++)
+        values[k] = 0.5f + 0.25f * (float)((span->numbers != NULL ? span->numbers[k] : span->first + k) % 3);
     return LR_OK;
 }
 
@@ -45,21 +42,16 @@ static const lr_lor_source factors = {get_factor, NULL};
 static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 {
     lr_place *place = lr_operator_place(op);
-    const bool is_it = place != NULL && lr_place_get_info(place).kind == kind;
-    return is_it ? lr_place_keep(place) : NULL;
-}
-
-static lr_place *open_gl(void)
-{
-    return caller != NULL ? lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
-                          : NULL;
+    return place != NULL && lr_place_get_info(place).kind == kind ? lr_place_keep(place) : NULL;
 }
 
 /* A place of a device is the operator's own where it has one, else any. */
 static void check_places(const struct law_subject *subject)
 {
     lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)};
-    lr_place *gl = own[0] != NULL ? own[0] : open_gl();
+    lr_place *gl = own[0];
+    if (gl == NULL && caller != NULL)
+        gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
     const struct law_place places[3] = {
         {"the host", NULL, NULL},
         {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl, gl != NULL && gl->shares ? caller : NULL},
@@ -89,18 +81,10 @@ static bool hear(void *user, const char *what, double done, double total)
     return ++listener->num_reports != listener->stop_at;
 }
 
-static lr_status count_row(void *user, const lr_row *row)
-{
-    (void)row;
-    ++*(int *)user;
-    return LR_OK;
-}
-
 enum { FORWARD = 0, BACK, SENSITIVITY, ROWS, NUM_CALLS };
 
 static lr_status make_call(lr_operator *op, int call, const lr_vector *values, const lr_vector *image)
 {
-    int num_rows = 0;
     int32_t all[64];
     const int64_t num_pairs = lr_operator_get_info(op)->lors->num_pairs;
     assert_true(num_pairs <= 64);
@@ -112,7 +96,10 @@ static lr_status make_call(lr_operator *op, int call, const lr_vector *values, c
     case FORWARD: return lr_operator_forward(op, NULL, image, &y);
     case BACK: return lr_operator_back(op, NULL, values, &x);
     case SENSITIVITY: return lr_operator_sensitivity(op, &part, &x);
-    default: return lr_operator_rows(op, 0, x.count, &(lr_row_sink){count_row, &num_rows});
+    default: {
+        struct dense_rows rows = {.num_lors = values->count};
+        return lr_operator_rows(op, 0, x.count, &(lr_row_sink){dense_rows_take, &rows});
+    }
     }
 }
 
@@ -122,7 +109,7 @@ static void check_listening(const struct law_subject *subject)
 {
     lr_operator *op = subject->op;
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    double *numbers[2] = {kept_doubles(info->num_lors), kept_doubles(info->num_voxels)};
     const lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
     const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
     struct test_log heard;
@@ -143,28 +130,26 @@ static void check_listening(const struct law_subject *subject)
         assert_int_equal(status, LR_CANCELLED);
 
         listener.stop_at = 0;
-        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_ok(make_call(op, call, &values, &image));
         assert_true(listener.num_reports > 1);
         const int num_reports = listener.num_reports;
         lr_operator_listen(op, NULL, NULL);
-        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_ok(make_call(op, call, &values, &image));
         assert_int_equal(listener.num_reports, num_reports);
     }
 
     numbers[1][0] = NAN;
     lr_operator_listen(op, &heard.log, NULL);
     assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
-    assert_non_null(strstr(heard.error, "voxel (0, 0, 0)"));
+    assert_says(heard.error, "voxel (0, 0, 0)");
     assert_string_equal(lr_last_error(&status), heard.error);
     assert_int_equal(status, LR_BAD_INPUT);
     numbers[1][0] = 1.0;
     numbers[1][1] = NAN;
     lr_operator_listen(op, NULL, NULL);
     assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
-    assert_non_null(strstr(lr_last_error(NULL), "voxel (1, 0, 0)"));
+    assert_says(lr_last_error(NULL), "voxel (1, 0, 0)");
     lr_operator_listen(op, &test.log, NULL);
-    free(numbers[0]);
-    free(numbers[1]);
 }
 
 /* --- children of fork() --- */
@@ -176,24 +161,19 @@ static bool is_refused(void)
     return strstr(lr_last_error(&status), "was forked from") != NULL && status == LR_NO_DEVICE;
 }
 
-static bool needs_device(const lr_operator_info *info)
-{
-    /* A stored matrix is projected on the host. */
-    return strcmp(backend, "cpu") != 0 && strcmp(backend, "native") != 0 && !info->stored;
-}
-
 /* Runs in the child process. Returns true if projections are right and no device of the parent is opened. */
 static bool is_right_in_child(lr_operator *op, const lr_vector *image, const double *expected)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *found = calloc((size_t)info->num_lors, sizeof(*found));
+    double *found = kept_doubles(info->num_lors);
     lr_vector values = lr_vector_of_doubles(found, info->num_lors);
     const lr_status status = lr_operator_forward(op, NULL, image, &values);
-    bool is_right = needs_device(info)
+    /* A stored matrix is projected on the host. */
+    const bool needs_device = !test_backend_is("cpu") && !test_backend_is("native") && !info->stored;
+    bool is_right = needs_device
                         ? status == LR_NO_DEVICE && is_refused()
                         : status == LR_OK && memcmp(found, expected, (size_t)values.count * sizeof(*found)) == 0;
     lr_operator_destroy(op);
-    free(found);
 
     lr_device devices[4];
     if (caller != NULL) is_right = is_right && lr_device_list(devices, 4, NULL) == 0 && is_refused();
@@ -208,11 +188,11 @@ static void check_child(const struct law_subject *subject)
 {
     lr_operator *op = subject->op;
     const lr_operator_info *info = lr_operator_get_info(op);
-    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    double *numbers[2] = {kept_doubles(info->num_lors), kept_doubles(info->num_voxels)};
     lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
     const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
     for (int k = 0; k < info->num_voxels; k++) numbers[1][k] = 1.0 + k % 7;
-    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK);
+    assert_ok(lr_operator_forward(op, NULL, &image, &values));
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -223,19 +203,10 @@ static void check_child(const struct law_subject *subject)
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("%s: the child %s", subject->name, WIFSIGNALED(status) ? "hung, or was ended" : "is wrong");
-    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK); /* the parent goes on */
-    free(numbers[0]);
-    free(numbers[1]);
+    assert_ok(lr_operator_forward(op, NULL, &image, &values)); /* the parent goes on */
 }
 
 /* --- operators --- */
-
-/* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
-static double find_rounding(const lr_operator *op)
-{
-    const bool is_stored = lr_operator_get_info(op)->stored;
-    return strcmp(backend, "cpu") != 0 ? 2e-6 : is_stored ? 2e-7 : 1e-12;
-}
 
 /* Destroys it. NULL: the sentence says why, and it must be a device that is missing. */
 static void check_operator(const char *name, lr_operator *op)
@@ -246,14 +217,16 @@ static void check_operator(const char *name, lr_operator *op)
     }
     if (op == NULL) fail_msg("%s: %s", name, test.error);
     const char *made = lr_operator_get_info(op)->backend;
-    if (strcmp(made, backend) == 0) {
+    if (strcmp(made, test_backend) == 0) {
         num_checked++;
-        const struct law_subject subject = {name, op, find_rounding(op)};
+        /* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
+        const bool is_stored = lr_operator_get_info(op)->stored;
+        const struct law_subject subject = {name, op, !test_backend_is("cpu") ? 2e-6 : is_stored ? 2e-7 : 1e-12};
         check_places(&subject);
         check_listening(&subject);
         check_child(&subject);
     } else {
-        print_message("skipped: %s: %s stands in for %s\n", name, made, backend);
+        print_message("skipped: %s: %s stands in for %s\n", name, made, test_backend);
     }
     lr_operator_destroy(op);
 }
@@ -261,20 +234,21 @@ static void check_operator(const char *name, lr_operator *op)
 static bool has(const char *const *backends)
 {
     for (int k = 0; backends[k] != NULL; k++)
-        if (strcmp(backends[k], backend) == 0) return true;
-    print_message("the family has no backend %s\n", backend);
+        if (strcmp(backends[k], test_backend) == 0) return true;
+    print_message("the family has no backend %s\n", test_backend);
     return false;
 }
 
-/* Makes a fixture with fewer voxels, to which the laws apply as well. */
-static void init_small(struct fixture *fixture, enum fixture_kind kind)
+/* A fixture with fewer voxels, to which the laws apply as well. */
+static struct fixture kept_small(enum fixture_kind kind)
 {
     static const int size[3] = {4, 5, 3};
-    fixture_init(fixture, kind);
+    struct fixture fixture = kept_fixture(kind);
     for (int k = 0; k < 3; k++) {
-        fixture->grid.origin_mm[k] += 0.5 * (fixture->grid.size[k] - size[k]) * fixture->grid.voxel_mm[k];
-        fixture->grid.size[k] = size[k];
+        fixture.grid.origin_mm[k] += 0.5 * (fixture.grid.size[k] - size[k]) * fixture.grid.voxel_mm[k];
+        fixture.grid.size[k] = size[k];
     }
+    return fixture;
 }
 
 /* --- family correspondence --- */
@@ -295,23 +269,19 @@ static const struct matrix_case {
 
 static void correspondence(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"native", "cpu", "compute", "raster", NULL};
     if (!has(backends)) return;
     for (size_t k = 0; k < sizeof(matrix_cases) / sizeof(*matrix_cases); k++) {
         const struct matrix_case *with = &matrix_cases[k];
-        struct fixture fixture;
-        if (strstr(with->but_for, backend) != NULL) continue;
-        init_small(&fixture, with->kind);
-        lr_operator_params params = fixture_params(&fixture, backend, &test.log);
+        if (strstr(with->but_for, test_backend) != NULL) continue;
+        const struct fixture fixture = kept_small(with->kind);
+        lr_operator_params params = fixture_params(&fixture, test_backend, &test.log);
         params.mode = with->mode;
         params.rays = with->mode == LR_MODE_SAMPLED ? 2 : 0;
         params.factors = with->has_factors ? &factors : NULL;
         params.store = with->is_stored ? LR_STORE_YES : LR_STORE_NO;
-        params.shared =
-            caller != NULL && (strcmp(backend, "compute") == 0 || strcmp(backend, "raster") == 0) ? &shared : NULL;
+        params.shared = caller != NULL && (test_backend_is("compute") || test_backend_is("raster")) ? &shared : NULL;
         check_operator(with->name, lr_operator_create(&params));
-        fixture_finish(&fixture);
     }
 }
 
@@ -319,7 +289,6 @@ static void correspondence(void **state)
 
 static void direct(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"cpu", "compute", "cuda", NULL};
     static const lr_view views[3] = {{0, 0}, {40, 8}, {110, -8}};
     const lr_grid grid = lr_grid_centred((const int[3]){11, 12, 7}, (const double[3]){4, 4, 4});
@@ -334,7 +303,7 @@ static void direct(void **state)
                                                                    .radial_edge_mm = 5,
                                                                    .edge_mm = 24,
                                                                    .axial_mm = 4}},
-                                         .backend = backend,
+                                         .backend = test_backend,
                                          .threads = 2,
                                          .shared = caller != NULL ? &shared : NULL,
                                          .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
@@ -349,34 +318,19 @@ static void direct(void **state)
 
 enum { NUM_EVENTS = 300 };
 
-static int32_t crystal_at(const lr_scanner *scanner, int module, int p, int q)
-{
-    return scanner->first_crystal[module] + q * scanner->modules[module].crystals[0] + p;
-}
-
-static void draw_events(const lr_lors *lors, lr_event *events)
-{
-    uint64_t seed = 17;
-    for (int k = 0; k < NUM_EVENTS; k++) {
-        const int64_t number = (int64_t)(test_random(&seed) * (double)lors->count);
-        const lr_lor lor = lr_lors_describe(lors, number);
-        const int32_t crystals[2] = {crystal_at(lors->scanner, lor.module_i, lor.p, lor.q),
-                                     crystal_at(lors->scanner, lor.module_j, lor.r, lor.s)};
-        events[k] = (lr_event){
-            .crystals = {crystals[0], crystals[1]}, .tof_mm = (float)(20 * test_random(&seed) - 10), .weight = 1};
-    }
-}
-
 static void listmode(void **state)
 {
-    (void)state;
     static const char *const backends[] = {"native", "cpu", "compute", "cuda", NULL};
     static const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
     static lr_event events[NUM_EVENTS];
-    struct fixture fixture;
+    uint64_t seed = 17;
     if (!has(backends)) return;
-    init_small(&fixture, FIXTURE_RING);
-    draw_events(fixture.lors, events);
+    const struct fixture fixture = kept_small(FIXTURE_RING);
+    for (int k = 0; k < NUM_EVENTS; k++) {
+        const int64_t number = (int64_t)(test_random(&seed) * (double)fixture.lors->count);
+        events[k] = (lr_event){.tof_mm = (float)(20 * test_random(&seed) - 10), .weight = 1};
+        lr_lors_crystals(fixture.lors, number, events[k].crystals);
+    }
     for (int k = 0; k < 2; k++) {
         const lr_listmode_params params = {.lors = fixture.lors,
                                            .grid = &fixture.grid,
@@ -386,12 +340,11 @@ static void listmode(void **state)
                                            .num_ranges = 4,
                                            .kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE,
                                            .factors = k == 0 ? &factors : NULL,
-                                           .backend = backend,
+                                           .backend = test_backend,
                                            .threads = 2,
                                            .log = &test.log};
         check_operator(k == 0 ? "events in tubes, with factors" : "events on lines", lr_listmode_create(&params));
     }
-    fixture_finish(&fixture);
 }
 
 /* --- setup --- */
@@ -428,15 +381,11 @@ static void open_caller(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(correspondence),
-        cmocka_unit_test(direct),
-        cmocka_unit_test(listmode),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
+    const struct CMUnitTest tests[] = {CASE(correspondence), CASE(direct), CASE(listmode)};
+    test_backend = argc > 1 ? argv[1] : "cpu";
     test_log_init(&test);
     open_caller();
-    const int failed = cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
     lr_place_close(cuda);
     if (caller != NULL) {
         gl_context_release(caller);

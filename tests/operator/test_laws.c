@@ -18,14 +18,6 @@ struct laws {
     int most_threads; /* 1: a device, whose threads are its own */
 };
 
-struct bench { /* one fixture, mode and way of storing */
-    const struct laws *laws;
-    struct fixture fixture;
-    lr_operator_params params;
-    lr_operator *op;
-    int64_t num_voxels, num_lors;
-};
-
 static const struct laws all_laws[] = {
     {"cpu", true, true, 1e-12, 2e-7, 0, 3}, /* agreement: stored elements are floats */
     {"poison", true, true, 1e-12, 2e-7, 0, 3},
@@ -34,403 +26,260 @@ static const struct laws all_laws[] = {
     {"native", false, true, 1e-6, 2e-6, 0, 3},
 };
 
-static lr_operator *create(const struct laws *laws, const lr_operator_params *params)
+static const struct laws *laws;
+
+static struct bench { /* one fixture, mode and way of storing */
+    struct fixture fixture;
+    lr_operator_params params;
+    lr_operator *op;
+    int64_t num_voxels, num_lors;
+    uint64_t state;
+} bench;
+
+static void bench_init(enum fixture_kind kind)
+{
+    bench.fixture = kept_fixture(kind);
+    bench.params = fixture_params(&bench.fixture, laws->backend, NULL);
+    bench.num_voxels = lr_grid_num_voxels(&bench.fixture.grid);
+    bench.num_lors = bench.fixture.lors->count;
+}
+
+static void bench_open(lr_mode mode, lr_store store)
 {
     static const struct lr_backend_choice poison = {.name = "poison", .has_exact = true, .create = poison_create};
-    if (strcmp(laws->backend, poison.name) != 0) return fixture_operator(params);
-    lr_operator *op = lr_operator_create_among(params, &poison, 1);
-    assert_non_null(op);
-    return op;
+    bench.params.mode = mode;
+    bench.params.store = store;
+    bench.op = keep(strcmp(laws->backend, poison.name) == 0 ? lr_operator_create_among(&bench.params, &poison, 1)
+                                                            : lr_operator_create(&bench.params));
+    assert_int_equal(lr_operator_get_info(bench.op)->stored, store == LR_STORE_YES);
 }
-
-static void bench_init(struct bench *bench, const struct laws *laws, enum fixture_kind kind)
-{
-    *bench = (struct bench){.laws = laws};
-    fixture_init(&bench->fixture, kind);
-    bench->params = fixture_params(&bench->fixture, laws->backend, NULL);
-    bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
-    bench->num_lors = bench->fixture.lors->count;
-}
-
-static void bench_open(struct bench *bench, lr_mode mode, lr_store store)
-{
-    lr_operator_destroy(bench->op);
-    bench->params.mode = mode;
-    bench->params.store = store;
-    bench->op = create(bench->laws, &bench->params);
-    assert_int_equal(lr_operator_get_info(bench->op)->stored, store == LR_STORE_YES);
-}
-
-static void bench_finish(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    fixture_finish(&bench->fixture);
-}
-
-typedef void law(struct bench *bench, uint64_t *state);
 
 /* Returns true if the backend supports the fixture's scanner. If it does not, the error must name a backend that
  * does. */
-static bool is_taken(const struct bench *bench)
+static bool is_taken(void)
 {
-    struct test_log log;
-    test_log_init(&log);
-    if (strcmp(bench->laws->backend, "native") != 0) return true;
-    lr_operator_params params = bench->params;
-    params.log = &log.log;
-    lr_operator *op = lr_operator_create(&params);
-    const bool is_refused = op == NULL && log.status == LR_USAGE;
-    assert_true(op != NULL || is_refused);
-    if (is_refused) {
-        print_message("skipped: %s: %s\n", bench->fixture.name, log.error);
-        assert_non_null(strstr(log.error, "use backend compute, or cpu"));
-        assert_string_equal(bench->fixture.name, "tilted");
+    struct test_log *log = kept_log();
+    lr_operator_params params = bench.params;
+    params.log = &log->log;
+    lr_operator *op = strcmp(laws->backend, "native") == 0 ? lr_operator_create(&params) : NULL;
+    if (op == NULL && strcmp(laws->backend, "native") == 0) {
+        print_message("skipped: %s: %s\n", bench.fixture.name, log->error);
+        assert_error(log, LR_USAGE, "use backend compute, or cpu");
+        assert_string_equal(bench.fixture.name, "tilted");
+        return false;
     }
     lr_operator_destroy(op);
-    return !is_refused;
+    return true;
 }
 
-/* Calls a law for every fixture, mode and way of storing. */
-static void for_all(const struct laws *laws, law *check)
+/* Checks a law for every fixture, mode and way of storing. */
+static void for_all(void **state)
 {
-    uint64_t state = test_seed();
+    check_fn *const check = given_check(state);
+    bench.state = test_seed();
     /* Programs are compiled for each scanner and mode. */
     const bool takes_all = strcmp(laws->backend, "compute") != 0 || test_takes_all("one of two modes of each scanner");
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct bench bench;
-        bench_init(&bench, laws, kind);
-        const int last = !is_taken(&bench) ? LR_MODE_SAMPLED - 1 : laws->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+        bench_init(kind);
+        const int last = !is_taken() ? LR_MODE_SAMPLED - 1 : laws->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
         for (int mode = LR_MODE_SAMPLED; mode <= last; mode++) {
             if (!takes_all && (mode == LR_MODE_EXACT) != (kind % 2 == 1)) continue;
-            bench_open(&bench, (lr_mode)mode, LR_STORE_NO);
-            check(&bench, &state);
-            bench_open(&bench, (lr_mode)mode, LR_STORE_YES);
-            check(&bench, &state);
+            for (int stored = 0; stored < 2; stored++) {
+                const int mark = num_kept();
+                bench_open((lr_mode)mode, stored ? LR_STORE_YES : LR_STORE_NO);
+                check();
+                destroy_kept_since(mark);
+            }
         }
-        bench_finish(&bench);
+        destroy_kept(NULL);
     }
 }
 
 /* Projections in the backend's own precision, seen as doubles. */
-static void forward(const struct bench *bench, const double *image, double *data)
+static void forward(const double *image, double *data)
 {
-    assert_int_equal(array_forward_f64(bench->op, image, data), LR_OK);
+    assert_ok(array_forward_f64(bench.op, image, data));
 }
 
-static void back(const struct bench *bench, const double *data, double *image)
+static void back(const double *data, double *image)
 {
-    assert_int_equal(array_back_f64(bench->op, data, image), LR_OK);
-}
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
-
-static void round_to_float(double *values, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = (float)values[k];
+    assert_ok(array_back_f64(bench.op, data, image));
 }
 
 /* Closeness relative to the larger, or to 1e-9 of the largest of all. */
-static void assert_same(const struct bench *bench, const double *a, const double *b, int64_t count)
+static void assert_same(const double *a, const double *b, int64_t count)
 {
-    double largest = 0.0;
-    for (int64_t k = 0; k < count; k++) largest = fmax(largest, fmax(fabs(a[k]), fabs(b[k])));
+    const double largest = fmax(largest_number(a, count), largest_number(b, count));
     for (int64_t k = 0; k < count; k++) {
-        const double allowed = bench->laws->agreement * fmax(fabs(a[k]), fabs(b[k]));
+        const double allowed = laws->agreement * fmax(fabs(a[k]), fabs(b[k]));
         if (!(fabs(a[k] - b[k]) <= fmax(allowed, 1e-9 * largest)))
-            fail_msg("%s: element %lld is %.9g and %.9g", bench->fixture.name, (long long)k, a[k], b[k]);
+            fail_msg("%s: element %lld is %.9g and %.9g", bench.fixture.name, (long long)k, a[k], b[k]);
     }
 }
 
 /* --- adjoint --- */
 
-static void check_adjoint(struct bench *bench, uint64_t *state)
+static void adjoint(void)
 {
-    static const double signed_range[2] = {-1.0, 1.0};
-    double *x = fixture_doubles(bench->num_voxels), *ax = fixture_doubles(bench->num_lors);
-    double *y = fixture_doubles(bench->num_lors), *aty = fixture_doubles(bench->num_voxels);
-    fixture_fill(x, bench->num_voxels, signed_range, state);
-    fixture_fill(y, bench->num_lors, signed_range, state);
-    round_to_float(x, bench->num_voxels);
-    round_to_float(y, bench->num_lors);
-    forward(bench, x, ax);
-    back(bench, y, aty);
-    const double size = sqrt(dot(ax, ax, bench->num_lors) * dot(y, y, bench->num_lors));
-    const double gap = fabs(dot(ax, y, bench->num_lors) - dot(x, aty, bench->num_voxels)) / size;
-    if (!(size > 0.0 && gap <= bench->laws->adjoint))
-        fail_msg("%s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y| = %.3g", bench->fixture.name, gap, size);
-    free(x);
-    free(y);
-    free(ax);
-    free(aty);
-}
-
-static void test_adjoint(void **state)
-{
-    for_all(*state, check_adjoint);
+    double *x = kept_random_doubles(bench.num_voxels, -1.0, 1.0, &bench.state), *ax = kept_doubles(bench.num_lors);
+    double *y = kept_random_doubles(bench.num_lors, -1.0, 1.0, &bench.state), *aty = kept_doubles(bench.num_voxels);
+    for (int64_t k = 0; k < bench.num_voxels; k++) x[k] = (float)x[k];
+    for (int64_t k = 0; k < bench.num_lors; k++) y[k] = (float)y[k];
+    forward(x, ax);
+    back(y, aty);
+    const double size = sqrt(dot_product(ax, ax, bench.num_lors) * dot_product(y, y, bench.num_lors));
+    const double gap = fabs(dot_product(ax, y, bench.num_lors) - dot_product(x, aty, bench.num_voxels)) / size;
+    if (!(size > 0.0 && gap <= laws->adjoint))
+        fail_msg("%s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y| = %.3g", bench.fixture.name, gap, size);
 }
 
 /* --- same input, same bits --- */
 
-static void project_both(const struct bench *bench, const double *x, double *data, double *image)
+static void assert_repeats(const double *values, const double *again, int64_t count)
 {
-    forward(bench, x, data);
-    back(bench, data, image);
-}
-
-static void assert_repeats(const struct bench *bench, const double *values, const double *again, int64_t count)
-{
-    const bool stored = lr_operator_get_info(bench->op)->stored;
+    const bool stored = lr_operator_get_info(bench.op)->stored;
     for (int64_t k = 0; k < count; k++)
-        if (bench->laws->repeat == 0.0 || stored)
+        if (laws->repeat == 0.0 || stored)
             assert_true(values[k] == again[k]);
         else
-            assert_close(values[k], again[k], bench->laws->repeat);
+            assert_close(values[k], again[k], laws->repeat);
 }
 
-static void check_bits(struct bench *bench, uint64_t *state)
+static void same_bits(void)
 {
-    static const double range[2] = {0.0, 1.0};
-    const size_t image_bytes = (size_t)bench->num_voxels * sizeof(double);
-    double *x = fixture_doubles(bench->num_voxels);
-    double *data = fixture_doubles(bench->num_lors), *data2 = fixture_doubles(bench->num_lors);
-    double *image = fixture_doubles(bench->num_voxels);
-    double *image2 = fixture_doubles(bench->num_voxels);
-    fixture_fill(x, bench->num_voxels, range, state);
-    project_both(bench, x, data, image);
-    for (int threads = 1; threads <= bench->laws->most_threads; threads++) {
-        project_both(bench, x, data2, image2); /* first again with the same operator */
-        assert_repeats(bench, data, data2, bench->num_lors);
-        assert_repeats(bench, image, image2, bench->num_voxels);
-        bench->params.threads = threads;
-        bench_open(bench, bench->params.mode, bench->params.store);
-        memset(data2, -1, (size_t)bench->num_lors * sizeof(double));
-        memset(image2, -1, image_bytes);
-        project_both(bench, x, data2, image2);
-        assert_repeats(bench, data, data2, bench->num_lors);
-        assert_repeats(bench, image, image2, bench->num_voxels);
+    double *x = kept_random_doubles(bench.num_voxels, 0.0, 1.0, &bench.state);
+    double *data[2] = {kept_doubles(bench.num_lors), kept_doubles(bench.num_lors)};
+    double *image[2] = {kept_doubles(bench.num_voxels), kept_doubles(bench.num_voxels)};
+    forward(x, data[0]);
+    back(data[0], image[0]);
+    for (int n = 0; n < 2 * laws->most_threads; n++) { /* first again with the same operator */
+        bench.params.threads = n > 0 ? (n + 1) / 2 : bench.params.threads;
+        if (n % 2 == 1) bench_open(bench.params.mode, bench.params.store);
+        memset(data[1], -1, (size_t)bench.num_lors * sizeof(double));
+        memset(image[1], -1, (size_t)bench.num_voxels * sizeof(double));
+        forward(x, data[1]);
+        back(data[1], image[1]);
+        assert_repeats(data[0], data[1], bench.num_lors);
+        assert_repeats(image[0], image[1], bench.num_voxels);
     }
-    double *owned[] = {x, data, data2, image, image2};
-    for (int k = 0; k < 5; k++) free(owned[k]);
-}
-
-static void test_same_bits(void **state)
-{
-    for_all(*state, check_bits);
 }
 
 /* --- rows, columns, sums --- */
 
-struct dense_row {
-    const struct bench *bench;
-    double *values; /* [num_lors] */
-    double sum;
-    int64_t row;
-};
-
-static lr_status take_dense(void *user, const lr_row *row)
+/* Returns a checked row, dense. */
+static double *read_row(int64_t row)
 {
-    struct dense_row *dense = user;
-    const lr_lors *lors = dense->bench->fixture.lors;
-    memset(dense->values, 0, (size_t)lors->count * sizeof(*dense->values));
-    dense->sum = 0.0;
-    dense->row = row->row;
-    for (int64_t k = 0; k < row->count; k++) {
-        assert_true(row->lor[k] >= 0 && row->lor[k] < lors->count);
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0.0 && row->probability[k] <= 1.0);
-        assert_true(lr_lors_in_coincidence(lors, row->lor[k]));
-        dense->values[row->lor[k]] = row->probability[k];
-        dense->sum += row->probability[k];
-    }
-    return LR_OK;
+    double *values = kept_rows(bench.op, row, row + 1);
+    for (int64_t lor = 0; lor < bench.num_lors; lor++)
+        assert_true(values[lor] <= 1.0 && (values[lor] == 0.0 || lr_lors_in_coincidence(bench.fixture.lors, lor)));
+    return values;
 }
 
-static void read_row(struct dense_row *dense, int64_t row)
+static double sum_of(const double *values)
 {
-    const lr_row_sink sink = {take_dense, dense};
-    dense->row = -1;
-    assert_int_equal(lr_operator_rows(dense->bench->op, row, row + 1, &sink), LR_OK);
-    assert_int_equal(dense->row, row);
+    double sum = 0.0;
+    for (int64_t lor = 0; lor < bench.num_lors; lor++) sum += values[lor];
+    return sum;
 }
 
-static int64_t brightest(const double *values, int64_t count)
+static void rows_are_columns_and_sum_to_the_sensitivity(void)
 {
-    int64_t best = 0;
-    for (int64_t k = 1; k < count; k++) best = values[k] > values[best] ? k : best;
-    return best;
-}
-
-static void check_rows(struct bench *bench, uint64_t *state)
-{
-    struct dense_row dense = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
-    double *unit = fixture_doubles(bench->num_voxels), *data = fixture_doubles(bench->num_lors);
-    double *unit_lor = fixture_doubles(bench->num_lors);
-    double *image = fixture_doubles(bench->num_voxels);
-    float *sensitivity = calloc((size_t)bench->num_voxels, sizeof(*sensitivity));
-    assert_non_null(sensitivity);
-    assert_int_equal(array_sensitivity(bench->op, sensitivity), LR_OK);
-    double seen = 0.0;
+    double *unit = kept_doubles(bench.num_voxels), *data = kept_doubles(bench.num_lors);
+    double *unit_lor = kept_doubles(bench.num_lors), *image = kept_doubles(bench.num_voxels), seen = 0.0;
+    float *sensitivity = kept_floats(bench.num_voxels);
+    assert_ok(array_sensitivity(bench.op, sensitivity));
     for (int k = 0; k < 6; k++) {
-        const int64_t v = (int64_t)(test_random(state) * (double)bench->num_voxels);
-        read_row(&dense, v);
-        assert_same(bench, &dense.sum, &(double){sensitivity[v]}, 1);
+        const int64_t v = (int64_t)(test_random(&bench.state) * (double)bench.num_voxels);
+        const double *row = read_row(v), sum = sum_of(row);
+        assert_same(&sum, &(double){sensitivity[v]}, 1);
         unit[v] = 1.0;
-        forward(bench, unit, data);
+        forward(unit, data);
         unit[v] = 0.0;
-        assert_same(bench, data, dense.values, bench->num_lors);
-        const int64_t lor = brightest(dense.values, bench->num_lors);
-        unit_lor[lor] = 1.0;
-        back(bench, unit_lor, image);
-        unit_lor[lor] = 0.0;
-        assert_same(bench, &image[v], &dense.values[lor], 1);
-        seen += dense.sum;
+        assert_same(data, row, bench.num_lors);
+        int64_t brightest = 0;
+        for (int64_t lor = 1; lor < bench.num_lors; lor++) brightest = row[lor] > row[brightest] ? lor : brightest;
+        unit_lor[brightest] = 1.0;
+        back(unit_lor, image);
+        unit_lor[brightest] = 0.0;
+        assert_same(&image[v], &row[brightest], 1);
+        seen += sum;
     }
     assert_true(seen > 0.0);
-    double *owned[] = {dense.values, unit, data, unit_lor, image};
-    for (int k = 0; k < 5; k++) free(owned[k]);
-    free(sensitivity);
 }
 
-static void test_rows_are_columns_and_sum_to_the_sensitivity(void **state)
+static void stored_is_unstored(void)
 {
-    for_all(*state, check_rows);
-}
-
-/* --- stored or not --- */
-
-static void check_stored(struct bench *bench, uint64_t *state)
-{
-    static const double range[2] = {0.0, 1.0};
-    if (bench->params.store == LR_STORE_YES) return; /* looked at from the other side */
-    double *x = fixture_doubles(bench->num_voxels), *y = fixture_doubles(bench->num_lors);
-    double *data[2], *image[2];
-    fixture_fill(x, bench->num_voxels, range, state);
-    fixture_fill(y, bench->num_lors, range, state);
+    if (bench.params.store == LR_STORE_YES) return; /* looked at from the other side */
+    double *x = kept_random_doubles(bench.num_voxels, 0.0, 1.0, &bench.state);
+    double *y = kept_random_doubles(bench.num_lors, 0.0, 1.0, &bench.state), *data[2], *image[2];
     for (int k = 0; k < 2; k++) {
-        data[k] = fixture_doubles(bench->num_lors);
-        image[k] = fixture_doubles(bench->num_voxels);
-        bench_open(bench, bench->params.mode, k == 0 ? LR_STORE_NO : LR_STORE_YES);
-        forward(bench, x, data[k]);
-        back(bench, y, image[k]);
+        data[k] = kept_doubles(bench.num_lors);
+        image[k] = kept_doubles(bench.num_voxels);
+        bench_open(bench.params.mode, k == 0 ? LR_STORE_NO : LR_STORE_YES);
+        forward(x, data[k]);
+        back(y, image[k]);
     }
-    assert_same(bench, data[0], data[1], bench->num_lors);
-    assert_same(bench, image[0], image[1], bench->num_voxels);
-    double *owned[] = {x, y, data[0], data[1], image[0], image[1]};
-    for (int k = 0; k < 6; k++) free(owned[k]);
-}
-
-static void test_stored_is_unstored(void **state)
-{
-    for_all(*state, check_stored);
-}
-
-/* --- sample points --- */
-
-struct mean_row {
-    double *values; /* [num_lors] */
-};
-
-static lr_status take_half(void *user, const lr_row *row)
-{
-    struct mean_row *mean = user;
-    for (int64_t k = 0; k < row->count; k++) mean->values[row->lor[k]] += 0.5 * row->probability[k];
-    return LR_OK;
+    assert_same(data[0], data[1], bench.num_lors);
+    assert_same(image[0], image[1], bench.num_voxels);
 }
 
 /* A voxel's row is the mean of its sample points' rows. */
-static void check_samples(struct bench *bench, uint64_t *state)
+static void a_row_is_the_mean_over_its_points(void)
 {
-    const int samples[3] = {1, 2, 1};
-    memcpy(bench->params.samples, samples, sizeof(samples));
-    bench_open(bench, bench->params.mode, bench->params.store);
-    struct dense_row dense = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
+    bench.params.samples[1] = 2;
+    bench_open(bench.params.mode, bench.params.store);
     for (int k = 0; k < 3; k++) {
-        const int64_t v = (int64_t)(test_random(state) * (double)bench->num_voxels);
-        struct mean_row mean = {fixture_doubles(bench->num_lors)};
-        const lr_row_sink sink = {take_half, &mean};
+        const int64_t v = (int64_t)(test_random(&bench.state) * (double)bench.num_voxels);
         double points[2][3];
         for (int index = 0; index < 2; index++)
-            lr_grid_sample_point(&bench->fixture.grid, &(lr_sample){v, {1, 2, 1}, index}, points[index]);
-        assert_int_equal(lr_operator_point_rows(bench->op, (const double(*)[3])points, 2, &sink), LR_OK);
-        read_row(&dense, v);
-        assert_same(bench, dense.values, mean.values, bench->num_lors);
-        free(mean.values);
+            lr_grid_sample_point(&bench.fixture.grid, &(lr_sample){v, {1, 2, 1}, index}, points[index]);
+        double *mean = kept_point_rows(bench.op, (const double(*)[3])points, 2);
+        for (int64_t lor = 0; lor < bench.num_lors; lor++) mean[lor] = 0.5 * (mean[lor] + mean[bench.num_lors + lor]);
+        assert_same(read_row(v), mean, bench.num_lors);
     }
-    bench->params.samples[1] = 1;
-    free(dense.values);
+    bench.params.samples[1] = 1;
 }
 
-static void test_a_row_is_the_mean_over_its_points(void **state)
-{
-    for_all(*state, check_samples);
-}
-
-/* --- absorption --- */
-
-static void check_absorption(struct bench *bench, uint64_t *state)
+static void absorption_takes_from_each_element(void)
 {
     float values[27];
     const lr_image mu = {lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){12, 12, 9}), values};
     for (int k = 0; k < 27; k++) values[k] = 0.01f;
-    struct dense_row without = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
-    struct dense_row with = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
-    const int64_t v = bench->num_voxels / 2;
-    read_row(&without, v);
-    bench->params.mu = &mu;
-    if (strcmp(bench->laws->backend, "native") == 0) {
-        struct test_log log;
-        test_log_init(&log);
-        bench->params.log = &log.log;
-        assert_null(lr_operator_create(&bench->params));
-        assert_int_equal(log.status, LR_USAGE);
-        assert_non_null(strstr(log.error, "factors per LOR"));
-        bench->params.log = NULL;
-        bench->params.mu = NULL;
-        free(without.values);
-        free(with.values);
-        return;
+    const int64_t v = bench.num_voxels / 2;
+    const double *without = read_row(v);
+    bench.params.mu = &mu;
+    if (strcmp(laws->backend, "native") == 0) {
+        struct test_log *log = kept_log();
+        bench.params.log = &log->log;
+        assert_none(lr_operator_create(&bench.params), LR_USAGE, log, "factors per LOR");
+        bench.params.log = NULL;
+    } else {
+        bench_open(bench.params.mode, bench.params.store);
+        const double *with = read_row(v), sums[2] = {sum_of(without), sum_of(with)};
+        for (int64_t l = 0; l < bench.num_lors; l++) {
+            assert_int_equal(with[l] > 0.0, without[l] > 0.0);
+            assert_true(with[l] <= without[l]);
+        }
+        /* Lines cross 18 to 48 mm of the medium, so they keep 0.62 to 0.84 of their photon pairs. */
+        assert_true(sums[0] > 0.0 && sums[1] > 0.6 * sums[0] && sums[1] < 0.95 * sums[0]);
+        adjoint();
     }
-    bench_open(bench, bench->params.mode, bench->params.store);
-    read_row(&with, v);
-    for (int64_t l = 0; l < bench->num_lors; l++) {
-        assert_int_equal(with.values[l] > 0.0, without.values[l] > 0.0);
-        assert_true(with.values[l] <= without.values[l]);
-    }
-    /* Lines cross 18 to 48 mm of the medium, so they keep 0.62 to 0.84 of their photon pairs. */
-    assert_true(without.sum > 0.0 && with.sum > 0.6 * without.sum && with.sum < 0.95 * without.sum);
-    check_adjoint(bench, state);
-    bench->params.mu = NULL;
-    free(without.values);
-    free(with.values);
-}
-
-static void test_absorption_takes_from_each_element(void **state)
-{
-    for_all(*state, check_absorption);
+    bench.params.mu = NULL;
 }
 
 /* --- beyond the detectors --- */
 
 static void test_nothing_beyond_the_detectors(void **state)
 {
-    const struct laws *laws = *state;
-    struct bench bench;
-    struct test_log log;
-    test_log_init(&log);
-    bench_init(&bench, laws, FIXTURE_RING);
-    bench.fixture.grid = lr_grid_centred((const int[3]){7, 7, 5}, (const double[3]){11, 11, 6});
-    bench.num_voxels = 7 * 7 * 5;
-    bench.params.log = &log.log;
-    bench_open(&bench, LR_MODE_SAMPLED, LR_STORE_NO);
-    assert_int_equal(log.num_warnings, 1);
+    struct test_log *log = kept_log();
     float sensitivity[7 * 7 * 5];
-    assert_int_equal(array_sensitivity(bench.op, sensitivity), LR_OK);
-    for (int64_t v = 0; v < bench.num_voxels; v++) {
+    bench_init(FIXTURE_RING);
+    bench.fixture.grid = lr_grid_centred((const int[3]){7, 7, 5}, (const double[3]){11, 11, 6});
+    bench.params.log = &log->log;
+    bench_open(LR_MODE_SAMPLED, LR_STORE_NO);
+    assert_int_equal(log->num_warnings, 1);
+    assert_ok(array_sensitivity(bench.op, sensitivity));
+    for (int64_t v = 0; v < 7 * 7 * 5; v++) {
         double centre[3];
         lr_grid_voxel_centre(&bench.fixture.grid, v, centre);
         if (fabs(centre[2]) > 8.6 || hypot(centre[0], centre[1]) > 32.0 / cos(0.3927))
@@ -438,26 +287,22 @@ static void test_nothing_beyond_the_detectors(void **state)
         else if (hypot(centre[0], centre[1]) < 12.0)
             assert_true(sensitivity[v] > 0.0f);
     }
-    assert_int_equal(log.num_warnings, 1); /* not again */
-    bench_finish(&bench);
+    assert_int_equal(log->num_warnings, 1); /* not again */
 }
 
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    const struct laws *laws = &all_laws[0];
+    laws = &all_laws[0];
     for (size_t k = 0; k < sizeof(all_laws) / sizeof(all_laws[0]); k++)
         laws = strcmp(all_laws[k].backend, backend) == 0 ? &all_laws[k] : laws;
     if (!fixture_backend_is_usable(strcmp(backend, "poison") == 0 ? "cpu" : backend)) return 77;
-    void *given = (void *)(uintptr_t)laws;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_adjoint, given),
-        cmocka_unit_test_prestate(test_same_bits, given),
-        cmocka_unit_test_prestate(test_rows_are_columns_and_sum_to_the_sensitivity, given),
-        cmocka_unit_test_prestate(test_stored_is_unstored, given),
-        cmocka_unit_test_prestate(test_a_row_is_the_mean_over_its_points, given),
-        cmocka_unit_test_prestate(test_absorption_takes_from_each_element, given),
-        cmocka_unit_test_prestate(test_nothing_beyond_the_detectors, given),
-    };
+    const struct CMUnitTest tests[] = {CASE_OF(for_all, adjoint),
+                                       CASE_OF(for_all, same_bits),
+                                       CASE_OF(for_all, rows_are_columns_and_sum_to_the_sensitivity),
+                                       CASE_OF(for_all, stored_is_unstored),
+                                       CASE_OF(for_all, a_row_is_the_mean_over_its_points),
+                                       CASE_OF(for_all, absorption_takes_from_each_element),
+                                       CASE(test_nothing_beyond_the_detectors)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

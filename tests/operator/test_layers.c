@@ -8,8 +8,6 @@
 
 #include "model/scanner/arrangement.h"
 
-static const char *backend;
-
 /* Relative. The same passes see the same modules, so nothing but the order of sums may differ. */
 static const double same = 1e-6;
 
@@ -34,41 +32,23 @@ struct bench {
     lr_operator *op;
     struct test_log log;
     int64_t num_voxels;
-    double *matrix; /* [num_voxels][lors->count] */
+    const double *matrix; /* [num_voxels][lors->count] */
 };
-
-static lr_status take(void *user, const lr_row *row)
-{
-    struct bench *bench = user;
-    for (int64_t k = 0; k < row->count; k++)
-        bench->matrix[row->row * bench->lors->count + row->lor[k]] = row->probability[k];
-    return LR_OK;
-}
 
 static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_operator_params *wanted)
 {
     *bench = (struct bench){.grid = wanted->grid ? *wanted->grid : small_grid(scanner)};
     test_log_init(&bench->log);
-    bench->lors = lr_lors_create(scanner, &bench->log.log);
-    assert_non_null(bench->lors);
+    bench->lors = keep(lr_lors_create(scanner, &bench->log.log));
     lr_operator_params params = *wanted;
     params.lors = bench->lors;
     params.grid = &bench->grid;
     params.store = LR_STORE_NO;
     params.threads = 2;
     params.log = &bench->log.log;
-    bench->op = fixture_operator(&params);
+    bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->grid);
-    bench->matrix = fixture_doubles(bench->num_voxels * bench->lors->count);
-    const lr_row_sink sink = {take, bench};
-    assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
-}
-
-static void close_bench(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    lr_lors_destroy(bench->lors);
-    free(bench->matrix);
+    bench->matrix = kept_rows(bench->op, 0, bench->num_voxels);
 }
 
 /* The LOR of the whole scanner that a LOR of a part is. */
@@ -89,69 +69,37 @@ static void assert_near(double a, double b, double largest)
         fail_msg("%.9g in layers, %.9g alone (the largest is %.3g)", a, b, largest);
 }
 
-static double largest_of(const double *values, int64_t count)
-{
-    double largest = 0;
-    for (int64_t k = 0; k < count; k++) largest = fmax(largest, values[k]);
-    return largest;
-}
-
-static void compare_rows(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
-{
-    const double largest = largest_of(part->matrix, part->num_voxels * part->lors->count);
-    assert_true(largest > 0);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) {
-        const int64_t in_whole = whole_lor(whole, part, rest, lor);
-        for (int64_t v = 0; v < part->num_voxels; v++) {
-            assert_near(whole->matrix[v * whole->lors->count + in_whole], part->matrix[v * part->lors->count + lor],
-                        largest);
-        }
-    }
-}
-
-static void compare_projections(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
-{
-    uint64_t seed = test_seed();
-    double *image = fixture_doubles(part->num_voxels);
-    double *of_whole = fixture_doubles(whole->lors->count);
-    double *of_part = fixture_doubles(part->lors->count);
-    fixture_fill(image, part->num_voxels, (const double[2]){0.5, 1.5}, &seed);
-    assert_int_equal(array_forward_f64(whole->op, image, of_whole), LR_OK);
-    assert_int_equal(array_forward_f64(part->op, image, of_part), LR_OK);
-    const double largest = largest_of(of_part, part->lors->count);
-    for (int64_t lor = 0; lor < part->lors->count; lor++)
-        assert_near(of_whole[whole_lor(whole, part, rest, lor)], of_part[lor], largest);
-    memset(of_whole, 0, (size_t)whole->lors->count * sizeof(*of_whole));
-    fixture_fill(of_part, part->lors->count, (const double[2]){0.5, 1.5}, &seed);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
-    double *backs[2] = {fixture_doubles(part->num_voxels), fixture_doubles(part->num_voxels)};
-    assert_int_equal(array_back_f64(whole->op, of_whole, backs[0]), LR_OK);
-    assert_int_equal(array_back_f64(part->op, of_part, backs[1]), LR_OK);
-    for (int64_t v = 0; v < part->num_voxels; v++)
-        assert_near(backs[0][v], backs[1][v], largest_of(backs[1], part->num_voxels));
-    free(backs[0]);
-    free(backs[1]);
-    free(of_part);
-    free(of_whole);
-    free(image);
-}
-
 static void compare_part(const struct bench *whole, struct layered_rest rest, const lr_operator_params *params)
 {
+    const int mark = num_kept();
     struct bench part;
     open_bench(&part, rest.scanner, params);
-    compare_rows(whole, &part, &rest);
-    compare_projections(whole, &part, &rest);
-    close_bench(&part);
-    layered_rest_finish(&rest);
-}
-
-static bool has_elements(const struct bench *bench, int64_t pair)
-{
-    double sum = 0;
-    for (int64_t lor = bench->lors->offsets[pair]; lor < bench->lors->offsets[pair + 1]; lor++)
-        sum += bench->matrix[lor];
-    return sum > 0;
+    const int64_t num_lors = part.lors->count, num_voxels = part.num_voxels;
+    double largest = largest_number(part.matrix, num_voxels * num_lors);
+    assert_true(largest > 0);
+    int64_t *in_whole = kept(num_lors, sizeof(*in_whole));
+    for (int64_t lor = 0; lor < num_lors; lor++) {
+        in_whole[lor] = whole_lor(whole, &part, &rest, lor);
+        for (int64_t v = 0; v < num_voxels; v++)
+            assert_near(whole->matrix[v * whole->lors->count + in_whole[lor]], part.matrix[v * num_lors + lor],
+                        largest);
+    }
+    uint64_t seed = test_seed();
+    double *image = kept_random_doubles(num_voxels, 0.5, 1.5, &seed);
+    double *of_whole = kept_doubles(whole->lors->count), *of_part = kept_doubles(num_lors);
+    assert_ok(array_forward_f64(whole->op, image, of_whole));
+    assert_ok(array_forward_f64(part.op, image, of_part));
+    largest = largest_number(of_part, num_lors);
+    for (int64_t lor = 0; lor < num_lors; lor++) assert_near(of_whole[in_whole[lor]], of_part[lor], largest);
+    double *back_of_whole = kept_doubles(num_voxels), *back_of_part = kept_doubles(num_voxels);
+    of_part = kept_random_doubles(num_lors, 0.5, 1.5, &seed);
+    of_whole = kept_doubles(whole->lors->count);
+    for (int64_t lor = 0; lor < num_lors; lor++) of_whole[in_whole[lor]] = of_part[lor];
+    assert_ok(array_back_f64(whole->op, of_whole, back_of_whole));
+    assert_ok(array_back_f64(part.op, of_part, back_of_part));
+    largest = largest_number(back_of_part, num_voxels);
+    for (int64_t v = 0; v < num_voxels; v++) assert_near(back_of_whole[v], back_of_part[v], largest);
+    destroy_kept_since(mark);
 }
 
 /* A layer of one block and another layer of another block, with nothing else. */
@@ -162,7 +110,10 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
         const int i = whole->lors->pairs[pair][0], j = whole->lors->pairs[pair][1];
         const bool mixed = scanner->modules[i].layer != scanner->modules[j].layer;
         assert_true(!mixed || scanner->modules[i].block != scanner->modules[j].block);
-        if (mixed && has_elements(whole, pair)) {
+        double sum = 0; /* of the first voxel's elements */
+        for (int64_t lor = whole->lors->offsets[pair]; lor < whole->lors->offsets[pair + 1]; lor++)
+            sum += whole->matrix[lor];
+        if (mixed && sum > 0) {
             bool keep[256] = {false};
             keep[i] = keep[j] = true;
             compare_part(whole, layered_keep(scanner, keep), params);
@@ -175,16 +126,9 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, 
 /* Sets the params of a mode. Returns false if the backend lacks the mode. */
 static bool params_of(lr_mode mode, lr_operator_params *params)
 {
-    *params =
-        (lr_operator_params){.backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
-    return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
-}
-
-/* Programs are compiled for each scanner and mode. */
-static bool is_left_out(lr_mode mode, lr_mode alone)
-{
-    return strcmp(backend, "compute") == 0 && alone != LR_MODE_AUTO && mode != alone &&
-           !test_takes_all("one of two modes of three scanners");
+    *params = (lr_operator_params){
+        .backend = test_backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
+    return mode == LR_MODE_SAMPLED || !test_backend_is("raster");
 }
 
 /* is_large: LORs between layers are compared in smaller scanners, or have no scanner of their own. alone:
@@ -194,52 +138,44 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         lr_operator_params params;
         struct bench whole;
-        if (!params_of(mode, &params) || is_left_out(mode, alone)) continue;
+        /* Programs are compiled for each scanner and mode. */
+        const bool is_left_out = test_backend_is("compute") && alone != LR_MODE_AUTO && mode != (int)alone &&
+                                 !test_takes_all("one of two modes of three scanners");
+        if (!params_of(mode, &params) || is_left_out) continue;
         open_bench(&whole, scanner, &params);
         for (int layer = 0; layer < 2; layer++) compare_part(&whole, layered_alone(scanner, layer), &params);
         if (!is_large) compare_mixed(&whole, scanner, &params);
-        close_bench(&whole);
     }
-    lr_scanner_destroy(scanner);
 }
 
 static void ring_of_layers(void **state)
 {
-    (void)state;
     compare_layers(layered_ring(), false, LR_MODE_AUTO);
 }
 
 static void rings_of_layers(void **state)
 {
-    (void)state;
     compare_layers(layered_rings(), true, LR_MODE_EXACT);
 }
 
 static void tilted_layers(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") != 0) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
+    if (!test_backend_is("native")) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
 }
 
 static void layers_before_others(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") != 0) compare_layers(layered_insert(), true, LR_MODE_EXACT);
+    if (!test_backend_is("native")) compare_layers(layered_insert(), true, LR_MODE_EXACT);
 }
 
 /* --- pictures --- */
 
 enum { MOST_PIXELS = 64 * 64 };
 
-static void draw(struct bench *bench, int module, lr_pixel *pixels)
-{
-    const double point_mm[3] = {1.3, -2.1, 0.7};
-    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) fail_msg("%s", bench->log.error);
-}
-
 /* A module's image shows the modules of its own layer, as if it were the only one. */
 static void check_pictures(lr_scanner *scanner)
 {
+    static const double point_mm[3] = {1.3, -2.1, 0.7};
     static lr_pixel pixels[2][MOST_PIXELS];
     lr_operator_params params;
     struct bench whole, part;
@@ -254,8 +190,8 @@ static void check_pictures(lr_scanner *scanner)
             const int *crystals = rest.scanner->modules[m].crystals;
             const int count = crystals[0] * crystals[1] * params.rays * params.rays;
             assert_true(count <= MOST_PIXELS);
-            draw(&whole, in_whole, pixels[0]);
-            draw(&part, m, pixels[1]);
+            assert_ok(lr_operator_picture(whole.op, point_mm, in_whole, pixels[0]));
+            assert_ok(lr_operator_picture(part.op, point_mm, m, pixels[1]));
             for (int k = 0; k < count; k++) {
                 const lr_pixel *a = &pixels[0][k], *b = &pixels[1][k];
                 const int met = (int)b->module;
@@ -266,18 +202,13 @@ static void check_pictures(lr_scanner *scanner)
                 seen += b->weight > 0;
             }
         }
-        close_bench(&part);
-        layered_rest_finish(&rest);
     }
     assert_true(seen > 100);
-    close_bench(&whole);
-    lr_scanner_destroy(scanner);
 }
 
 static void pictures(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "cpu") == 0 || strcmp(backend, "raster") == 0) {
+    if (test_backend_is("cpu") || test_backend_is("raster")) {
         check_pictures(layered_ring());
         check_pictures(layered_insert());
     }
@@ -287,11 +218,10 @@ static void pictures(void **state)
  * other's way. */
 static void not_layers_hide(void **state)
 {
-    (void)state;
     lr_operator_params params;
     struct bench layered, plain;
     bool keep[256];
-    if (strcmp(backend, "native") == 0) return;
+    if (test_backend_is("native")) return;
     memset(keep, true, sizeof(keep));
     params_of(LR_MODE_SAMPLED, &params);
     lr_scanner *scanner = layered_ring();
@@ -312,18 +242,13 @@ static void not_layers_hide(void **state)
         }
     }
     assert_true(sums[1] < 0.5 * sums[0]);
-    layered_rest_finish(&rest);
-    close_bench(&plain);
-    close_bench(&layered);
-    lr_scanner_destroy(scanner);
 }
 
 /* Modes of other code each agree, for LORs between layers, too, where blocks hide each other: lines
  * miss small parts of elements that the exact mode has, by about 0.6 / rays. */
 static void modes_agree(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") == 0 || strcmp(backend, "raster") == 0) return;
+    if (test_backend_is("native") || test_backend_is("raster")) return;
     lr_scanner *scanner = layered_insert();
     struct bench sampled, exact;
     lr_operator_params params;
@@ -344,20 +269,13 @@ static void modes_agree(void **state)
                       sqrt(off[mixed] / size[mixed]));
         assert_true(off[mixed] < pow(1.2 / 12, 2) * size[mixed]);
     }
-    close_bench(&exact);
-    close_bench(&sampled);
-    lr_scanner_destroy(scanner);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_of_layers),  cmocka_unit_test(rings_of_layers),
-        cmocka_unit_test(tilted_layers),   cmocka_unit_test(layers_before_others),
-        cmocka_unit_test(not_layers_hide), cmocka_unit_test(modes_agree),
-        cmocka_unit_test(pictures),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+        CASE(ring_of_layers),  CASE(rings_of_layers), CASE(tilted_layers), CASE(layers_before_others),
+        CASE(not_layers_hide), CASE(modes_agree),     CASE(pictures)};
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

@@ -6,8 +6,6 @@
 #include "fixtures.h"
 #include "layered.h"
 
-static const char *backend;
-
 enum { NUM_EVENTS = 300 };
 
 static lr_grid small_grid(void)
@@ -43,38 +41,30 @@ static void make_events(const lr_lors *part, const struct layered_rest *rest, st
 static void project(const lr_lors *lors, const lr_event *events, lr_listmode_kernel kernel, double *values,
                     double *image)
 {
-    struct test_log log;
-    test_log_init(&log);
     const lr_grid grid = small_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
-    lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = lors,
-                                                               .grid = &grid,
-                                                               .events = events,
-                                                               .count = NUM_EVENTS,
-                                                               .info = &info,
-                                                               .kernel = kernel,
-                                                               .samples = {1, 1, 1},
-                                                               .backend = backend,
-                                                               .threads = 2,
-                                                               .log = &log.log});
-    if (op == NULL) fail_msg("%s", log.error);
+    lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = lors,
+                                                                    .grid = &grid,
+                                                                    .events = events,
+                                                                    .count = NUM_EVENTS,
+                                                                    .info = &info,
+                                                                    .kernel = kernel,
+                                                                    .samples = {1, 1, 1},
+                                                                    .backend = test_backend,
+                                                                    .threads = 2}));
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
-    double *from = fixture_doubles(voxels > NUM_EVENTS ? voxels : NUM_EVENTS);
-    fixture_fill(from, voxels, (const double[2]){0.5, 1.5}, &seed);
+    const double *from = kept_random_doubles(voxels, 0.5, 1.5, &seed);
     const lr_vector x = lr_vector_of_doubles(from, voxels);
     lr_vector y = lr_vector_of_doubles(values, NUM_EVENTS);
-    assert_int_equal(lr_operator_forward(op, NULL, &x, &y), LR_OK);
+    assert_ok(lr_operator_forward(op, NULL, &x, &y));
     lr_vector back = lr_vector_of_doubles(image, voxels);
-    assert_int_equal(lr_operator_back(op, NULL, &y, &back), LR_OK);
-    lr_operator_destroy(op);
-    free(from);
+    assert_ok(lr_operator_back(op, NULL, &y, &back));
 }
 
 static void compare(const double *a, const double *b, int64_t count)
 {
-    double largest = 0;
-    for (int64_t k = 0; k < count; k++) largest = fmax(largest, b[k]);
+    const double largest = largest_number(b, count);
     assert_true(largest > 0);
     for (int64_t k = 0; k < count; k++)
         if (!(fabs(a[k] - b[k]) <= 1e-6 * fmax(b[k], 1e-2 * largest)))
@@ -85,20 +75,14 @@ static void compare(const double *a, const double *b, int64_t count)
 static void each_layer(lr_scanner *scanner,
                        void (*check)(const lr_lors *whole, const lr_lors *part, const struct events *events))
 {
-    lr_lors *whole = lr_lors_create(scanner, NULL);
-    assert_non_null(whole);
+    lr_lors *whole = keep(lr_lors_create(scanner, NULL));
     for (int layer = 0; layer < 2; layer++) {
         struct layered_rest rest = layered_alone(scanner, layer);
-        lr_lors *part = lr_lors_create(rest.scanner, NULL);
+        lr_lors *part = keep(lr_lors_create(rest.scanner, NULL));
         static struct events events;
-        assert_non_null(part);
         make_events(part, &rest, &events);
         check(whole, part, &events);
-        lr_lors_destroy(part);
-        layered_rest_finish(&rest);
     }
-    lr_lors_destroy(whole);
-    lr_scanner_destroy(scanner);
 }
 
 static void check_listmode(const lr_lors *whole, const lr_lors *part, const struct events *events)
@@ -106,35 +90,34 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
     const lr_grid grid = small_grid();
     const int64_t voxels = lr_grid_num_voxels(&grid);
     double values[2][NUM_EVENTS];
-    double *images[2] = {fixture_doubles(voxels), fixture_doubles(voxels)};
+    double *images[2] = {kept_doubles(voxels), kept_doubles(voxels)};
     for (int kernel = LR_LISTMODE_TUBE; kernel <= LR_LISTMODE_EXACT; kernel++) {
-        if (kernel == LR_LISTMODE_EXACT && strcmp(backend, "compute") == 0) continue;
+        if (kernel == LR_LISTMODE_EXACT && test_backend_is("compute")) continue;
         project(whole, events->whole, (lr_listmode_kernel)kernel, values[0], images[0]);
         project(part, events->part, (lr_listmode_kernel)kernel, values[1], images[1]);
         compare(values[0], values[1], NUM_EVENTS);
         compare(images[0], images[1], voxels);
     }
-    free(images[0]);
-    free(images[1]);
 }
 
 /* The ring's front layers would hide others, were they none, and native refuses such scanners. */
 static void list_mode(void **state)
 {
-    (void)state;
     each_layer(layered_ring(), check_listmode);
 }
 
 static void list_mode_before_others(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "cpu") == 0) each_layer(layered_insert(), check_listmode);
+    if (test_backend_is("cpu")) each_layer(layered_insert(), check_listmode);
+}
+
+static void end_deposit(void *made)
+{
+    lr_deposit_destroy(made);
 }
 
 static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 {
-    struct test_log log;
-    test_log_init(&log);
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
     lr_deposit *made = lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
@@ -142,12 +125,11 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
                                                               .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
                                                               .rule = LR_DEPOSIT_TRILINEAR,
                                                               .info = &info,
-                                                              .backend = backend,
-                                                              .log = &log.log});
-    if (made == NULL) fail_msg("%s", log.error);
+                                                              .backend = test_backend});
+    keep_object(made, end_deposit);
     const lr_event_sink sink = lr_deposit_sink(made);
-    assert_int_equal(sink.take(sink.user, events, NUM_EVENTS), LR_OK);
-    assert_int_equal(lr_deposit_finish(made), LR_OK);
+    assert_ok(sink.take(sink.user, events, NUM_EVENTS));
+    assert_ok(lr_deposit_finish(made));
     return made;
 }
 
@@ -159,14 +141,11 @@ static void check_deposit(const lr_lors *whole, const lr_lors *part, const struc
     assert_int_equal(images[0]->num_views, images[1]->num_views);
     assert_true(lr_deposit_get_counts(made[0])->deposited > NUM_EVENTS / 10);
     for (int64_t k = 0; k < count; k++) assert_true(images[0]->values[k] == images[1]->values[k]);
-    lr_deposit_destroy(made[0]);
-    lr_deposit_destroy(made[1]);
 }
 
 static void deposition(void **state)
 {
-    (void)state;
-    if (strcmp(backend, "native") != 0) each_layer(layered_ring(), check_deposit);
+    if (!test_backend_is("native")) each_layer(layered_ring(), check_deposit);
 }
 
 /* --- simulated photons --- */
@@ -184,36 +163,34 @@ static int layer_of(const lr_scanner *scanner, int crystal)
 static lr_status count_layers(void *user, const lr_event *events, int64_t count)
 {
     struct layer_counts *counts = user;
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count; k++)
         counts->counts[layer_of(counts->scanner, events[k].crystals[0]) +
                        layer_of(counts->scanner, events[k].crystals[1])]++;
-    }
     return LR_OK;
 }
 
 /* Photon pairs are met in layers as often as the elements say, within three standard deviations. */
 static void photons(void **state)
 {
-    (void)state;
     enum { PAIRS = 20000 };
-    if (strcmp(backend, "cpu") != 0) return;
+    if (!test_backend_is("cpu")) return;
     lr_scanner *scanner = layered_ring();
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
-    lr_image *activity = lr_image_create(&grid, NULL);
-    double ones[8], *values = fixture_doubles(lors->count), expected[3] = {0, 0, 0}, sum = 0;
+    lr_image *activity = keep(lr_image_create(&grid, NULL));
+    double ones[8], *values = kept_doubles(lors->count), expected[3] = {0, 0, 0}, sum = 0;
     for (int v = 0; v < 8; v++) {
         ones[v] = 1;
         activity->values[v] = 1;
     }
-    lr_operator *op = fixture_operator(&(lr_operator_params){.lors = lors,
-                                                             .grid = &grid,
-                                                             .backend = backend,
-                                                             .mode = LR_MODE_EXACT,
-                                                             .samples = {3, 3, 3},
-                                                             .layers_alone = true,
-                                                             .store = LR_STORE_NO});
-    assert_int_equal(array_forward_f64(op, ones, values), LR_OK);
+    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
+                                                                    .grid = &grid,
+                                                                    .backend = test_backend,
+                                                                    .mode = LR_MODE_EXACT,
+                                                                    .samples = {3, 3, 3},
+                                                                    .layers_alone = true,
+                                                                    .store = LR_STORE_NO}));
+    assert_ok(array_forward_f64(op, ones, values));
     for (int64_t lor = 0; lor < lors->count; lor++) {
         int32_t crystals[2];
         lr_lors_crystals(lors, lor, crystals);
@@ -222,31 +199,18 @@ static void photons(void **state)
     }
     struct layer_counts found = {.scanner = scanner};
     const lr_event_sink sink = {.take = count_layers, .user = &found};
-    assert_int_equal(
-        lr_events_from_activity(
-            &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .seed = test_seed()}, &sink, NULL),
-        LR_OK);
+    assert_ok(lr_events_from_activity(
+        &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .seed = test_seed()}, &sink, NULL));
     for (int k = 0; k < 3; k++) {
         const double p = expected[k] / sum, z = (found.counts[k] - PAIRS * p) / sqrt(PAIRS * p * (1 - p));
         print_message("%d of two behind: %.0f found, %.1f expected, z = %.2f\n", k, found.counts[k], PAIRS * p, z);
         assert_true(fabs(z) < 3);
     }
-    lr_operator_destroy(op);
-    lr_image_destroy(activity);
-    free(values);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_mode),
-        cmocka_unit_test(list_mode_before_others),
-        cmocka_unit_test(deposition),
-        cmocka_unit_test(photons),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+    const struct CMUnitTest tests[] = {CASE(list_mode), CASE(list_mode_before_others), CASE(deposition), CASE(photons)};
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     return cmocka_run_group_tests_name("layers in all families", tests, NULL, NULL);
 }

@@ -7,12 +7,10 @@
 #include "fixtures.h"
 #include "layered.h"
 
-static const char *backend;
-
 /* Relative: of double, and of single precision with tens of terms. */
 static double tolerance(void)
 {
-    return strcmp(backend, "cpu") == 0 ? 1e-11 : 1e-5;
+    return test_backend_is("cpu") ? 1e-11 : 1e-5;
 }
 
 static lr_module level_module(double y_mm, const int crystals[2], double pitch_mm, double depth_mm)
@@ -32,61 +30,35 @@ struct rows {
     double *values; /* [num_points][lors->count] */
 };
 
-static lr_status take(void *user, const lr_row *row)
-{
-    struct rows *rows = user;
-    for (int64_t k = 0; k < row->count; k++)
-        rows->values[row->row * rows->lors->count + row->lor[k]] = row->probability[k];
-    return LR_OK;
-}
-
 /* Scanners with layers have penetration without being asked. */
 static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*points_mm)[3], int num_points)
 {
     const bool is_default = scanner->modules[scanner->num_modules - 1].layer > 0;
     struct rows rows;
-    struct test_log log;
-    test_log_init(&log);
-    rows.lors = lr_lors_create(scanner, &log.log);
-    assert_non_null(rows.lors);
+    rows.lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
-    lr_operator *op = fixture_operator(&(lr_operator_params){.lors = rows.lors,
-                                                             .grid = &grid,
-                                                             .backend = backend,
-                                                             .mode = LR_MODE_SAMPLED,
-                                                             .rays = rays,
-                                                             .samples = {1, 1, 1},
-                                                             .penetration = !is_default,
-                                                             .threads = 2,
-                                                             .log = &log.log});
-    rows.values = fixture_doubles(num_points * rows.lors->count);
-    const lr_row_sink sink = {take, &rows};
-    assert_int_equal(lr_operator_point_rows(op, points_mm, num_points, &sink), LR_OK);
-    lr_operator_destroy(op);
+    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = rows.lors,
+                                                                    .grid = &grid,
+                                                                    .backend = test_backend,
+                                                                    .mode = LR_MODE_SAMPLED,
+                                                                    .rays = rays,
+                                                                    .samples = {1, 1, 1},
+                                                                    .penetration = !is_default,
+                                                                    .threads = 2}));
+    rows.values = kept_point_rows(op, points_mm, num_points);
     return rows;
-}
-
-static void free_rows(struct rows *rows)
-{
-    lr_lors_destroy(rows->lors);
-    free(rows->values);
 }
 
 static lr_scanner *scanner_of(const lr_module *modules, int num)
 {
-    struct test_log log;
-    test_log_init(&log);
-    return layered_checked(
-        lr_scanner_create(&(lr_scanner_params){
-            .modules = modules, .num_modules = num, .crystal_mu_per_mm = LAYERED_MU_PER_MM, .log = &log.log}),
-        &log);
+    return keep(lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = num, .crystal_mu_per_mm = LAYERED_MU_PER_MM}));
 }
 
 /* A line from a crystal of 1 mm, at a distance of 100 mm, through the origin. On the other side it crosses three layers
  * obliquely. */
 static void shares_of_one_line(void **state)
 {
-    (void)state;
     static const double depths_mm[3] = {4, 3, 6}, origin[1][3] = {{0, 0, 0}};
     const double mus[3] = {LAYERED_MU_PER_MM, 0.04, 0.11}; /* the first has none of its own */
     for (int deg = 0; deg <= 30; deg += 15) {
@@ -118,8 +90,6 @@ static void shares_of_one_line(void **state)
             sum += found;
         }
         assert_close(sum, all * (1 - left), tolerance());
-        free_rows(&rows);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -127,7 +97,6 @@ static void shares_of_one_line(void **state)
  * by line both parts of a crystal stop what the whole one does. */
 static void layers_add_up_to_the_block(void **state)
 {
-    (void)state;
     static const double points[3][3] = {{0.3, -1.7, 0.4}, {4.1, 2.2, -3.3}, {-6.3, 0.9, 2.1}};
     static const int near[2] = {4, 3}, far[2] = {5, 5};
     lr_module whole[2] = {level_module(60, far, 5, 15), level_module(-22, near, 4, 12)};
@@ -156,24 +125,12 @@ static void layers_add_up_to_the_block(void **state)
         if (rows[0].values[n] > 0 || sum > 0) assert_close(sum, rows[0].values[n], 2 * tolerance());
     }
     assert_true(shares[0] > 0.5 * shares[1] && shares[1] > 0.5 * shares[0]);
-    for (int k = 0; k < 2; k++) {
-        free_rows(&rows[k]);
-        lr_scanner_destroy(scanners[k]);
-    }
-}
-
-static double sum_of(const struct rows *rows, int first, int num)
-{
-    double sum = 0;
-    for (int64_t n = first * rows->lors->count; n < (first + num) * rows->lors->count; n++) sum += rows->values[n];
-    return sum;
 }
 
 /* Few lines give the sums of many, within 0.3 % for voxels of eight points; in the middle of their
  * strata they were 2 to 6 % off. */
 static void few_lines_give_the_sum(void **state)
 {
-    (void)state;
     static const int crystals = 8;
     static const lr_layer layers[2] = {{.depth_mm = 6}, {.depth_mm = 8, .mu_per_mm = 0.07}};
     const lr_ring ring = {.radius_mm = 40,
@@ -185,119 +142,91 @@ static void few_lines_give_the_sum(void **state)
                           .layers = layers,
                           .num_layers = 2};
     double points[16][3];
-    struct test_log log;
-    if (strcmp(backend, "native") != 0) /* the others have its elements, and take longer */
-        return;
-    test_log_init(&log);
+    if (!test_backend_is("native")) return; /* the others have its elements, and take longer */
     for (int n = 0; n < 16; n++) {
         const double at[3] = {n < 8 ? 1.5 : -11, n < 8 ? 0.9 : 6, n < 8 ? -2.2 : 4.1};
         for (int k = 0; k < 3; k++) points[n][k] = at[k] + ((n >> k & 1) != 0 ? 0.7 : -0.7);
     }
-    lr_scanner *scanner = layered_checked(
-        lr_scanner_create_ring(&(lr_scanner_params){.crystal_mu_per_mm = LAYERED_MU_PER_MM, .log = &log.log}, &ring),
-        &log);
+    lr_scanner *scanner =
+        keep(lr_scanner_create_ring(&(lr_scanner_params){.crystal_mu_per_mm = LAYERED_MU_PER_MM}, &ring));
     struct rows many = rows_of(scanner, 14, (const double(*)[3])points, 16);
     for (int rays = 2; rays <= 4; rays += 2) {
         struct rows few = rows_of(scanner, rays, (const double(*)[3])points, 16);
         for (int voxel = 0; voxel < 2; voxel++) {
-            const double ratio = sum_of(&few, 8 * voxel, 8) / sum_of(&many, 8 * voxel, 8);
+            double sums[2] = {0, 0};
+            for (int64_t n = 8 * voxel * few.lors->count; n < 8 * (voxel + 1) * few.lors->count; n++) {
+                sums[0] += few.values[n];
+                sums[1] += many.values[n];
+            }
+            const double ratio = sums[0] / sums[1];
             print_message("R = %d: %.3f %% off\n", rays, 100 * (ratio - 1));
             assert_close(ratio, 1, 3e-3);
         }
-        free_rows(&few);
     }
-    free_rows(&many);
-    lr_scanner_destroy(scanner);
 }
 
 /* Forward and back by the backend and by cpu: all LORs, those of some pairs, some LORs. */
 static void projections_agree(void **state)
 {
-    (void)state;
     lr_scanner *scanners[2] = {layered_tilted(), layered_insert()};
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){6, 5, 4});
     uint64_t seed = test_seed();
-    for (int k = 0; k < 2 && strcmp(backend, "cpu") != 0; k++) {
-        lr_lors *lors = lr_lors_create(scanners[k], NULL);
+    for (int k = 0; k < 2 && !test_backend_is("cpu"); k++) {
+        lr_lors *lors = keep(lr_lors_create(scanners[k], NULL));
         int32_t pairs[256];
-        int64_t *some = calloc((size_t)lors->count, sizeof(*some));
+        int64_t *some = kept(lors->count, sizeof(*some));
         lr_selection parts[3] = {{0}, {.pairs = pairs}, {.lors = some}};
-        assert_non_null(some);
         for (int64_t pair = 1; pair < lors->num_pairs && pair < 256; pair += 3)
             pairs[parts[1].num_pairs++] = (int32_t)pair;
         for (int64_t lor = 5; lor < lors->count; lor += 7) some[parts[2].num_lors++] = lor;
         lr_operator *ops[2];
         for (int n = 0; n < 2; n++) {
-            ops[n] = fixture_operator(&(lr_operator_params){.lors = lors,
-                                                            .grid = &grid,
-                                                            .backend = n == 0 ? "cpu" : backend,
-                                                            .rays = 2,
-                                                            .samples = {1, 1, 1},
-                                                            .store = LR_STORE_NO});
+            ops[n] = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
+                                                                   .grid = &grid,
+                                                                   .backend = n == 0 ? "cpu" : test_backend,
+                                                                   .rays = 2,
+                                                                   .samples = {1, 1, 1},
+                                                                   .store = LR_STORE_NO}));
         }
         for (int part = 0; part < 3; part++) {
             const lr_selection *selection = part > 0 ? &parts[part] : NULL;
-            const int64_t count = part == 0   ? lors->count
-                                  : part == 1 ? lr_selection_count(lors, selection)
-                                              : parts[2].num_lors;
-            double image[8], images[2][8], off[2] = {0, 0}, norm[2] = {0, 0};
-            double *data = fixture_doubles(count);
-            double *found[2] = {fixture_doubles(count), fixture_doubles(count)};
-            fixture_fill(image, 8, (const double[2]){0.5, 1.5}, &seed);
-            fixture_fill(data, count, (const double[2]){0.5, 1.5}, &seed);
+            const int64_t count = part == 0 ? lors->count : lr_selection_count(lors, selection);
+            double *image = kept_random_doubles(8, 0.5, 1.5, &seed), images[2][8];
+            double *data = kept_random_doubles(count, 0.5, 1.5, &seed);
+            double *found[2] = {kept_doubles(count), kept_doubles(count)};
             for (int n = 0; n < 2; n++) {
                 const lr_vector in[2] = {lr_vector_of_doubles(image, 8), lr_vector_of_doubles(data, count)};
                 lr_vector out[2] = {lr_vector_of_doubles(found[n], count), lr_vector_of_doubles(images[n], 8)};
-                assert_int_equal(lr_operator_forward(ops[n], selection, &in[0], &out[0]), LR_OK);
-                assert_int_equal(lr_operator_back(ops[n], selection, &in[1], &out[1]), LR_OK);
+                assert_ok(lr_operator_forward(ops[n], selection, &in[0], &out[0]));
+                assert_ok(lr_operator_back(ops[n], selection, &in[1], &out[1]));
             }
-            for (int64_t n = 0; n < count; n++) {
-                off[0] += pow(found[1][n] - found[0][n], 2);
-                norm[0] += pow(found[0][n], 2);
-            }
-            for (int n = 0; n < 8; n++) {
-                off[1] += pow(images[1][n] - images[0][n], 2);
-                norm[1] += pow(images[0][n], 2);
-            }
-            for (int n = 0; n < 2; n++) assert_true(norm[n] > 0 && off[n] <= 1e-10 * norm[n]); /* 1e-5, squared */
-            free(found[0]);
-            free(found[1]);
-            free(data);
+            assert_true(l2_apart(found[1], found[0], count) <= 1e-5);
+            assert_true(l2_apart(images[1], images[0], 8) <= 1e-5);
         }
-        lr_operator_destroy(ops[0]);
-        lr_operator_destroy(ops[1]);
-        free(some);
-        lr_lors_destroy(lors);
     }
-    lr_scanner_destroy(scanners[0]);
-    lr_scanner_destroy(scanners[1]);
 }
 
 /* A scanner that names no crystal material has LYSO. A layer alone in exact mode must be asked for, and it counts
  * more than both layers stop. */
 static void defaults_are_told(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log *log = kept_log();
     lr_module modules[3] = {level_module(30, (const int[2]){3, 3}, 4, 10),
                             level_module(-30, (const int[2]){3, 3}, 4, 4),
                             level_module(-34, (const int[2]){3, 3}, 4, 6)};
     modules[1].block = modules[2].block = modules[2].layer = 1;
-    lr_scanner *scanner = layered_checked(
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3, .log = &log.log}), &log);
-    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
-    lr_operator_params params = {.lors = lors, .grid = &grid, .backend = backend, .log = &log.log};
+    lr_operator_params params = {.lors = lors, .grid = &grid, .backend = test_backend, .log = &log->log};
     float sums[2];
     for (int alone = 0; alone < 2; alone++) {
         params.layers_alone = alone;
-        lr_operator *op = fixture_operator(&params);
+        lr_operator *op = keep(lr_operator_create(&params));
         const lr_operator_info *info = lr_operator_get_info(op);
         assert_true(info->penetration == !alone);
         assert_int_equal(info->mode, alone ? LR_MODE_EXACT : LR_MODE_SAMPLED);
-        assert_int_equal(array_sensitivity(op, &sums[alone]), LR_OK);
-        lr_operator_destroy(op);
+        assert_ok(array_sensitivity(op, &sums[alone]));
     }
     /* Both layers see the same directions; some lines leave through the sides of such small blocks. */
     const double passes = exp(-10 * lr_crystal_material_mu_per_mm("lyso"));
@@ -305,19 +234,13 @@ static void defaults_are_told(void **state)
     params.layers_alone = false;
     params.mode = LR_MODE_EXACT;
     assert_null(lr_operator_create(&params));
-    assert_non_null(strstr(log.error, "as if it were alone"));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    assert_says(log->error, "as if it were alone");
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_one_line),     cmocka_unit_test(layers_add_up_to_the_block),
-        cmocka_unit_test(few_lines_give_the_sum), cmocka_unit_test(projections_agree),
-        cmocka_unit_test(defaults_are_told),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+    const struct CMUnitTest tests[] = {CASE(shares_of_one_line), CASE(layers_add_up_to_the_block),
+                                       CASE(few_lines_give_the_sum), CASE(projections_agree), CASE(defaults_are_told)};
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     return cmocka_run_group_tests_name("layers with penetration", tests, NULL, NULL);
 }

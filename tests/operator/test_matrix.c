@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The stored matrix by itself, with random rows. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "operator/matrix.h"
 
@@ -17,10 +17,9 @@ struct plain { /* the same matrix as triplets by row */
 static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean, uint64_t *state)
 {
     *plain = (struct plain){.num_rows = size[0], .num_lors = size[1]};
-    plain->begin = calloc((size_t)size[0] + 1, sizeof(*plain->begin));
-    plain->lor = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->lor));
-    plain->value = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->value));
-    assert_true(plain->begin && plain->lor && plain->value);
+    plain->begin = kept(size[0] + 1, sizeof(*plain->begin));
+    plain->lor = kept(size[0] * 2 * mean, sizeof(*plain->lor));
+    plain->value = kept(size[0] * 2 * mean, sizeof(*plain->value));
     int64_t end = 0;
     for (int64_t row = 0; row < size[0]; row++) {
         const double step = (double)size[1] / (1.0 + (double)mean * 2.0 * test_random(state));
@@ -34,28 +33,12 @@ static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean,
     }
 }
 
-static void plain_finish(struct plain *plain)
-{
-    free(plain->begin);
-    free(plain->lor);
-    free(plain->value);
-}
-
-static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
-{
-    for (int64_t row = 0; row < plain->num_rows; row++) {
-        const int64_t begin = plain->begin[row];
-        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin, plain->value + begin};
-        assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
-    }
-}
-
 /* Appends all rows, in blocks of `rows` rows each. */
 static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, int64_t rows)
 {
     const int64_t total = plain->begin[plain->num_rows];
-    struct lr_packed_element *elements = calloc((size_t)total + 1, sizeof(*elements));
-    struct lr_row_extent *extents = calloc((size_t)rows, sizeof(*extents));
+    struct lr_packed_element *elements = kept(total, sizeof(*elements));
+    struct lr_row_extent *extents = kept(rows, sizeof(*extents));
     for (int64_t k = 0; k < total; k++)
         elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
     for (int64_t row = 0; row < plain->num_rows; row += rows) {
@@ -69,56 +52,29 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
             extents[k] = (struct lr_row_extent){row + k, count};
             block.num_elements += count;
         }
-        assert_int_equal(lr_matrix_append_block(matrix, &block), LR_OK);
+        assert_ok(lr_matrix_append_block(matrix, &block));
     }
-    free(elements);
-    free(extents);
 }
 
 /* by_blocks: rows of a block; 0: row by row. */
 static void build(const struct plain *plain, int64_t by_blocks, struct lr_matrix *matrix)
 {
     struct lr_matrix_sample sample = {0};
-    sample.lor = calloc((size_t)plain->begin[plain->num_rows] + 1, sizeof(*sample.lor));
-    assert_non_null(sample.lor);
+    sample.lor = kept(plain->begin[plain->num_rows], sizeof(*sample.lor));
     for (int64_t row = 0; row < plain->num_rows; row += 1 + plain->num_rows / 40) {
         for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
             sample.lor[sample.num_elements++] = (uint32_t)plain->lor[k];
         sample.num_rows++;
     }
-    assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(matrix, plain->num_lors, &sample, NULL));
     matrix->threads = 2;
-    if (by_blocks > 0)
-        append_blocks(plain, matrix, by_blocks);
-    else
-        append_rows(plain, matrix);
-    assert_int_equal(lr_matrix_complete(matrix), LR_OK);
-    free(sample.lor);
-}
-
-static double *random_values(int64_t count, uint64_t *state)
-{
-    double *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
-    for (int64_t k = 0; k < count; k++) values[k] = test_random(state) < 0.1 ? 0.0 : test_random(state);
-    return values;
-}
-
-static void plain_forward(const struct plain *plain, const double *x, double *y)
-{
-    memset(y, 0, (size_t)plain->num_lors * sizeof(*y));
-    for (int64_t row = 0; row < plain->num_rows; row++)
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
-            y[plain->lor[k]] += (float)plain->value[k] * x[row];
-}
-
-static void plain_back(const struct plain *plain, const double *y, double *x)
-{
-    for (int64_t row = 0; row < plain->num_rows; row++) {
-        x[row] = 0.0;
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
-            x[row] += (float)plain->value[k] * y[plain->lor[k]];
+    if (by_blocks > 0) append_blocks(plain, matrix, by_blocks);
+    for (int64_t row = 0; by_blocks == 0 && row < plain->num_rows; row++) {
+        const int64_t begin = plain->begin[row];
+        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin, plain->value + begin};
+        assert_ok(lr_matrix_append(matrix, &one));
     }
+    assert_ok(lr_matrix_complete(matrix));
 }
 
 static void compare(const double *a, const double *b, int64_t count)
@@ -130,50 +86,35 @@ static void compare(const double *a, const double *b, int64_t count)
 
 static void check_projections(const struct plain *plain, const struct lr_matrix *matrix, uint64_t *state)
 {
-    double *x = random_values(plain->num_rows, state), *y = random_values(plain->num_lors, state);
-    double *y_plain = random_values(plain->num_lors, state), *y_kept = NULL;
-    double *x_plain = random_values(plain->num_rows, state), *x_kept = NULL;
-    plain_forward(plain, x, y_plain);
-    plain_back(plain, y, x_plain);
+    const int64_t num_rows = plain->num_rows, num_lors = plain->num_lors;
+    double *x = kept_random_doubles(num_rows, 0.0, 1.0, state), *y = kept_random_doubles(num_lors, 0.0, 1.0, state);
+    double *y_plain = kept_doubles(num_lors), *x_plain = kept_doubles(num_rows), *y_kept = NULL, *x_kept = NULL;
+    for (int64_t row = 0; row < num_rows; row++) x[row] = x[row] < 0.1 ? 0.0 : x[row];
+    for (int64_t lor = 0; lor < num_lors; lor++) y[lor] = y[lor] < 0.1 ? 0.0 : y[lor];
+    for (int64_t row = 0; row < num_rows; row++) {
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+            y_plain[plain->lor[k]] += (float)plain->value[k] * x[row];
+            x_plain[row] += (float)plain->value[k] * y[plain->lor[k]];
+        }
+    }
     for (int threads = 1; threads <= 3; threads++) {
         struct lr_matrix threaded = *matrix;
         threaded.threads = threads;
-        double *y_now = random_values(plain->num_lors, state);
-        double *x_now = random_values(plain->num_rows, state);
-        const lr_vector image_in = lr_vector_of_doubles(x, plain->num_rows);
-        const lr_vector data_in = lr_vector_of_doubles(y, plain->num_lors);
-        lr_vector data_out = lr_vector_of_doubles(y_now, plain->num_lors);
-        lr_vector image_out = lr_vector_of_doubles(x_now, plain->num_rows);
-        assert_int_equal(lr_matrix_forward(&threaded, NULL, &image_in, &data_out), LR_OK);
-        assert_int_equal(lr_matrix_back(&threaded, NULL, &data_in, &image_out), LR_OK);
-        compare(y_now, y_plain, plain->num_lors);
-        compare(x_now, x_plain, plain->num_rows);
+        double *y_now = kept_random_doubles(num_lors, 0.0, 1.0, state);
+        double *x_now = kept_random_doubles(num_rows, 0.0, 1.0, state);
+        const lr_vector image_in = lr_vector_of_doubles(x, num_rows), data_in = lr_vector_of_doubles(y, num_lors);
+        lr_vector data_out = lr_vector_of_doubles(y_now, num_lors), image_out = lr_vector_of_doubles(x_now, num_rows);
+        assert_ok(lr_matrix_forward(&threaded, NULL, &image_in, &data_out));
+        assert_ok(lr_matrix_back(&threaded, NULL, &data_in, &image_out));
+        compare(y_now, y_plain, num_lors);
+        compare(x_now, x_plain, num_rows);
         if (y_kept != NULL) { /* the bits do not depend on the threads */
-            assert_memory_equal(y_now, y_kept, (size_t)plain->num_lors * sizeof(*y));
-            assert_memory_equal(x_now, x_kept, (size_t)plain->num_rows * sizeof(*x));
+            assert_memory_equal(y_now, y_kept, (size_t)num_lors * sizeof(*y));
+            assert_memory_equal(x_now, x_kept, (size_t)num_rows * sizeof(*x));
         }
-        free(y_kept);
-        free(x_kept);
         y_kept = y_now;
         x_kept = x_now;
     }
-    double *owned[] = {x, y, y_plain, x_plain, y_kept, x_kept};
-    for (int k = 0; k < 6; k++) free(owned[k]);
-}
-
-static void check_rows(const struct plain *plain, const struct lr_matrix *matrix)
-{
-    struct lr_owned_row copy = {0};
-    for (int64_t row = 0; row < plain->num_rows; row++) {
-        const int64_t begin = plain->begin[row], count = plain->begin[row + 1] - begin;
-        assert_int_equal(lr_matrix_row(matrix, row, &copy), LR_OK);
-        assert_int_equal(copy.count, count);
-        for (int64_t k = 0; k < count; k++) {
-            assert_int_equal(copy.lor[k], plain->lor[begin + k]);
-            assert_true(copy.probability[k] == (float)plain->value[begin + k]);
-        }
-    }
-    lr_owned_row_finish(&copy);
 }
 
 static void assert_same_matrix(const struct lr_matrix *a, const struct lr_matrix *b)
@@ -194,57 +135,55 @@ static void assert_same_matrix(const struct lr_matrix *a, const struct lr_matrix
     }
 }
 
-/* Blocks of rows make the same matrix, whatever they hold. */
-static void check_blocks(const struct plain *plain, const struct lr_matrix *expected)
-{
-    const int64_t rows[] = {1, 37, plain->num_rows};
-    for (int k = 0; k < 3; k++) {
-        struct lr_matrix matrix;
-        build(plain, rows[k], &matrix);
-        assert_same_matrix(expected, &matrix);
-        lr_matrix_finish(&matrix);
-    }
-}
-
 static void check_size(const int64_t size[2], int64_t mean)
 {
     uint64_t state = test_seed();
     struct plain plain;
-    struct lr_matrix matrix;
+    struct lr_matrix matrix, by_blocks;
+    struct lr_owned_row copy = {0};
+    const int64_t rows[] = {1, 37, size[0]};
     plain_init(&plain, size, mean, &state);
     build(&plain, 0, &matrix);
-    check_blocks(&plain, &matrix);
+    for (int k = 0; k < 3; k++) { /* Blocks of rows make the same matrix, whatever they hold. */
+        build(&plain, rows[k], &by_blocks);
+        assert_same_matrix(&matrix, &by_blocks);
+        lr_matrix_finish(&by_blocks);
+    }
     assert_int_equal(matrix.num_elements, plain.begin[plain.num_rows]);
     assert_int_equal(matrix.range_begin[0], 0);
     assert_int_equal(matrix.range_begin[matrix.num_ranges], size[1]);
-    check_rows(&plain, &matrix);
+    for (int64_t row = 0; row < plain.num_rows; row++) {
+        const int64_t begin = plain.begin[row], count = plain.begin[row + 1] - begin;
+        assert_ok(lr_matrix_row(&matrix, row, &copy));
+        assert_int_equal(copy.count, count);
+        for (int64_t k = 0; k < count; k++) {
+            assert_int_equal(copy.lor[k], plain.lor[begin + k]);
+            assert_true(copy.probability[k] == (float)plain.value[begin + k]);
+        }
+    }
+    lr_owned_row_finish(&copy);
     check_projections(&plain, &matrix, &state);
     lr_matrix_finish(&matrix);
-    plain_finish(&plain);
 }
 
 static void test_many_ranges(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){300, 60000}, 3000);
 }
 
 /* More rows than a chunk holds. */
 static void test_many_chunks(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){40000, 900}, 12);
 }
 
 static void test_one_lor(void **state)
 {
-    (void)state;
     check_size((const int64_t[2]){5, 1}, 1);
 }
 
 static void test_ranges_balance(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     struct plain plain;
     struct lr_matrix matrix;
@@ -261,52 +200,42 @@ static void test_ranges_balance(void **unused)
         assert_true(count < 2 * mean); /* 40 sampled rows give each share to about 10 % */
     }
     lr_matrix_finish(&matrix);
-    plain_finish(&plain);
 }
 
 /* A row longer than the staging, and elements that a float cannot hold. */
 static void test_long_row_and_tiny_values(void **state)
 {
-    (void)state;
     const int64_t count = 5000000;
-    int64_t *lor = calloc((size_t)count, sizeof(*lor));
-    double *value = calloc((size_t)count, sizeof(*value));
-    assert_true(lor != NULL && value != NULL);
+    int64_t *lor = kept(count, sizeof(*lor));
+    double *value = kept_doubles(count);
     for (int64_t k = 0; k < count; k++) {
         lor[k] = k;
         value[k] = k % 2 == 0 ? 1e-60 : 0.5;
     }
     struct lr_matrix matrix;
     struct lr_matrix_sample sample = {.num_rows = 1};
-    assert_int_equal(lr_matrix_init(&matrix, count, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(&matrix, count, &sample, NULL));
     const lr_row row = {0, count, lor, value};
-    assert_int_equal(lr_matrix_append(&matrix, &row), LR_OK);
-    assert_int_equal(lr_matrix_complete(&matrix), LR_OK);
+    assert_ok(lr_matrix_append(&matrix, &row));
+    assert_ok(lr_matrix_complete(&matrix));
     struct lr_owned_row copy = {0};
-    assert_int_equal(lr_matrix_row(&matrix, 0, &copy), LR_OK);
+    assert_ok(lr_matrix_row(&matrix, 0, &copy));
     assert_int_equal(copy.count, count / 2);
     assert_int_equal(copy.lor[count / 2 - 1], count - 1);
     struct lr_matrix by_block;
     struct plain plain = {1, count, (int64_t[2]){0, count}, lor, value};
-    assert_int_equal(lr_matrix_init(&by_block, count, &sample, NULL), LR_OK);
+    assert_ok(lr_matrix_init(&by_block, count, &sample, NULL));
     append_blocks(&plain, &by_block, 1);
-    assert_int_equal(lr_matrix_complete(&by_block), LR_OK);
+    assert_ok(lr_matrix_complete(&by_block));
     assert_same_matrix(&matrix, &by_block);
     lr_matrix_finish(&by_block);
     lr_owned_row_finish(&copy);
     lr_matrix_finish(&matrix);
-    free(lor);
-    free(value);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_ranges),
-        cmocka_unit_test(test_many_chunks),
-        cmocka_unit_test(test_one_lor),
-        cmocka_unit_test(test_ranges_balance),
-        cmocka_unit_test(test_long_row_and_tiny_values),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_many_ranges), CASE(test_many_chunks), CASE(test_one_lor),
+                                       CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

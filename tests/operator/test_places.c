@@ -45,46 +45,26 @@ static void bench_init(struct bench *bench, const struct way *way, struct gl_con
     params.mode = way->mode;
     params.rays = way->mode == LR_MODE_SAMPLED ? 2 : 0;
     params.shared = &bench->shared;
-    bench->op = fixture_operator(&params);
+    bench->op = lr_operator_create(&params);
+    if (bench->op == NULL) fail_msg("%s", bench->log.error);
     bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
     assert_in_range(bench->num_voxels, 1, MOST_VOXELS);
     assert_non_null(lr_operator_place(bench->op));
 }
 
-static void bench_finish(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    assert_int_equal(glGetError(), GL_NO_ERROR);
-    fixture_finish(&bench->fixture);
-}
-
 static void fill(struct bench *bench, float *values, int64_t count)
 {
-    double *doubles = fixture_doubles(count);
-    fixture_fill(doubles, count, (const double[2]){0.5, 2.0}, &bench->random);
-    for (int64_t k = 0; k < count; k++) values[k] = (float)doubles[k];
-    free(doubles);
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.5 + 1.5 * test_random(&bench->random));
 }
 
-static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
+static lr_vector make(const struct bench *bench, int64_t count)
 {
-    lr_vector vector;
-    const lr_vector_params params = {
-        .place = lr_operator_place(bench->op), .count = count, .precision = precision, .log = &bench->log.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
-    return vector;
-}
-
-static void put(const float *values, lr_vector *vector)
-{
-    const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+    return kept_vector(lr_operator_place(bench->op), count, LR_FLOAT32);
 }
 
 /* The texture, made in the caller's context, written in the operator's. */
 static void a_texture_of_another_context_gets_it(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS], texels[MOST_VOXELS];
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
@@ -97,18 +77,18 @@ static void a_texture_of_another_context_gets_it(void **state)
                                                                                                .depth = size[2]});
         assert_non_null(texture);
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
-        lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
+        lr_vector x = make(bench, bench->num_voxels);
         fill(bench, image, bench->num_voxels);
-        put(image, &x);
+        const lr_vector host = lr_vector_of_floats(image, x.count);
+        assert_ok(lr_vector_copy(&host, &x));
         copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
         glFlush();
-        assert_int_equal(lr_vector_show(&x, &copy), LR_OK);
+        assert_ok(lr_vector_show(&x, &copy));
         while (glClientWaitSync(copy.done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
         }
-        assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
+        assert_ok(gl_texture_read(texture, NULL, texels));
         assert_memory_equal(texels, image, (size_t)bench->num_voxels * sizeof(*image));
         glDeleteSync(copy.done);
-        lr_vector_destroy(&x);
         gl_texture_destroy(texture);
     }
 }
@@ -137,15 +117,6 @@ static lr_status look(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-static lr_operator *create_reference(const struct bench *bench)
-{
-    const lr_operator_info *info = lr_operator_get_info(bench->op);
-    lr_operator_params params = fixture_params(&bench->fixture, "cpu", NULL);
-    params.mode = info->mode;
-    params.rays = info->rays;
-    return fixture_operator(&params);
-}
-
 static void compare_watches(const struct watch watches[2])
 {
     for (int n = 0; n < 3; n++) {
@@ -158,7 +129,11 @@ static void compare_watches(const struct watch watches[2])
 static void reconstruct(struct bench *bench, const lr_lor_data *data, int subsets)
 {
     static float images[2][MOST_VOXELS];
-    lr_operator *ops[2] = {create_reference(bench), bench->op};
+    const lr_operator_info *info = lr_operator_get_info(bench->op);
+    lr_operator_params reference = fixture_params(&bench->fixture, "cpu", NULL);
+    reference.mode = info->mode;
+    reference.rays = info->rays;
+    lr_operator *ops[2] = {keep(lr_operator_create(&reference)), bench->op};
     struct watch watches[2] = {{.is_there = false}, {.is_there = true, .place = lr_operator_place(bench->op)}};
     const lr_vector counts = lr_lor_data_vector(data);
     for (int k = 0; k < 2; k++) {
@@ -170,15 +145,10 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
                                        .iteration = look,
                                        .user = &watches[k],
                                        .log = &bench->log.log};
-        assert_int_equal(array_osem(&params, images[k]), LR_OK);
+        assert_ok(array_osem(&params, images[k]));
     }
-    lr_operator_destroy(ops[0]);
-    double off = 0.0, norm = 0.0; /* differences grow from one update to the next */
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        off += pow((double)images[1][v] - images[0][v], 2);
-        norm += pow(images[0][v], 2);
-    }
-    assert_true(sqrt(off / norm) < 1e-5);
+    /* differences grow from one update to the next */
+    assert_true(l2_apart(images[1], images[0], bench->num_voxels) < 1e-5);
     compare_watches(watches);
     if (data->index == NULL) { /* sums alone, of 1024 groups at most, four a subset's update */
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 6 * (int64_t)sizeof(double);
@@ -190,29 +160,19 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
 
 static void osem_is_the_references(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS];
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
-        lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+        lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
         fill(bench, image, bench->num_voxels);
         for (int64_t v = 0; v < bench->num_voxels; v++) image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
-        assert_int_equal(array_forward(bench->op, image, data->values), LR_OK);
-        assert_int_equal(lr_poisson(data->values, data->count, 5, NULL), LR_OK);
+        assert_ok(array_forward(bench->op, image, data->values));
+        assert_ok(lr_poisson(data->values, data->count, 5, NULL));
         reconstruct(bench, data, 1);
         if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
-        int64_t *index = calloc((size_t)data->count, sizeof(*index));
-        lr_lor_data sparse = {.index = index, .values = data->values};
-        for (int64_t n = 0; n < data->count; n++) {
-            if (data->values[n] > 0.0f) {
-                index[sparse.count] = n;
-                data->values[sparse.count++] = data->values[n];
-            }
-        }
-        assert_true(sparse.count > 0);
-        reconstruct(bench, &sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
-        free(index);
-        lr_lor_data_destroy(data);
+        const lr_lor_data *sparse = kept_sparse(data);
+        assert_true(sparse->count > 0);
+        reconstruct(bench, sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
     }
 }
 
@@ -224,7 +184,7 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
     lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
     params.mode = LR_MODE_EXACT;
     params.max_memory_bytes = bytes;
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(lr_operator_create(&params));
     assert_int_equal(lr_operator_get_info(op)->max_memory_bytes, bytes);
     watch->place = lr_operator_place(op);
     const lr_vector counts = lr_lor_data_vector(data);
@@ -235,16 +195,14 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
                                  .iteration = look,
                                  .user = watch,
                                  .log = &bench->log.log};
-    assert_int_equal(array_osem(&osem, image), LR_OK);
-    lr_operator_destroy(op);
+    assert_ok(array_osem(&osem, image));
 }
 
 static void osem_heeds_a_limit_of_memory(void **state)
 {
-    (void)state;
     static float images[3][MOST_VOXELS];
     struct bench *bench = &benches[1];
-    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
     for (int64_t n = 0; n < data->count; n++) data->values[n] = 1.0f + (float)(n % 5);
     const int64_t image_bytes = bench->num_voxels * (int64_t)sizeof(float);
     const int64_t value_bytes = data->count * (int64_t)sizeof(float);
@@ -262,63 +220,50 @@ static void osem_heeds_a_limit_of_memory(void **state)
         assert_true(fabsf(images[1][v] - images[0][v]) <= 1e-4f * images[0][v]);
         assert_true(fabsf(images[2][v] - images[0][v]) <= 1e-4f * images[0][v]);
     }
-    lr_lor_data_destroy(data);
 }
 
 /* --- refusals --- */
 
 static void wrong_numbers_are_refused(void **state)
 {
-    (void)state;
     struct bench *bench = &benches[0];
-    lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
-    lr_vector y = make(bench, bench->fixture.lors->count, LR_FLOAT32);
+    lr_vector x = make(bench, bench->num_voxels);
+    lr_vector y = make(bench, bench->fixture.lors->count);
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
-    assert_int_equal(lr_vector_fill(&one, NAN), LR_OK);
-    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT);
-    assert_non_null(strstr(bench->log.error, "voxel (2, 0, 0)"));
-    assert_int_equal(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE);
-    assert_non_null(strstr(bench->log.error, "numbers where the operator has"));
+    assert_ok(lr_vector_fill(&one, NAN));
+    assert_fails(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT, &bench->log, "voxel (2, 0, 0)");
+    assert_fails(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE, &bench->log, "numbers where the operator has");
     assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
-    lr_vector_destroy(&x);
-    lr_vector_destroy(&y);
 }
 
 /* The image is then as it was. */
 static void an_update_that_overflows_is_refused(void **state)
 {
-    (void)state;
     static float image[MOST_VOXELS];
     struct bench *bench = &benches[0];
-    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
     for (int64_t k = 0; k < data->count; k++) data->values[k] = 1e38f;
     for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1e38f;
-    float *initial = calloc((size_t)bench->num_voxels, sizeof(*initial));
+    float *initial = kept_floats(bench->num_voxels);
     memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, bench->num_voxels);
     const lr_osem_params params = {.op = bench->op, .data = &counts, .initial = &start, .log = &bench->log.log};
     test_log_init(&bench->log);
-    assert_int_equal(array_osem(&params, image), LR_FAILED);
-    assert_non_null(strstr(bench->log.error, "beyond the largest number"));
+    assert_fails(array_osem(&params, image), LR_FAILED, &bench->log, "beyond the largest number");
     assert_true(image[0] == 1e38f);
-    free(initial);
-    lr_lor_data_destroy(data);
 }
 
 static void a_vector_outlives_its_operator(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
-    lr_operator_params params = fixture_params(&benches[0].fixture, "compute", &log.log);
+    lr_operator_params params = fixture_params(&benches[0].fixture, "compute", NULL);
     lr_operator *op = fixture_operator(&params);
     lr_vector x;
     lr_vector_sums sums;
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x), LR_OK);
+    assert_ok(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x));
     lr_operator_destroy(op);
-    assert_int_equal(lr_vector_fill(&x, 1.5), LR_OK);
-    assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_fill(&x, 1.5));
+    assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 18.0);
     lr_vector_destroy(&x);
 }
@@ -326,7 +271,6 @@ static void a_vector_outlives_its_operator(void **state)
 /* Made by nobody: it is not computed on another device in silence. */
 static void a_context_that_is_none_is_refused(void **state)
 {
-    (void)state;
     struct bench *bench = &benches[0];
     struct test_log log;
     test_log_init(&log);
@@ -335,17 +279,15 @@ static void a_context_that_is_none_is_refused(void **state)
     params.shared = &none;
     assert_null(lr_operator_create(&params));
     assert_int_equal(log.status, LR_NO_DEVICE);
-    assert_non_null(strstr(log.error, "shares objects"));
+    assert_says(log.error, "shares objects");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_texture_of_another_context_gets_it), cmocka_unit_test(osem_is_the_references),
-        cmocka_unit_test(osem_heeds_a_limit_of_memory),         cmocka_unit_test(wrong_numbers_are_refused),
-        cmocka_unit_test(an_update_that_overflows_is_refused),  cmocka_unit_test(a_vector_outlives_its_operator),
-        cmocka_unit_test(a_context_that_is_none_is_refused),
-    };
+    const struct CMUnitTest tests[] = {CASE(a_texture_of_another_context_gets_it), CASE(osem_is_the_references),
+                                       CASE(osem_heeds_a_limit_of_memory),         CASE(wrong_numbers_are_refused),
+                                       CASE(an_update_that_overflows_is_refused),  CASE(a_vector_outlives_its_operator),
+                                       CASE(a_context_that_is_none_is_refused)};
     static struct test_log log;
     test_log_init(&log);
     struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
@@ -356,7 +298,11 @@ int main(void)
     }
     for (int k = 0; k < NUM_WAYS; k++) bench_init(&benches[k], &ways[k], ctx);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < NUM_WAYS; k++) bench_finish(&benches[k]);
+    for (int k = 0; k < NUM_WAYS; k++) {
+        lr_operator_destroy(benches[k].op);
+        assert_int_equal(glGetError(), GL_NO_ERROR);
+        fixture_finish(&benches[k].fixture);
+    }
     gl_context_release(ctx);
     gl_context_destroy(ctx);
     return failed;

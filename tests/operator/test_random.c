@@ -17,8 +17,6 @@ static const int64_t most_lors = 60000, most_voxels = 3000, most_elements = 2000
  * between two crystals. */
 static const double agreement[] = {[LR_MODE_SAMPLED] = 3e-3, [LR_MODE_EXACT] = 1e-5};
 
-static const char *tested;
-
 struct random_case {
     lr_module modules[MOST_MODULES];
     int num_modules;
@@ -153,13 +151,13 @@ static bool make_fixture(struct random_case *random, struct fixture *fixture)
 /* Returns true if the backend has elements of this mode and can project with these modules. */
 static bool takes(const struct random_case *random, lr_mode mode)
 {
-    if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;
-    return strcmp(tested, "native") != 0 || (!random->is_tilted && !random->has_shell);
+    if (test_backend_is("raster")) return mode == LR_MODE_SAMPLED;
+    return !test_backend_is("native") || (!random->is_tilted && !random->has_shell);
 }
 
 static void check(const struct fixture *fixture, const struct random_case *random, lr_mode mode)
 {
-    lr_operator_params params = fixture_params(fixture, tested, NULL);
+    lr_operator_params params = fixture_params(fixture, test_backend, NULL);
     params.mode = mode;
     double apart[3];
     compare_with_cpu(fixture, &params, apart);
@@ -192,7 +190,6 @@ static bool run_case(uint64_t *state)
 
 static void test_random_scanners(void **unused)
 {
-    (void)unused;
     const char *const asked = getenv("LORASTER_TEST_CASES");
     const int wanted = asked != NULL ? atoi(asked) : USUAL_CASES;
     uint64_t state = test_seed();
@@ -205,8 +202,7 @@ static void test_random_scanners(void **unused)
 
 int main(int argc, char **argv)
 {
-    tested = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(tested)) return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_scanners)};
-    return cmocka_run_group_tests_name(tested, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "compute")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_random_scanners)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -57,9 +57,6 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
 
 static void received_finish(struct received *received)
 {
-    free(received->end);
-    free(received->lor);
-    free(received->probability);
     *received = (struct received){0};
 }
 
@@ -84,7 +81,7 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     params.rays = 0;
     params.max_memory_bytes = way->memory;
     setenv("LR_TEST_BATCHES", way->batches, 1);
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(lr_operator_create(&params));
     unsetenv("LR_TEST_BATCHES");
     struct received received = {.is_slow = way->is_slow};
     struct lr_row_entry entry = {{take, &received}, {take_block, &received}};
@@ -93,9 +90,8 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) fail_msg("%s", log.error);
     assert_int_equal(received.num_rows, num_voxels);
     received.num_rows = 0; /* points are counted anew; elements go on */
-    assert_int_equal(lr_operator_point_rows(op, points, 3, &sink), LR_OK);
+    assert_ok(lr_operator_point_rows(op, points, 3, &sink));
     assert_int_equal(received.num_rows, 3);
-    lr_operator_destroy(op);
     return received;
 }
 
@@ -149,9 +145,9 @@ static void check_preset(const char *name, const int voxels[3], const int sample
 {
     struct test_log log;
     test_log_init(&log);
-    struct fixture fixture = {.name = name, .scanner = lr_scanner_read(name, &log.log)};
+    struct fixture fixture = {.name = name, .scanner = keep(lr_scanner_read(name, &log.log))};
     assert_non_null(fixture.scanner);
-    fixture.lors = lr_lors_create(fixture.scanner, &log.log);
+    fixture.lors = keep(lr_lors_create(fixture.scanner, &log.log));
     fixture.grid = lr_grid_centred(voxels, (const double[3]){9.0, 8.0, 7.0});
     check(&fixture, samples);
     fixture_finish(&fixture);
@@ -160,27 +156,23 @@ static void check_preset(const char *name, const int voxels[3], const int sample
 /* A point of a whole scanner has more elements than there is room for at first where memory is short. */
 static void test_long_lists(void **state)
 {
-    (void)state;
     check_preset("siemens-mmr", (const int[3]){2, 1, 1}, (const int[3]){1, 2, 1});
 }
 
 /* The points of large voxels have many different LORs: their rows need longer tables, for fewer points. */
 static void test_long_rows(void **state)
 {
-    (void)state;
     check_preset("ge-explore-vista-dr", (const int[3]){2, 2, 1}, (const int[3]){3, 3, 1});
 }
 
 static void test_point_rows(void **state)
 {
-    (void)state;
     check_fixture(FIXTURE_TWO_RINGS, (const int[3]){1, 1, 1});
     check_fixture(FIXTURE_TILTED, (const int[3]){1, 1, 1});
 }
 
 static void test_sampled_rows(void **state)
 {
-    (void)state;
     check_fixture(FIXTURE_UNEQUAL, (const int[3]){2, 1, 3});
     check_fixture(FIXTURE_RING, (const int[3]){3, 3, 3});
     check_fixture(FIXTURE_TILTED, (const int[3]){2, 2, 1});
@@ -189,7 +181,7 @@ static void test_sampled_rows(void **state)
 int main(void)
 {
     if (!fixture_backend_is_usable("compute")) return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_point_rows), cmocka_unit_test(test_sampled_rows),
-                                       cmocka_unit_test(test_long_lists), cmocka_unit_test(test_long_rows)};
+    const struct CMUnitTest tests[] = {CASE(test_point_rows), CASE(test_sampled_rows), CASE(test_long_lists),
+                                       CASE(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,79 +17,64 @@ static float factor_of(int64_t lor)
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
     for (int64_t k = 0; k < span->count; k++) values[k] = factor_of(span->numbers ? span->numbers[k] : span->first + k);
     return LR_OK;
 }
 
 /* A fixture with its matrix. */
-struct bench {
+static struct bench {
     struct fixture fixture;
-    struct test_log log;
+    struct test_log *log;
     lr_operator *op;
-    int64_t num_voxels, num_lors, num_elements;
+    int64_t num_voxels, num_lors;
     double *whole; /* [num_voxels][num_lors] */
     double *found; /* likewise: what the call at hand delivered */
     int64_t next;  /* the least row that may come next */
     int64_t num_rows, stop_after;
     bool by_lor;
-};
+} bench;
 
 static lr_status take(void *user, const lr_row *row)
 {
-    struct bench *bench = user;
-    assert_true(row->row >= bench->next);
-    bench->next = row->row + 1;
-    bench->num_rows++;
+    assert_true(row->row >= bench.next);
+    bench.next = row->row + 1;
+    bench.num_rows++;
     for (int64_t k = 0; k < row->count; k++) {
-        const int64_t voxel = bench->by_lor ? row->lor[k] : row->row;
-        const int64_t lor = bench->by_lor ? row->row : row->lor[k];
+        const int64_t voxel = bench.by_lor ? row->lor[k] : row->row;
+        const int64_t lor = bench.by_lor ? row->row : row->lor[k];
         assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(voxel >= 0 && voxel < bench->num_voxels && lor >= 0 && lor < bench->num_lors);
+        assert_true(voxel >= 0 && voxel < bench.num_voxels && lor >= 0 && lor < bench.num_lors);
         assert_true(row->probability[k] > 0.0);
-        bench->found[voxel * bench->num_lors + lor] = row->probability[k];
+        bench.found[voxel * bench.num_lors + lor] = row->probability[k];
     }
-    return bench->num_rows == bench->stop_after ? LR_BAD_INPUT : LR_OK;
+    return bench.num_rows == bench.stop_after ? LR_BAD_INPUT : LR_OK;
 }
 
-static lr_row_sink sink_of(struct bench *bench, bool by_lor)
+static lr_row_sink sink_of(bool by_lor)
 {
-    memset(bench->found, 0, (size_t)(bench->num_voxels * bench->num_lors) * sizeof(*bench->found));
-    bench->next = bench->num_rows = bench->stop_after = 0;
-    bench->by_lor = by_lor;
-    return (lr_row_sink){take, bench};
+    memset(bench.found, 0, (size_t)(bench.num_voxels * bench.num_lors) * sizeof(*bench.found));
+    bench.next = bench.num_rows = bench.stop_after = 0;
+    bench.by_lor = by_lor;
+    return (lr_row_sink){take, NULL};
 }
 
-static void bench_init(struct bench *bench, const char *backend, enum fixture_kind kind, const lr_operator_params *more)
+static void bench_init(enum fixture_kind kind, const lr_operator_params *more)
 {
-    *bench = (struct bench){.num_rows = 0};
-    test_log_init(&bench->log);
-    fixture_init(&bench->fixture, kind);
-    bench->fixture.grid = lr_grid_centred((const int[3]){4, 3, 3}, (const double[3]){2.7, 3.1, 2.9});
-    lr_operator_params params = fixture_params(&bench->fixture, backend, &bench->log.log);
+    bench = (struct bench){.fixture = kept_fixture(kind), .log = kept_log()};
+    bench.fixture.grid = lr_grid_centred((const int[3]){4, 3, 3}, (const double[3]){2.7, 3.1, 2.9});
+    lr_operator_params params = fixture_params(&bench.fixture, test_backend, &bench.log->log);
     params.factors = more->factors;
     params.store = more->store;
     params.max_memory_bytes = more->max_memory_bytes;
     memcpy(params.samples, (int[3]){2, 1, 2}, sizeof(params.samples));
-    bench->op = fixture_operator(&params);
-    bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
-    bench->num_lors = bench->fixture.lors->count;
-    const int64_t size = bench->num_voxels * bench->num_lors;
-    bench->whole = fixture_doubles(size);
-    bench->found = fixture_doubles(size);
-    const lr_row_sink sink = sink_of(bench, false);
-    assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
-    memcpy(bench->whole, bench->found, (size_t)size * sizeof(double));
-    for (int64_t k = 0; k < size; k++) bench->num_elements += bench->whole[k] > 0.0;
-    assert_true(bench->num_elements > 100);
-}
-
-static void bench_finish(struct bench *bench)
-{
-    lr_operator_destroy(bench->op);
-    fixture_finish(&bench->fixture);
-    free(bench->whole);
-    free(bench->found);
+    bench.op = keep(lr_operator_create(&params));
+    bench.num_voxels = lr_grid_num_voxels(&bench.fixture.grid);
+    bench.num_lors = bench.fixture.lors->count;
+    bench.whole = kept_rows(bench.op, 0, bench.num_voxels);
+    bench.found = kept_doubles(bench.num_voxels * bench.num_lors);
+    int64_t num_elements = 0;
+    for (int64_t k = 0; k < bench.num_voxels * bench.num_lors; k++) num_elements += bench.whole[k] > 0.0;
+    assert_true(num_elements > 100);
 }
 
 /* Returns true if the LOR is in the selection. */
@@ -107,16 +92,16 @@ static bool has(const lr_lors *lors, const lr_selection *part, int64_t lor)
 
 /* Checks that elements of wanted rows and LORs equal those of whole rows, and that there are no other elements.
  * tolerance: relative; 0 = the same bits. */
-static void assert_found(const struct bench *bench, const lr_selection *part, const bool *wanted, double tolerance)
+static void assert_found(const lr_selection *part, const bool *wanted, double tolerance)
 {
-    for (int64_t lor = 0; lor < bench->num_lors; lor++) {
-        const bool selected = has(bench->fixture.lors, part, lor);
-        for (int64_t v = 0; v < bench->num_voxels; v++) {
-            const int64_t at = v * bench->num_lors + lor;
-            const double expected = selected && (wanted == NULL || wanted[v]) ? bench->whole[at] : 0.0;
-            if (!(fabs(bench->found[at] - expected) <= tolerance * expected)) {
-                fail_msg("%s: voxel %lld, LOR %lld: %.17g, expected %.17g", bench->fixture.name, (long long)v,
-                         (long long)lor, bench->found[at], expected);
+    for (int64_t lor = 0; lor < bench.num_lors; lor++) {
+        const bool selected = has(bench.fixture.lors, part, lor);
+        for (int64_t v = 0; v < bench.num_voxels; v++) {
+            const int64_t at = v * bench.num_lors + lor;
+            const double expected = selected && (wanted == NULL || wanted[v]) ? bench.whole[at] : 0.0;
+            if (!(fabs(bench.found[at] - expected) <= tolerance * expected)) {
+                fail_msg("%s: voxel %lld, LOR %lld: %.17g, expected %.17g", bench.fixture.name, (long long)v,
+                         (long long)lor, bench.found[at], expected);
             }
         }
     }
@@ -130,32 +115,32 @@ struct lists {
     bool wanted[64];
 };
 
-static void make_lists(const struct bench *bench, struct lists *lists, uint64_t *state)
+static void make_lists(struct lists *lists, uint64_t *state)
 {
     *lists = (struct lists){.num_pairs = 0};
-    for (int64_t k = 0; k < bench->fixture.lors->num_pairs && lists->num_pairs < 64; k++)
+    for (int64_t k = 0; k < bench.fixture.lors->num_pairs && lists->num_pairs < 64; k++)
         if (k == 0 || test_random(state) < 0.4) lists->pairs[lists->num_pairs++] = (int32_t)k;
-    for (int64_t k = 0; k < bench->num_lors && lists->num_lors < 4096; k++)
+    for (int64_t k = 0; k < bench.num_lors && lists->num_lors < 4096; k++)
         if (test_random(state) < 0.3) lists->lors[lists->num_lors++] = k;
-    for (int64_t k = 0; k < bench->num_voxels; k++) {
+    for (int64_t k = 0; k < bench.num_voxels; k++) {
         lists->wanted[k] = test_random(state) < 0.5;
         if (lists->wanted[k]) lists->voxels[lists->num_voxels++] = k;
     }
 }
 
 /* Counts of the rows that were found last. */
-static void assert_counts(const struct bench *bench, const lr_row_choice *choice)
+static void assert_counts(const lr_row_choice *choice)
 {
     int64_t counts[64];
-    assert_int_equal(lr_operator_count_rows(bench->op, choice, counts), LR_OK);
+    assert_ok(lr_operator_count_rows(bench.op, choice, counts));
     for (int64_t k = 0; k < choice->num_voxels; k++) {
-        const double *row = bench->found + choice->voxels[k] * bench->num_lors;
-        for (int64_t lor = 0; lor < bench->num_lors; lor++) counts[k] -= row[lor] > 0.0;
+        const double *row = bench.found + choice->voxels[k] * bench.num_lors;
+        for (int64_t lor = 0; lor < bench.num_lors; lor++) counts[k] -= row[lor] > 0.0;
         assert_int_equal(counts[k], 0);
     }
 }
 
-static void check_choices(struct bench *bench, const struct lists *lists)
+static void check_choices(const struct lists *lists)
 {
     const lr_selection parts[4] = {
         {0},
@@ -164,66 +149,63 @@ static void check_choices(struct bench *bench, const struct lists *lists)
         {.pairs = lists->pairs, .num_pairs = 0},
     };
     for (int k = 0; k < 4; k++) {
-        lr_row_choice choice = {.end = bench->num_voxels, .part = &parts[k]};
-        lr_row_sink sink = sink_of(bench, false);
-        assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
-        assert_int_equal(bench->num_rows, bench->num_voxels);
-        assert_found(bench, &parts[k], NULL, 0.0);
+        lr_row_choice choice = {.end = bench.num_voxels, .part = &parts[k]};
+        lr_row_sink sink = sink_of(false);
+        assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
+        assert_int_equal(bench.num_rows, bench.num_voxels);
+        assert_found(&parts[k], NULL, 0.0);
         choice = (lr_row_choice){.voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
-        sink = sink_of(bench, false);
-        assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
-        assert_int_equal(bench->num_rows, lists->num_voxels);
-        assert_found(bench, &parts[k], lists->wanted, 0.0);
-        assert_counts(bench, &choice);
-        sink = sink_of(bench, true);
-        assert_int_equal(lr_operator_lor_rows(bench->op, &parts[k], &sink), LR_OK);
-        assert_int_equal(bench->num_rows, lr_selection_count(bench->fixture.lors, &parts[k]));
-        assert_found(bench, &parts[k], NULL, 0x1p-24); /* a rounding to float */
+        sink = sink_of(false);
+        assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
+        assert_int_equal(bench.num_rows, lists->num_voxels);
+        assert_found(&parts[k], lists->wanted, 0.0);
+        assert_counts(&choice);
+        sink = sink_of(true);
+        assert_ok(lr_operator_lor_rows(bench.op, &parts[k], &sink));
+        assert_int_equal(bench.num_rows, lr_selection_count(bench.fixture.lors, &parts[k]));
+        assert_found(&parts[k], NULL, 0x1p-24); /* a rounding to float */
     }
 }
 
-static void for_all(const char *backend, const lr_operator_params *more)
+static void for_all(const lr_operator_params *more)
 {
     uint64_t state = test_seed();
-    const int num = strcmp(backend, "native") == 0 ? NUM_FIXTURES - 1 : NUM_FIXTURES;
+    const int num = test_backend_is("native") ? NUM_FIXTURES - 1 : NUM_FIXTURES;
     for (int n = 0; n < num; n++) {
-        struct bench bench;
-        struct lists *lists = malloc(sizeof(*lists));
-        bench_init(&bench, backend, fixtures[n], more);
-        make_lists(&bench, lists, &state);
-        check_choices(&bench, lists);
-        free(lists);
-        bench_finish(&bench);
+        struct lists *lists = kept(1, sizeof(*lists));
+        bench_init(fixtures[n], more);
+        make_lists(lists, &state);
+        check_choices(lists);
+        destroy_kept(NULL);
     }
 }
 
 static void test_parts(void **state)
 {
-    for_all(*state, &(lr_operator_params){.store = LR_STORE_NO});
+    for_all(&(lr_operator_params){.store = LR_STORE_NO});
 }
 
 static void test_stored(void **state)
 {
-    for_all(*state, &(lr_operator_params){.store = LR_STORE_YES});
+    for_all(&(lr_operator_params){.store = LR_STORE_YES});
 }
 
 static void test_factors(void **state)
 {
     const lr_lor_source factors = {get_factors, NULL};
-    for_all(*state, &(lr_operator_params){.store = LR_STORE_NO, .factors = &factors});
+    for_all(&(lr_operator_params){.store = LR_STORE_NO, .factors = &factors});
 }
 
 /* The memory limit is so low that there are many blocks of LORs, some of which drop their last LORs. */
 static void test_little_memory(void **state)
 {
-    for_all(*state, &(lr_operator_params){.store = LR_STORE_NO, .max_memory_bytes = 40000});
+    for_all(&(lr_operator_params){.store = LR_STORE_NO, .max_memory_bytes = 40000});
 }
 
 static void test_faults(void **state)
 {
-    struct bench bench;
-    bench_init(&bench, *state, FIXTURE_RING, &(lr_operator_params){.store = LR_STORE_NO});
-    lr_row_sink sink = sink_of(&bench, false);
+    bench_init(FIXTURE_RING, &(lr_operator_params){.store = LR_STORE_NO});
+    lr_row_sink sink = sink_of(false);
     const int64_t falling[2] = {3, 3}, beyond[1] = {bench.num_voxels};
     const lr_selection bad = {.lors = falling, .num_lors = 2};
     const lr_row_choice choices[4] = {
@@ -233,28 +215,23 @@ static void test_faults(void **state)
         {.end = 1, .part = &bad},
     };
     for (int k = 0; k < 4; k++) {
-        test_log_init(&bench.log);
+        test_log_init(bench.log);
         assert_int_equal(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE);
-        assert_int_equal(bench.log.status, LR_USAGE);
+        assert_int_equal(bench.log->status, LR_USAGE);
     }
     assert_int_equal(lr_operator_lor_rows(bench.op, &bad, &sink), LR_USAGE);
     assert_int_equal(lr_operator_lor_rows(bench.op, NULL, NULL), LR_USAGE);
     assert_int_equal(bench.num_rows, 0);
-    sink = sink_of(&bench, true);
+    sink = sink_of(true);
     bench.stop_after = 3;
     assert_int_equal(lr_operator_lor_rows(bench.op, NULL, &sink), LR_BAD_INPUT);
     assert_int_equal(bench.num_rows, 3);
-    bench_finish(&bench);
 }
 
 int main(int argc, char **argv)
 {
-    char *backend = argc > 1 ? argv[1] : (char[]){"cpu"};
-    if (!fixture_backend_is_usable(backend)) return 77;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_parts, backend),   cmocka_unit_test_prestate(test_stored, backend),
-        cmocka_unit_test_prestate(test_factors, backend), cmocka_unit_test_prestate(test_little_memory, backend),
-        cmocka_unit_test_prestate(test_faults, backend),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_parts), CASE(test_stored), CASE(test_factors),
+                                       CASE(test_little_memory), CASE(test_faults)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -79,8 +79,7 @@ static double bound_of(const lr_lors *lors, const lr_image *mu, int64_t l)
 static lr_image *make_map(bool is_smooth)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){28, 26, 20}, (const double[3]){1, 1, 1});
-    lr_image *mu = lr_image_create(&grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
     for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
         double p[3];
         lr_grid_voxel_centre(&grid, v, p);
@@ -94,15 +93,12 @@ static lr_image *make_map(bool is_smooth)
 /* A x of activity everywhere. The caller frees it. */
 static float *project(const struct fixture *fixture, const lr_operator_params *params)
 {
-    lr_operator *op = fixture_operator(params);
+    lr_operator *op = keep(lr_operator_create(params));
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    float *image = calloc((size_t)num_voxels, sizeof(*image));
-    float *data = calloc((size_t)fixture->lors->count, sizeof(*data));
-    assert_true(image != NULL && data != NULL);
+    float *image = kept_floats(num_voxels);
+    float *data = kept_floats(fixture->lors->count);
     for (int64_t v = 0; v < num_voxels; v++) image[v] = 1.0f;
-    assert_int_equal(array_forward(op, image, data), LR_OK);
-    lr_operator_destroy(op);
-    free(image);
+    assert_ok(array_forward(op, image, data));
     return data;
 }
 
@@ -142,8 +138,6 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
         found->difference += ratio;
         found->count++;
     }
-    free(by_factor);
-    free(by_line);
     lr_attenuation_destroy(attenuation);
 }
 
@@ -155,10 +149,8 @@ static void check(bool is_smooth)
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct findings found = {0};
         for (int kind = FIXTURE_OPPOSED; kind < FIXTURE_COUNT; kind++) {
-            struct fixture fixture;
-            fixture_init(&fixture, (enum fixture_kind)kind);
+            const struct fixture fixture = kept_fixture((enum fixture_kind)kind);
             compare(&fixture, mu, (lr_mode)mode, &found);
-            fixture_finish(&fixture);
         }
         print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
                       "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
@@ -169,26 +161,20 @@ static void check(bool is_smooth)
         assert_true(found.of_bound > 0.05);
         assert_true(found.bounds / found.count < 0.3);
     }
-    lr_image_destroy(mu);
 }
 
-static void smooth_map(void **unused)
+static void smooth_map(void **state)
 {
-    (void)unused;
     check(true);
 }
 
-static void box_with_sharp_edges(void **unused)
+static void box_with_sharp_edges(void **state)
 {
-    (void)unused;
     check(false);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(smooth_map),
-        cmocka_unit_test(box_with_sharp_edges),
-    };
+    const struct CMUnitTest tests[] = {CASE(smooth_map), CASE(box_with_sharp_edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

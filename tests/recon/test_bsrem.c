@@ -6,113 +6,93 @@
 #include "ring.h"
 
 /* A prior that is about as strong as the data, with weights that vary. */
-struct penalised {
-    struct session s;
+static struct penalised {
     struct matrix matrix;
     double sensitivity[NUM_VOXELS], level;
     float kappa[NUM_VOXELS];
     lr_vector weights; /* kappa */
     lr_rdp prior;
-};
+} p;
 
-/* Stores the matrix, because hundreds of projections with a stored matrix take no time. */
-static void store_matrix(struct session *s, const char *backend)
+static int penalise(void **state)
 {
-    const lr_lor_source factors = {get_values, s->factors};
-    lr_operator_params params = fixture_params(&s->fixture, backend, &s->log.log);
-    params.rays = 4;
-    params.factors = &factors;
-    params.store = LR_STORE_YES;
-    lr_operator_destroy(s->op);
-    s->op = fixture_operator(&params);
-}
-
-static void penalised_init(struct penalised *p, const char *backend)
-{
-    double largest = 0.0, all = 0.0;
-    session_init(&p->s, backend);
-    if (strcmp(backend, "native") == 0) store_matrix(&p->s, backend);
-    draw_counts(&p->s, 50.0);
-    p->matrix = read_matrix(&p->s);
-    double counts = 0.0; /* that the additive term leaves */
-    for (int64_t l = 0; l < p->matrix.num_lors; l++) counts += (double)p->s.data->values[l] - p->s.additive[l];
+    double largest = 0.0, all = 0.0, counts = 0.0; /* that the additive term leaves */
+    set_up(state);
+    /* Hundreds of projections with a stored matrix take no time. */
+    if (test_backend_is("native")) s.op = open_operator("native", LR_STORE_YES);
+    draw_counts(50.0);
+    p = (struct penalised){.matrix = read_matrix()};
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) counts += (double)s.data->values[l] - s.additive[l];
     for (int v = 0; v < NUM_VOXELS; v++) {
-        p->sensitivity[v] = 0.0;
-        for (int64_t l = 0; l < p->matrix.num_lors; l++)
-            p->sensitivity[v] += p->matrix.elements[v * p->matrix.num_lors + l];
-        largest = fmax(largest, p->sensitivity[v]);
-        all += p->sensitivity[v];
-        p->kappa[v] = (float)(0.75 + 0.25 * cos(v));
+        for (int64_t l = 0; l < p.matrix.num_lors; l++)
+            p.sensitivity[v] += p.matrix.elements[v * p.matrix.num_lors + l];
+        largest = fmax(largest, p.sensitivity[v]);
+        all += p.sensitivity[v];
+        p.kappa[v] = (float)(0.75 + 0.25 * cos(v));
     }
-    p->level = counts / all;
-    p->prior = (lr_rdp){.beta = 0.2 * largest, .gamma = 2.0, .epsilon = 0.01 * p->level};
-    p->weights = lr_vector_of_floats(p->kappa, NUM_VOXELS);
-    p->prior.kappa = &p->weights;
+    p.level = counts / all;
+    p.weights = lr_vector_of_floats(p.kappa, NUM_VOXELS);
+    p.prior = (lr_rdp){.beta = 0.2 * largest, .gamma = 2.0, .epsilon = 0.01 * p.level, .kappa = &p.weights};
+    return 0;
 }
 
-static void penalised_finish(struct penalised *p)
+static lr_recon_params bsrem(int iterations, int subsets)
 {
-    free(p->matrix.elements);
-    session_finish(&p->s);
-}
-
-static lr_recon_params bsrem(const struct penalised *p, int iterations, int subsets)
-{
-    return (lr_recon_params){.op = p->s.op,
-                             .data = &p->s.counts,
-                             .additive = &p->s.terms,
+    return (lr_recon_params){.op = s.op,
+                             .data = &s.counts,
+                             .additive = &s.terms,
                              .iterations = iterations,
                              .subsets = subsets,
                              .algorithm = LR_ALGORITHM_BSREM,
-                             .prior = &p->prior,
-                             .log = &p->s.log.log};
+                             .prior = &p.prior,
+                             .log = &s.log.log};
 }
 
 /* --- the papers' formulas --- */
 
 /* Edge along x over the distance of neighbours, times their kappas; 0 for others. */
-static double pair_weight(const struct penalised *p, int j, int k)
+static double pair_weight(int j, int k)
 {
-    const lr_grid *grid = &p->s.fixture.grid;
+    const lr_grid *grid = &s.fixture.grid;
     const int d[3] = {abs(j % NX - k % NX), abs(j / NX % NY - k / NX % NY), abs(j / NX / NY - k / NX / NY)};
     double square = 0.0;
     for (int axis = 0; axis < 3; axis++) square += pow(d[axis] * grid->voxel_mm[axis], 2);
     return j == k || d[0] > 1 || d[1] > 1 || d[2] > 1 ? 0.0
-                                                      : grid->voxel_mm[0] / sqrt(square) * p->kappa[j] * p->kappa[k];
+                                                      : grid->voxel_mm[0] / sqrt(square) * p.kappa[j] * p.kappa[k];
 }
 
 /* dR / dx_j, and in *weight the sum of the pairs' weights. */
-static double slope(const struct penalised *p, const double *x, int j, double *weight)
+static double slope(const double *x, int j, double *weight)
 {
     double sum = 0.0;
     *weight = 0.0;
     for (int k = 0; k < NUM_VOXELS; k++) {
-        const double w = pair_weight(p, j, k), d = x[j] - x[k], size = p->prior.gamma * fabs(d);
+        const double w = pair_weight(j, k), d = x[j] - x[k], size = p.prior.gamma * fabs(d);
         if (w > 0.0) {
-            const double n = x[j] + x[k] + size + p->prior.epsilon;
-            sum += w * d * (size + x[j] + 3.0 * x[k] + 2.0 * p->prior.epsilon) / (n * n);
+            const double n = x[j] + x[k] + size + p.prior.epsilon;
+            sum += w * d * (size + x[j] + 3.0 * x[k] + 2.0 * p.prior.epsilon) / (n * n);
             *weight += w;
         }
     }
     return sum;
 }
 
-static double objective(const struct penalised *p, const float *image)
+static double objective(const float *image)
 {
     double likelihood = 0.0, roughness = 0.0;
-    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
-        double e = p->s.additive[l];
-        for (int v = 0; v < NUM_VOXELS; v++) e += p->matrix.elements[v * p->matrix.num_lors + l] * image[v];
-        likelihood += e > 0.0 ? p->s.data->values[l] * log(e) - e : 0.0;
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) {
+        double e = s.additive[l];
+        for (int v = 0; v < NUM_VOXELS; v++) e += p.matrix.elements[v * p.matrix.num_lors + l] * image[v];
+        likelihood += e > 0.0 ? s.data->values[l] * log(e) - e : 0.0;
     }
     for (int j = 0; j < NUM_VOXELS; j++) {
         for (int k = 0; k < j; k++) {
-            const double d = (double)image[j] - image[k], w = pair_weight(p, j, k);
+            const double d = (double)image[j] - image[k], w = pair_weight(j, k);
             roughness +=
-                w > 0.0 ? w * d * d / ((double)image[j] + image[k] + p->prior.gamma * fabs(d) + p->prior.epsilon) : 0.0;
+                w > 0.0 ? w * d * d / ((double)image[j] + image[k] + p.prior.gamma * fabs(d) + p.prior.epsilon) : 0.0;
         }
     }
-    return likelihood - p->prior.beta * roughness;
+    return likelihood - p.prior.beta * roughness;
 }
 
 /* Parameters of a run of the plain implementation. */
@@ -123,29 +103,29 @@ struct plain {
 };
 
 /* Gradient of a subset's share of the log-likelihood, without the prior. */
-static void find_gradient(const struct penalised *p, const struct plain *plain, const double *x, double *gradient)
+static void find_gradient(const struct plain *plain, const double *x, double *gradient)
 {
     memset(gradient, 0, NUM_VOXELS * sizeof(*gradient));
-    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
-        const double *column = p->matrix.elements + l;
-        double e = p->s.additive[l];
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) {
+        const double *column = p.matrix.elements + l;
+        double e = s.additive[l];
         if (plain->subset_of != NULL && plain->subset_of[l] != plain->subset) continue;
-        for (int v = 0; v < NUM_VOXELS; v++) e += column[v * p->matrix.num_lors] * x[v];
+        for (int v = 0; v < NUM_VOXELS; v++) e += column[v * p.matrix.num_lors] * x[v];
         for (int v = 0; v < NUM_VOXELS; v++)
-            gradient[v] += e > 0.0 ? column[v * p->matrix.num_lors] * (p->s.data->values[l] / e - 1.0) : 0.0;
+            gradient[v] += e > 0.0 ? column[v * p.matrix.num_lors] * (s.data->values[l] / e - 1.0) : 0.0;
     }
 }
 
-static void update_plain(const struct penalised *p, const struct plain *plain, double *x)
+static void update_plain(const struct plain *plain, double *x)
 {
-    const double beta = p->prior.beta, floor = 1e-6 * p->level;
+    const double beta = p.prior.beta, floor = 1e-6 * p.level;
     double gradient[NUM_VOXELS], before[NUM_VOXELS], weight;
     memcpy(before, x, sizeof(before));
-    find_gradient(p, plain, x, gradient);
+    find_gradient(plain, x, gradient);
     for (int v = 0; v < NUM_VOXELS; v++) {
-        const double penalty = beta / plain->subsets * slope(p, before, v, &weight);
-        const double scale = plain->subsets / (p->sensitivity[v] + 2.0 * beta * weight);
-        if (p->sensitivity[v] > 0.0) {
+        const double penalty = beta / plain->subsets * slope(before, v, &weight);
+        const double scale = plain->subsets / (p.sensitivity[v] + 2.0 * beta * weight);
+        if (p.sensitivity[v] > 0.0) {
             x[v] += plain->relaxation * fmax(x[v], floor) * scale * (gradient[v] - penalty);
             x[v] = fmax(x[v], 0.0);
         }
@@ -157,29 +137,24 @@ static void update_plain(const struct penalised *p, const struct plain *plain, d
 static void test_it_is_the_papers_formula(void **state)
 {
     int32_t order[4];
-    static struct penalised p;
-    penalised_init(&p, *state);
     for (int k = 0; k < 3; k++) {
         const int subsets = 1 << k;
         lr_osem_visits(subsets, order);
-        int32_t *subset_of = fixture_deal(p.s.fixture.lors, subsets);
-        lr_recon_params params = bsrem(&p, 2, subsets);
+        int32_t *subset_of = keep_object(fixture_deal(s.fixture.lors, subsets), free);
+        lr_recon_params params = bsrem(2, subsets);
         params.relaxation = 0.8;
         params.relaxation_fall = 0.5;
-        params.data = k == 1 ? &p.s.few : &p.s.counts;
-        params.data_lors = k == 1 ? p.s.sparse.index : NULL;
-        for (int v = 0; v < NUM_VOXELS; v++) p.s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
+        give_data(&params, k == 1);
+        for (int v = 0; v < NUM_VOXELS; v++) s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
         for (int n = 0; n < 2 * subsets; n++) {
             const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)), order[n % subsets], subsets};
-            update_plain(&p, &plain, p.s.plain);
+            update_plain(&plain, s.plain);
         }
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-        const double off = difference(p.s.image, p.s.plain);
+        assert_ok(reconstruct(&params, s.image));
+        const double off = difference(s.image, s.plain);
         print_message("%d subsets: %.2g\n", subsets, off);
         assert_true(off < 3e-5);
-        free(subset_of);
     }
-    penalised_finish(&p);
 }
 
 /* --- laws --- */
@@ -199,19 +174,19 @@ static lr_status follow(void *user, const lr_iteration *done)
 
 /* Checks that the image is at the maximum of the objective: in each voxel the slope is 0, or the voxel is 0 and the
  * slope is negative. The test is the length of the next step relative to the largest voxel. */
-static void check_at_the_maximum(struct penalised *p, const float *image, double tolerance)
+static void check_at_the_maximum(const float *image, double tolerance)
 {
     const struct plain all = {.subsets = 1};
     double x[NUM_VOXELS], gradient[NUM_VOXELS], weight, worst = 0.0, largest = 0.0;
     widen(image, x);
-    find_gradient(p, &all, x, gradient);
+    find_gradient(&all, x, gradient);
     for (int v = 0; v < NUM_VOXELS; v++) {
-        const double left = gradient[v] - p->prior.beta * slope(p, x, v, &weight);
-        const double scale = p->sensitivity[v] + 2.0 * p->prior.beta * weight;
+        const double left = gradient[v] - p.prior.beta * slope(x, v, &weight);
+        const double scale = p.sensitivity[v] + 2.0 * p.prior.beta * weight;
         assert_true(image[v] >= 0.0f);
         largest = fmax(largest, x[v]);
-        if (p->sensitivity[v] > 0.0)
-            worst = fmax(worst, fmax(x[v], 1e-3 * p->level) * (left > 0.0 || x[v] > 0.0) * fabs(left) / scale);
+        if (p.sensitivity[v] > 0.0)
+            worst = fmax(worst, fmax(x[v], 1e-3 * p.level) * (left > 0.0 || x[v] > 0.0) * fabs(left) / scale);
     }
     print_message("step that is left: %.2g of the largest voxel\n", worst / largest);
     assert_true(worst < tolerance * largest);
@@ -219,16 +194,14 @@ static void check_at_the_maximum(struct penalised *p, const float *image, double
 
 static void test_subsets_meet_at_the_maximum(void **state)
 {
-    static struct penalised p;
     static struct course course;
-    penalised_init(&p, *state);
     course.count = 0;
-    lr_recon_params params = bsrem(&p, 600, 1);
+    lr_recon_params params = bsrem(600, 1);
     params.iteration = follow;
     params.user = &course;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
-    widen(p.s.other, p.s.plain);
-    check_at_the_maximum(&p, p.s.other, 1e-5);
+    assert_ok(reconstruct(&params, s.other));
+    widen(s.other, s.plain);
+    check_at_the_maximum(s.other, 1e-5);
     const double best = course.objective[course.count - 1];
     for (int k = 50; k < course.count; k++) /* sums of single numbers in between */
         assert_true(course.objective[k] >= course.objective[k - 1] - 1e-9 * fabs(best));
@@ -237,31 +210,27 @@ static void test_subsets_meet_at_the_maximum(void **state)
     params.iterations = 1000;
     params.relaxation_fall = 0.07;
     for (params.subsets = 2; params.subsets <= 4; params.subsets += 2) {
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-        const double off = difference(p.s.image, p.s.plain);
+        assert_ok(reconstruct(&params, s.image));
+        const double off = difference(s.image, s.plain);
         print_message("%d subsets off by %.2g; objective %.10g, of one %.10g\n", params.subsets, off,
-                      objective(&p, p.s.image), objective(&p, p.s.other));
+                      objective(s.image), objective(s.other));
         assert_true(off < 1e-3);
     }
-    penalised_finish(&p);
 }
 
 /* The objective that an iteration reports, for the image at its begin, equals the formulas. */
 static void test_the_objective_is_told(void **state)
 {
-    static struct penalised p;
     static struct course course;
-    penalised_init(&p, *state);
-    lr_recon_params params = bsrem(&p, 3, 1);
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    lr_recon_params params = bsrem(3, 1);
+    assert_ok(reconstruct(&params, s.image));
     course.count = 0;
-    params.initial = &p.s.image_vector;
+    params.initial = &s.image_vector;
     params.iterations = 1;
     params.iteration = follow;
     params.user = &course;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
-    assert_close(course.objective[0], objective(&p, p.s.image), 1e-6);
-    penalised_finish(&p);
+    assert_ok(reconstruct(&params, s.other));
+    assert_close(course.objective[0], objective(s.image), 1e-6);
 }
 
 static lr_status keep_first(void *user, const lr_iteration *done)
@@ -274,189 +243,161 @@ static lr_status keep_first(void *user, const lr_iteration *done)
 /* Two thirds of the counts are the additive term's, of dense and sparse data. */
 static void test_the_first_image_gives_what_was_measured(void **state)
 {
-    static struct penalised p;
-    penalised_init(&p, *state);
-    for (int64_t l = 0; l < p.matrix.num_lors; l++) p.s.additive[l] *= 100.0f;
-    draw_counts(&p.s, 5.0);
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) s.additive[l] *= 100.0f;
+    draw_counts(5.0);
     double additive = 0.0, counts = 0.0;
     for (int64_t l = 0; l < p.matrix.num_lors; l++) {
-        additive += p.s.additive[l];
-        counts += p.s.data->values[l];
+        additive += s.additive[l];
+        counts += s.data->values[l];
     }
     print_message("%g of %g counts are additive\n", additive, counts);
     assert_true(additive > 0.3 * counts && additive < 0.9 * counts);
     for (int k = 0; k < 2; k++) {
         lr_iteration first = {0};
-        lr_recon_params params = bsrem(&p, 1, 1);
-        params.data = k == 0 ? &p.s.counts : &p.s.few;
-        params.data_lors = k == 0 ? NULL : p.s.sparse.index;
+        lr_recon_params params = bsrem(1, 1);
+        give_data(&params, k == 1);
         params.iteration = keep_first;
         params.user = &first;
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_ok(reconstruct(&params, s.image));
         assert_close(first.estimated_counts, first.measured_counts, 1e-5);
     }
-    penalised_finish(&p);
 }
 
 /* BSREM without a prior, or with one of strength 0, equals ML-EM if it has one subset and full steps. With four
  * subsets and falling steps it converges to the same image, faster than ML-EM. */
 static void test_without_strength_it_is_mlem(void **state)
 {
-    static struct penalised p;
     static float ones[NUM_VOXELS];
-    penalised_init(&p, *state);
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1000.0f;
     p.prior.beta = 0.0;
-    lr_recon_params params = bsrem(&p, 8, 1);
+    lr_recon_params params = bsrem(8, 1);
     const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
     params.initial = &start;
     lr_recon_params em = params;
     em.algorithm = LR_ALGORITHM_OSEM;
     em.prior = NULL;
-    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
-    widen(p.s.other, p.s.plain);
+    assert_ok(reconstruct(&em, s.other));
+    widen(s.other, s.plain);
     for (int k = 0; k < 2; k++) {
         params.prior = k == 0 ? &p.prior : NULL;
-        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-        assert_true(difference(p.s.image, p.s.plain) < 2e-5);
+        assert_ok(reconstruct(&params, s.image));
+        assert_true(difference(s.image, s.plain) < 2e-5);
     }
     params.subsets = 4;
     params.iterations = em.iterations = 40;
     params.relaxation_fall = 0.1;
-    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-    const double gained = objective(&p, p.s.other) - objective(&p, ones);
-    const double more = objective(&p, p.s.image) - objective(&p, p.s.other);
+    assert_ok(reconstruct(&em, s.other));
+    assert_ok(reconstruct(&params, s.image));
+    const double gained = objective(s.other) - objective(ones);
+    const double more = objective(s.image) - objective(s.other);
     print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
     assert_true(more > 0.0 && more < 1e-3 * gained);
-    penalised_finish(&p);
 }
 
 /* The data have very few counts, and the steps are too long. Voxels that become 0 grow again if the data want it. */
 static void test_no_voxel_becomes_negative(void **state)
 {
-    static struct penalised p;
-    penalised_init(&p, *state);
-    draw_counts(&p.s, 0.02);
-    lr_recon_params params = bsrem(&p, 6, 4);
-    params.data = &p.s.few;
-    params.data_lors = p.s.sparse.index;
+    draw_counts(0.02);
+    lr_recon_params params = bsrem(6, 4);
+    give_data(&params, true);
     params.relaxation = 3.0;
     p.prior.beta *= 0.01;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     int zeros = 0;
     for (int v = 0; v < NUM_VOXELS; v++) {
-        assert_true(p.s.image[v] >= 0.0f);
-        zeros += p.s.image[v] == 0.0f && p.sensitivity[v] > 0.0;
+        assert_true(s.image[v] >= 0.0f);
+        zeros += s.image[v] == 0.0f && p.sensitivity[v] > 0.0;
     }
     print_message("%d voxels at 0\n", zeros);
     assert_true(zeros > 0);
-    draw_counts(&p.s, 50.0);
-    params = bsrem(&p, 60, 1);
-    params.initial = &p.s.image_vector;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    draw_counts(50.0);
+    params = bsrem(60, 1);
+    params.initial = &s.image_vector;
+    assert_ok(reconstruct(&params, s.other));
     for (int v = 0; v < NUM_VOXELS; v++)
-        assert_true(p.s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || p.s.other[v] > p.s.image[v]);
-    penalised_finish(&p);
+        assert_true(s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || s.other[v] > s.image[v]);
 }
 
 /* The steps of a continued run fall on. */
 static void test_it_goes_on_where_it_was(void **state)
 {
-    static struct penalised p;
-    penalised_init(&p, *state);
-    lr_recon_params params = bsrem(&p, 4, 2);
+    lr_recon_params params = bsrem(4, 2);
     params.relaxation_fall = 1.5;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-    widen(p.s.image, p.s.plain);
+    assert_ok(reconstruct(&params, s.image));
+    widen(s.image, s.plain);
     params.iterations = 2;
-    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
-    params.initial = &p.s.other_vector;
+    assert_ok(reconstruct(&params, s.other));
+    params.initial = &s.other_vector;
     params.iterations_before = 2;
-    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-    assert_true(difference(p.s.image, p.s.plain) < 1e-5);
-    penalised_finish(&p);
+    assert_ok(reconstruct(&params, s.image));
+    assert_true(difference(s.image, s.plain) < 1e-5);
 }
 
 /* --- the prior by itself --- */
 
 static void test_the_prior_is_that_of_pairs(void **state)
 {
-    static struct penalised p;
     double x[NUM_VOXELS], found[NUM_VOXELS], value, weight, sum = 0.0;
-    penalised_init(&p, *state);
     for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1.5 + sin(2.0 * v);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
-    const lr_grid *grid = &p.s.fixture.grid;
-    assert_int_equal(lr_rdp_value(&p.prior, grid, &image, &value), LR_OK);
-    assert_int_equal(lr_rdp_gradient(&p.prior, grid, &image, &gradient), LR_OK);
+    const lr_grid *grid = &s.fixture.grid;
+    assert_ok(lr_rdp_value(&p.prior, grid, &image, &value));
+    assert_ok(lr_rdp_gradient(&p.prior, grid, &image, &gradient));
     for (int j = 0; j < NUM_VOXELS; j++) {
-        assert_true(fabs(found[j] - slope(&p, x, j, &weight)) < 1e-12);
+        assert_true(fabs(found[j] - slope(x, j, &weight)) < 1e-12);
         for (int k = 0; k < j; k++) {
             const double d = x[j] - x[k];
-            sum += pair_weight(&p, j, k) * d * d / (x[j] + x[k] + p.prior.gamma * fabs(d) + p.prior.epsilon);
+            sum += pair_weight(j, k) * d * d / (x[j] + x[k] + p.prior.gamma * fabs(d) + p.prior.epsilon);
         }
     }
     assert_close(value, sum, 1e-12);
     p.prior.gamma = -1.0;
     assert_int_equal(lr_rdp_value(&p.prior, grid, &image, &value), LR_USAGE);
-    penalised_finish(&p);
 }
 
 /* --- bad input --- */
 
-static void expect(struct penalised *p, const lr_recon_params *params, const char *words)
+static void expect(const lr_recon_params *params, const char *words)
 {
-    p->s.log.error[0] = '\0';
-    assert_int_not_equal(reconstruct(params, p->s.image), LR_OK);
-    if (strstr(p->s.log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", p->s.log.error, words);
+    assert_int_not_equal(reconstruct(params, s.image), LR_OK);
+    assert_says(s.log.error, words);
+    s.log.error[0] = '\0';
 }
 
 static void test_what_is_refused(void **state)
 {
-    static struct penalised p;
-    penalised_init(&p, *state);
-    lr_recon_params params = bsrem(&p, 1, 1);
+    lr_recon_params params = bsrem(1, 1);
     params.relaxation = -0.5;
-    expect(&p, &params, "a relaxation of -0.5");
+    expect(&params, "a relaxation of -0.5");
     params.relaxation = 0.0;
     p.prior.beta = NAN;
-    expect(&p, &params, "beta of the prior is nan");
+    expect(&params, "beta of the prior is nan");
     p.prior.beta = 1.0;
     p.prior.epsilon = -3.0;
-    expect(&p, &params, "epsilon of the prior is -3");
+    expect(&params, "epsilon of the prior is -3");
     p.prior.epsilon = 0.0;
     p.kappa[7] = -1.0f;
-    expect(&p, &params, "voxel 7 of the kappa image is -1");
+    expect(&params, "voxel 7 of the kappa image is -1");
     p.kappa[7] = 1.0f;
     params.algorithm = LR_ALGORITHM_OSEM;
-    expect(&p, &params, "a prior belongs to BSREM");
+    expect(&params, "a prior belongs to BSREM");
     params.algorithm = (lr_recon_algorithm)3;
-    expect(&p, &params, "give 0 to 2");
-    penalised_finish(&p);
+    expect(&params, "give 0 to 2");
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *state = (void *)(uintptr_t)backend;
-    const struct CMUnitTest of_the_backend[] = {
-        cmocka_unit_test_prestate(test_it_is_the_papers_formula, state),
-        cmocka_unit_test_prestate(test_the_objective_is_told, state),
-        cmocka_unit_test_prestate(test_the_first_image_gives_what_was_measured, state),
-    };
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest of_the_backend[] = {CASE_AFTER(penalise, test_it_is_the_papers_formula),
+                                                CASE_AFTER(penalise, test_the_objective_is_told),
+                                                CASE_AFTER(penalise, test_the_first_image_gives_what_was_measured)};
     const struct CMUnitTest laws[] = {
-        cmocka_unit_test_prestate(test_subsets_meet_at_the_maximum, state),
-        cmocka_unit_test_prestate(test_without_strength_it_is_mlem, state),
-        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, state),
-        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, state),
-        cmocka_unit_test_prestate(test_the_prior_is_that_of_pairs, state),
-        cmocka_unit_test_prestate(test_what_is_refused, state),
-    };
+        CASE_AFTER(penalise, test_subsets_meet_at_the_maximum), CASE_AFTER(penalise, test_without_strength_it_is_mlem),
+        CASE_AFTER(penalise, test_no_voxel_becomes_negative),   CASE_AFTER(penalise, test_it_goes_on_where_it_was),
+        CASE_AFTER(penalise, test_the_prior_is_that_of_pairs),  CASE_AFTER(penalise, test_what_is_refused)};
     int failed = cmocka_run_group_tests(of_the_backend, NULL, NULL);
-    if (strcmp(backend, "native") == 0) /* hundreds of projections, quickest there */
+    if (test_backend_is("native")) /* hundreds of projections, quickest there */
         failed += cmocka_run_group_tests(laws, NULL, NULL);
     return failed;
 }

@@ -77,7 +77,7 @@ static struct deviation reconstruct(const struct made *made, lr_operator *op, co
                                    .log = &log.log};
     struct deviation found = {0};
     int count = 0;
-    assert_int_equal(array_osem(&params, image), LR_OK);
+    assert_ok(array_osem(&params, image));
     assert_int_equal(log.num_warnings, 0);
     for (int v = 0; v < SIDE * SIDE; v++) {
         if (voxel_radius(v) < 0.8 * made->disc_mm) {
@@ -91,32 +91,28 @@ static struct deviation reconstruct(const struct made *made, lr_operator *op, co
     return found;
 }
 
-static void check(const struct made *made, const char *backend)
+static void check(const struct made *made)
 {
     static const int counts[] = {14, 4, 10, 13, 28};
     static float disc[SIDE * SIDE];
-    struct test_log log;
-    test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.name = made->name, .modules = made->modules, .num_modules = made->num_modules});
-    lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, NULL) : NULL;
-    assert_non_null(lors);
+    lr_scanner *scanner = keep(lr_scanner_create(
+        &(lr_scanner_params){.name = made->name, .modules = made->modules, .num_modules = made->num_modules}));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = {.size = {SIDE, SIDE, 1},
                           .voxel_mm = {VOXEL_MM, VOXEL_MM, 8.0},
                           .origin_mm = {-VOXEL_MM * (SIDE / 2), -VOXEL_MM * (SIDE / 2), 0.0}};
     const lr_operator_params params = {.lors = lors,
                                        .grid = &grid,
-                                       .backend = backend,
+                                       .backend = test_backend,
                                        .mode = LR_MODE_AUTO,
                                        .store = made->stores ? LR_STORE_YES : LR_STORE_NO,
-                                       .threads = 1,
-                                       .log = &log.log};
-    lr_operator *op = fixture_operator(&params);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+                                       .threads = 1};
+    lr_operator *op = keep(lr_operator_create(&params));
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     for (int v = 0; v < SIDE * SIDE; v++) disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
-    assert_int_equal(array_forward(op, disc, data->values), LR_OK);
+    assert_ok(array_forward(op, disc, data->values));
     const struct deviation one = reconstruct(made, op, data, 1);
-    const int num_counts = strcmp(backend, "native") != 0 ? 1 : made->stores ? 5 : 2;
+    const int num_counts = !test_backend_is("native") ? 1 : made->stores ? 5 : 2;
     for (int k = 0; k < num_counts; k++) {
         const struct deviation found = reconstruct(made, op, data, counts[k]);
         const double most = counts[k] <= 14 ? 1.5 : 3.0;
@@ -125,53 +121,46 @@ static void check(const struct made *made, const char *backend)
         if (!(found.rms <= most * one.rms && found.worst <= most * one.worst))
             fail_msg("%s: %d subsets see the disc unevenly", made->name, counts[k]);
     }
-    lr_lor_data_destroy(data);
-    lr_operator_destroy(op);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static void test_a_disc_is_flat(void **state)
 {
-    static const int rings[][2] = {{4, 16}, {6, 12}, {8, 12}, {12, 9}, {16, 6}, {24, 5}, {32, 3}, {32, 4}, {48, 3}};
-    static const double radii_mm[] = {40.0, 44.0, 60.0, 70.0, 70.0, 78.0, 64.0, 84.0, 96.0};
-    static const char *const names[] = {"4 modules",  "6 modules",       "8 modules",       "12 modules", "16 modules",
-                                        "24 modules", "32 modules of 3", "32 modules of 4", "48 modules"};
+    static const struct {
+        const char *name;
+        int size[2];
+        double radius_mm;
+    } rings[] = {{"4 modules", {4, 16}, 40.0},       {"6 modules", {6, 12}, 44.0},       {"8 modules", {8, 12}, 60.0},
+                 {"12 modules", {12, 9}, 70.0},      {"16 modules", {16, 6}, 70.0},      {"24 modules", {24, 5}, 78.0},
+                 {"32 modules of 3", {32, 3}, 64.0}, {"32 modules of 4", {32, 4}, 84.0}, {"48 modules", {48, 3}, 96.0}};
     struct made made = {.stores = true};
-    const bool is_native = strcmp(*state, "native") == 0;
-    const bool does_all = is_native || getenv("LORASTER_FULL") != NULL;
-    for (int k = 0; does_all && k < 9; k++) {
-        made.name = names[k];
-        make_ring(&made, rings[k], radii_mm[k], 0.0);
-        check(&made, *state);
+    const bool is_native = test_backend_is("native");
+    for (int k = 0; (is_native || test_is_full()) && k < 9; k++) {
+        made.name = rings[k].name;
+        make_ring(&made, rings[k].size, rings[k].radius_mm, 0.0);
+        check(&made);
     }
     if (!is_native) { /* which goes by columns along one axis */
         made.name = "12 modules that lean";
-        make_ring(&made, rings[2], radii_mm[2], 8.0);
-        check(&made, *state);
+        make_ring(&made, rings[2].size, rings[2].radius_mm, 8.0);
+        check(&made);
     }
     made.name = "two panels";
     make_panels(&made);
-    check(&made, *state);
+    check(&made);
 }
 
 /* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (strcmp(*state, "raster") == 0 && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
+    if (test_backend_is("raster") && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
-    check(&made, *state);
+    check(&made);
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "native";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_a_disc_is_flat, given),
-        cmocka_unit_test_prestate(test_so_it_is_without_a_matrix, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "native")) return 77;
+    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -4,78 +4,48 @@
  * The laws of ML-EM on a small ring. Argument: the backend. */
 #include "fixtures.h"
 
-struct session {
+enum { NUM_VOXELS = 9 * 9 * 5 };
+
+static struct session {
     struct fixture fixture;
     struct test_log log;
     lr_operator *op;
-    int64_t num_voxels;
-    float *phantom, *image; /* [num_voxels] */
-    lr_lor_data *data;      /* what the phantom gives, without noise */
-    lr_vector counts;       /* its values */
-};
+    float phantom[NUM_VOXELS], image[NUM_VOXELS];
+    lr_lor_data *data; /* what the phantom gives, without noise */
+    lr_vector counts;  /* its values */
+} s;
 
-/* Two spots on a weak background. */
-static void draw_phantom(const lr_grid *grid, float *phantom)
+static int set_up(void **state)
 {
-    for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) {
-        double p[3];
-        lr_grid_voxel_centre(grid, v, p);
-        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
-        const double other = hypot(hypot(p[0] + 4.0, p[1] + 3.0), p[2] + 2.0);
-        phantom[v] = spot < 4.0 ? 1000.0f : other < 3.5 ? 600.0f : 50.0f;
-    }
-}
-
-static void session_init(struct session *s, const char *backend)
-{
-    *s = (struct session){0};
-    fixture_init(&s->fixture, FIXTURE_RING);
-    test_log_init(&s->log);
-    s->fixture.grid = lr_grid_centred((const int[3]){9, 9, 5}, (const double[3]){2.5, 2.5, 3.0});
-    lr_operator_params params = fixture_params(&s->fixture, backend, NULL);
+    s = (struct session){.fixture = kept_fixture(FIXTURE_RING)};
+    test_log_init(&s.log);
+    s.fixture.grid = lr_grid_centred((const int[3]){9, 9, 5}, (const double[3]){2.5, 2.5, 3.0});
+    lr_operator_params params = fixture_params(&s.fixture, test_backend, NULL);
     params.rays = 4;
     params.store = LR_STORE_YES;
-    s->op = fixture_operator(&params);
-    s->num_voxels = lr_grid_num_voxels(&s->fixture.grid);
-    s->phantom = calloc((size_t)s->num_voxels, sizeof(float));
-    s->image = calloc((size_t)s->num_voxels, sizeof(float));
-    assert_true(s->phantom != NULL && s->image != NULL);
-    draw_phantom(&s->fixture.grid, s->phantom);
-    s->data = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->data);
-    s->counts = lr_lor_data_vector(s->data);
-    assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
+    s.op = keep(lr_operator_create(&params));
+    for (int64_t v = 0; v < NUM_VOXELS; v++) { /* two spots on a weak background */
+        double p[3];
+        lr_grid_voxel_centre(&s.fixture.grid, v, p);
+        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
+        const double other = hypot(hypot(p[0] + 4.0, p[1] + 3.0), p[2] + 2.0);
+        s.phantom[v] = spot < 4.0 ? 1000.0f : other < 3.5 ? 600.0f : 50.0f;
+    }
+    s.data = keep(lr_lor_data_create(s.fixture.lors, NULL));
+    s.counts = lr_lor_data_vector(s.data);
+    assert_ok(array_forward(s.op, s.phantom, s.data->values));
+    return 0;
 }
 
-static void session_finish(struct session *s)
+static lr_mlem_params mlem_params(int iterations)
 {
-    lr_lor_data_destroy(s->data);
-    lr_operator_destroy(s->op);
-    free(s->phantom);
-    free(s->image);
-    fixture_finish(&s->fixture);
-}
-
-static lr_mlem_params mlem_params(const struct session *s, int iterations)
-{
-    return (lr_mlem_params){.op = s->op, .data = &s->counts, .iterations = iterations, .log = &s->log.log};
-}
-
-static void draw_counts(struct session *s, double scale, uint64_t seed)
-{
-    for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= (float)scale;
-    assert_int_equal(lr_poisson(s->data->values, s->data->count, seed, NULL), LR_OK);
+    return (lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = iterations, .log = &s.log.log};
 }
 
 /* |x - phantom| / |phantom|, over voxels. */
-static double distance(const struct session *s, const float *image)
+static double distance(const float *image)
 {
-    double difference = 0.0, size = 0.0;
-    for (int64_t v = 0; v < s->num_voxels; v++) {
-        difference += pow((double)image[v] - s->phantom[v], 2.0);
-        size += pow(s->phantom[v], 2.0);
-    }
-    return sqrt(difference / size);
+    return l2_apart(image, s.phantom, NUM_VOXELS);
 }
 
 static double sum_data(const lr_lor_data *data)
@@ -88,7 +58,6 @@ static double sum_data(const lr_lor_data *data)
 /* --- what every iteration owes --- */
 
 struct watch {
-    const struct session *session;
     int num_iterations;
     bool has_additive;
     double log_likelihood, first_log_likelihood, last_distance;
@@ -110,81 +79,78 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     watch->left_out_lors = done->left_out_lors;
     watch->left_out_counts = done->left_out_counts;
     watch->estimated_counts = done->estimated_counts;
-    float *image = calloc((size_t)done->image->count, sizeof(*image));
-    lr_vector host = lr_vector_of_floats(image, done->image->count);
-    assert_int_equal(lr_vector_copy(done->image, &host), LR_OK);
-    watch->last_distance = distance(watch->session, image);
-    free(image);
+    float image[NUM_VOXELS];
+    lr_vector host = lr_vector_of_floats(image, NUM_VOXELS);
+    assert_ok(lr_vector_copy(done->image, &host));
+    watch->last_distance = distance(image);
     assert_true(done->seconds >= 0.0);
     return LR_OK;
 }
 
-static void test_noise_free_data_leads_to_the_phantom(void **state)
+static void draw_counts(double scale)
 {
-    struct session s;
-    session_init(&s, *state);
-    struct watch watch = {.session = &s};
-    lr_mlem_params params = mlem_params(&s, 20);
+    for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] *= (float)scale;
+    assert_ok(lr_poisson(s.data->values, s.data->count, test_seed(), NULL));
+}
+
+/* An additive term: so many of the mean value in each LOR, with or without those that are not in coincidence; adds it
+ * to the data. */
+static lr_lor_data *add_terms(double times, bool to_all)
+{
+    lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
+    const double mean = sum_data(s.data) / (double)s.data->count;
+    for (int64_t l = 0; l < s.data->count; l++) {
+        if (!to_all && !lr_lors_in_coincidence(s.fixture.lors, l)) continue;
+        additive->values[l] = (float)(times * mean);
+        s.data->values[l] += additive->values[l];
+    }
+    return additive;
+}
+
+/* Reconstructs, with a look at each iteration. */
+static struct watch watch_mlem(lr_mlem_params params)
+{
+    struct watch watch = {.has_additive = params.additive != NULL};
     params.iteration = watch_iteration;
     params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    const double after_20 = watch.last_distance;
-    assert_true(watch.log_likelihood > watch.first_log_likelihood);
-    watch = (struct watch){.session = &s};
-    params.iterations = 400;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    assert_int_equal(watch.num_iterations, 400);
-    assert_true(watch.last_distance < 0.5 * after_20);
+    assert_ok(array_mlem(&params, s.image));
+    assert_int_equal(watch.num_iterations, params.iterations);
+    return watch;
+}
+
+static void test_noise_free_data_leads_to_the_phantom(void **state)
+{
+    const struct watch first = watch_mlem(mlem_params(20)), watch = watch_mlem(mlem_params(400));
+    assert_true(first.log_likelihood > first.first_log_likelihood);
+    assert_true(watch.last_distance < 0.5 * first.last_distance);
     assert_true(watch.last_distance < 0.03);
-    assert_true(distance(&s, s.image) == watch.last_distance);
+    assert_true(distance(s.image) == watch.last_distance);
     assert_int_equal(watch.left_out_lors, 0);
     assert_int_equal(s.log.num_warnings, 0);
     /* The fit itself: what is estimated is what was measured. */
     assert_close(watch.estimated_counts, sum_data(s.data), 1e-5);
-    session_finish(&s);
 }
 
 static void test_noisy_data_keeps_the_laws(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    draw_counts(&s, 3.0, test_seed());
-    struct watch watch = {.session = &s};
-    lr_mlem_params params = mlem_params(&s, 60);
-    params.iteration = watch_iteration;
-    params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    draw_counts(3.0);
+    const struct watch watch = watch_mlem(mlem_params(60));
     assert_true(watch.log_likelihood > watch.first_log_likelihood);
-    session_finish(&s);
 }
 
 /* Sparse data give the same image as dense data with the same counts. */
 static void test_sparse_data_is_dense_data(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    draw_counts(&s, 1.0, test_seed());
-    float *from_dense = calloc((size_t)s.num_voxels, sizeof(float));
-    lr_lor_data list = {.index = calloc((size_t)s.data->count, sizeof(int64_t)),
-                        .values = calloc((size_t)s.data->count, sizeof(float))};
-    assert_true(from_dense != NULL && list.index != NULL && list.values != NULL);
-    for (int64_t l = 0; l < s.data->count; l++) {
-        if (s.data->values[l] > 0.0f) {
-            list.index[list.count] = l;
-            list.values[list.count++] = s.data->values[l];
-        }
-    }
-    lr_mlem_params params = mlem_params(&s, 5);
-    assert_int_equal(array_mlem(&params, from_dense), LR_OK);
-    const lr_vector listed = lr_lor_data_vector(&list);
+    float from_dense[NUM_VOXELS];
+    draw_counts(1.0);
+    const lr_lor_data *list = kept_sparse(s.data);
+    lr_mlem_params params = mlem_params(5);
+    assert_ok(array_mlem(&params, from_dense));
+    const lr_vector listed = lr_lor_data_vector(list);
     params.data = &listed;
-    params.data_lors = list.index;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    assert_memory_equal(s.image, from_dense, (size_t)s.num_voxels * sizeof(float));
-    free(list.index);
-    free(list.values);
-    free(from_dense);
-    session_finish(&s);
+    params.data_lors = list->index;
+    assert_ok(array_mlem(&params, s.image));
+    assert_memory_equal(s.image, from_dense, sizeof(s.image));
 }
 
 /* --- additive term --- */
@@ -192,32 +158,13 @@ static void test_sparse_data_is_dense_data(void **state)
 /* Data = A x + b with b known leads to x; with b unknown it cannot. */
 static void test_additive_term_is_taken_out(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    assert_non_null(additive);
-    const double mean = sum_data(s.data) / (double)s.data->count;
-    for (int64_t l = 0; l < s.data->count; l++) {
-        if (lr_lors_in_coincidence(s.fixture.lors, l)) {
-            additive->values[l] = (float)(0.5 * mean);
-            s.data->values[l] += additive->values[l];
-        }
-    }
-    struct watch watch = {.session = &s, .has_additive = true};
-    lr_mlem_params params = mlem_params(&s, 400);
-    const lr_vector terms = lr_lor_data_vector(additive);
+    const lr_vector terms = lr_lor_data_vector(add_terms(0.5, false));
+    lr_mlem_params params = mlem_params(400);
     params.additive = &terms;
-    params.iteration = watch_iteration;
-    params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    const double known = watch.last_distance;
-    assert_close(watch.estimated_counts, sum_data(s.data), 1e-4);
-    watch = (struct watch){.session = &s, .has_additive = true};
+    const struct watch known = watch_mlem(params);
+    assert_close(known.estimated_counts, sum_data(s.data), 1e-4);
     params.additive = NULL;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    assert_true(known < 0.04 && known < 0.5 * watch.last_distance);
-    lr_lor_data_destroy(additive);
-    session_finish(&s);
+    assert_true(known.last_distance < 0.04 && known.last_distance < 0.5 * watch_mlem(params).last_distance);
 }
 
 /* The image of the same data in another unit is the same one in that unit, beside an additive term four
@@ -225,57 +172,39 @@ static void test_additive_term_is_taken_out(void **state)
 static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void **state)
 {
     enum { FACTOR = 4096 };
-    struct session s;
-    session_init(&s, *state);
-    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    float *first = calloc((size_t)s.num_voxels, sizeof(float));
-    assert_true(additive != NULL && first != NULL);
-    const double mean = sum_data(s.data) / (double)s.data->count;
-    for (int64_t l = 0; l < s.data->count; l++) {
-        additive->values[l] = (float)(4.0 * mean);
-        s.data->values[l] += additive->values[l];
-    }
-    lr_mlem_params params = mlem_params(&s, 2);
+    float first[NUM_VOXELS];
+    lr_lor_data *additive = add_terms(4.0, true);
+    lr_mlem_params params = mlem_params(2);
     const lr_vector terms = lr_lor_data_vector(additive);
     params.additive = &terms;
-    assert_int_equal(array_mlem(&params, first), LR_OK);
+    assert_ok(array_mlem(&params, first));
     for (int64_t l = 0; l < s.data->count; l++) {
         additive->values[l] *= FACTOR;
         s.data->values[l] *= FACTOR;
     }
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    for (int64_t v = 0; v < s.num_voxels; v++) assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
-    free(first);
-    lr_lor_data_destroy(additive);
-    session_finish(&s);
+    assert_ok(array_mlem(&params, s.image));
+    for (int64_t v = 0; v < NUM_VOXELS; v++) assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
 }
 
 /* The additive term explains more than all counts, so that nothing is left for the image. */
 static void test_additive_term_above_the_counts_is_warned_of(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_mlem_params params = mlem_params(&s, 1);
+    lr_mlem_params params = mlem_params(1);
     params.additive = &s.counts;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_int_equal(s.log.num_warnings, 0);
-    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
-    assert_non_null(additive);
+    lr_lor_data *additive = keep(lr_lor_data_create(s.fixture.lors, NULL));
     for (int64_t l = 0; l < s.data->count; l++) additive->values[l] = 2.0f * s.data->values[l];
     const lr_vector terms = lr_lor_data_vector(additive);
     params.additive = &terms;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    assert_non_null(strstr(s.log.warning, "the additive term adds up to"));
-    lr_lor_data_destroy(additive);
-    session_finish(&s);
+    assert_ok(array_mlem(&params, s.image));
+    assert_says(s.log.warning, "the additive term adds up to");
 }
 
 /* --- LORs that the image cannot reach --- */
 
 static void test_left_out_lors_are_counted_once(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
     int64_t unreachable = 0;
     double unreachable_counts = 0.0;
     for (int64_t l = 0; l < s.data->count && unreachable < 7; l++) {
@@ -286,22 +215,15 @@ static void test_left_out_lors_are_counted_once(void **state)
         }
     }
     assert_int_equal(unreachable, 7);
-    struct watch watch = {.session = &s};
-    lr_mlem_params params = mlem_params(&s, 4);
-    params.iteration = watch_iteration;
-    params.user = &watch;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    const struct watch watch = watch_mlem(mlem_params(4));
     assert_int_equal(watch.left_out_lors, 7);
     assert_close(watch.left_out_counts, unreachable_counts, 1e-12);
     assert_int_equal(s.log.num_warnings, 1);
-    assert_non_null(strstr(s.log.warning, "7 LORs with 20 counts"));
-    session_finish(&s);
+    assert_says(s.log.warning, "7 LORs with 20 counts");
 }
 
 static void test_counts_that_nothing_reaches_are_refused(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
     bool has_one = false;
     for (int64_t l = 0; l < s.data->count; l++) {
         const bool is_first = s.data->values[l] == 0.0f && !has_one;
@@ -309,35 +231,30 @@ static void test_counts_that_nothing_reaches_are_refused(void **state)
         s.data->values[l] = is_first ? 5.0f : 0.0f;
     }
     assert_true(has_one);
-    const lr_mlem_params params = mlem_params(&s, 2);
-    assert_int_equal(array_mlem(&params, s.image), LR_BAD_INPUT);
-    assert_non_null(strstr(s.log.error, "none of the 5 counts"));
-    session_finish(&s);
+    const lr_mlem_params params = mlem_params(2);
+    assert_fails(array_mlem(&params, s.image), LR_BAD_INPUT, &s.log, "none of the 5 counts");
 }
 
 /* --- stopping --- */
 
 static lr_status stop_at_three(void *user, const lr_iteration *done)
 {
-    lr_vector host = lr_vector_of_floats(user, 9 * 9 * 5);
-    assert_int_equal(lr_vector_copy(done->image, &host), LR_OK);
+    lr_vector host = lr_vector_of_floats(user, NUM_VOXELS);
+    assert_ok(lr_vector_copy(done->image, &host));
     return done->number == 3 ? LR_CANCELLED : LR_OK;
 }
 
 static bool stop_when_told(void *user, const char *what, double done, double total)
 {
-    (void)what;
     assert_true(done <= total);
     return done < *(const double *)user;
 }
 
 static void test_stopping_leaves_the_last_iteration(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    float seen[9 * 9 * 5], three[9 * 9 * 5];
-    lr_mlem_params params = mlem_params(&s, 3);
-    assert_int_equal(array_mlem(&params, three), LR_OK);
+    float seen[NUM_VOXELS], three[NUM_VOXELS];
+    lr_mlem_params params = mlem_params(3);
+    assert_ok(array_mlem(&params, three));
     params.iterations = 10;
     params.iteration = stop_at_three;
     params.user = seen;
@@ -351,85 +268,68 @@ static void test_stopping_leaves_the_last_iteration(void **state)
     memset(s.image, 0, sizeof(three));
     assert_int_equal(array_mlem(&params, s.image), LR_CANCELLED);
     assert_memory_equal(s.image, three, sizeof(three));
-    session_finish(&s);
 }
 
 static void test_going_on_from_an_image(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    float five[9 * 9 * 5];
-    lr_mlem_params params = mlem_params(&s, 5);
-    assert_int_equal(array_mlem(&params, five), LR_OK);
+    float five[NUM_VOXELS];
+    lr_mlem_params params = mlem_params(5);
+    assert_ok(array_mlem(&params, five));
     params.iterations = 2;
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     params.iterations = 3;
-    const lr_vector initial = lr_vector_of_floats(s.image, s.num_voxels);
+    const lr_vector initial = lr_vector_of_floats(s.image, NUM_VOXELS);
     params.initial = &initial; /* may be the image that is overwritten */
-    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_ok(array_mlem(&params, s.image));
     assert_memory_equal(s.image, five, sizeof(five));
-    session_finish(&s);
 }
 
 /* --- voxels that no LOR sees --- */
 
 static void test_unseen_voxels_stay_zero(void **state)
 {
-    struct fixture fixture;
-    struct test_log log;
-    test_log_init(&log);
-    fixture_init(&fixture, FIXTURE_RING); /* 17.2 mm long: the outer two layers are beyond it */
+    struct fixture fixture = kept_fixture(FIXTURE_RING); /* 17.2 mm long: the outer two layers are beyond it */
     fixture.grid = lr_grid_centred((const int[3]){2, 2, 4}, (const double[3]){4.0, 4.0, 7.0});
-    lr_operator_params params = fixture_params(&fixture, *state, NULL);
-    lr_operator *op = fixture_operator(&params);
-    lr_lor_data *data = lr_lor_data_create(fixture.lors, NULL);
-    assert_non_null(data);
+    lr_operator_params params = fixture_params(&fixture, test_backend, NULL);
+    lr_operator *op = keep(lr_operator_create(&params));
+    lr_lor_data *data = keep(lr_lor_data_create(fixture.lors, NULL));
     float initial[16], image[16];
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
     const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
-    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start, .log = &log.log};
+    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* nothing where the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
-    assert_int_equal(array_forward(op, initial, data->values), LR_OK);
-    assert_int_equal(array_mlem(&mlem, image), LR_OK);
+    assert_ok(array_forward(op, initial, data->values));
+    assert_ok(array_mlem(&mlem, image));
     for (int v = 0; v < 16; v++) assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
-    lr_lor_data_destroy(data);
-    lr_operator_destroy(op);
-    fixture_finish(&fixture);
 }
 
 /* --- bad input --- */
 
-static void expect(struct session *s, const lr_mlem_params *params, lr_status status, const char *words)
+static void expect(const lr_mlem_params *params, lr_status status, const char *words)
 {
-    s->log.error[0] = '\0';
-    s->image[0] = -5.0f;
-    assert_int_equal(array_mlem(params, s->image), status);
-    assert_int_equal(s->log.status, status);
-    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
+    assert_fails(array_mlem(params, s.image), status, &s.log, words);
 }
 
 static void test_bad_input(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_mlem_params params = mlem_params(&s, -1);
-    expect(&s, &params, LR_USAGE, "-1 iterations");
-    params = mlem_params(&s, 1);
+    lr_mlem_params params = mlem_params(-1);
+    expect(&params, LR_USAGE, "-1 iterations");
+    params = mlem_params(1);
     params.op = NULL;
-    expect(&s, &params, LR_USAGE, "needs an operator");
+    expect(&params, LR_USAGE, "needs an operator");
 
     const int64_t lor = s.fixture.lors->offsets[1] + 3 * 20 + 7;
     const lr_lor spelled = lr_lors_describe(s.fixture.lors, lor);
     char words[200];
     snprintf(words, sizeof(words), "crystal 3, 0 of module %d with crystal 2, 1 of module %d", spelled.module_i,
              spelled.module_j);
-    params = mlem_params(&s, 1);
+    params = mlem_params(1);
     const float kept = s.data->values[lor];
     s.data->values[lor] = -1.0f;
-    expect(&s, &params, LR_BAD_INPUT, words);
+    expect(&params, LR_BAD_INPUT, words);
     s.data->values[lor] = INFINITY;
-    expect(&s, &params, LR_BAD_INPUT, "the data of LOR");
+    expect(&params, LR_BAD_INPUT, "the data of LOR");
     s.data->values[lor] = kept;
 
     int64_t index[3] = {4, 9, 9};
@@ -437,48 +337,44 @@ static void test_bad_input(void **state)
     const lr_vector list = lr_vector_of_floats(values, 3);
     params.data = &list;
     params.data_lors = index;
-    expect(&s, &params, LR_BAD_INPUT, "entry 2 of the data names LOR 9 after LOR 9");
+    expect(&params, LR_BAD_INPUT, "entry 2 of the data names LOR 9 after LOR 9");
     index[2] = s.data->count;
-    expect(&s, &params, LR_BAD_INPUT, "LORs are numbered 0 to");
+    expect(&params, LR_BAD_INPUT, "LORs are numbered 0 to");
     index[2] = 10;
-    expect(&s, &params, LR_BAD_INPUT, "the data of LOR 10");
+    expect(&params, LR_BAD_INPUT, "the data of LOR 10");
     values[2] = 1.0f;
     params.additive = &list;
-    expect(&s, &params, LR_USAGE, "give its sum over all LORs");
-    params = mlem_params(&s, 1);
+    expect(&params, LR_USAGE, "give its sum over all LORs");
+    params = mlem_params(1);
     params.additive = &list;
-    expect(&s, &params, LR_USAGE, "the additive term has 3 values, the operator");
+    expect(&params, LR_USAGE, "the additive term has 3 values, the operator");
 
-    float initial[9 * 9 * 5] = {0};
-    params = mlem_params(&s, 1);
-    const lr_vector start = lr_vector_of_floats(initial, s.num_voxels), few = lr_vector_part(&start, 1, 7);
+    float initial[NUM_VOXELS] = {0};
+    params = mlem_params(1);
+    const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS), few = lr_vector_part(&start, 1, 7);
     params.initial = &few;
-    expect(&s, &params, LR_USAGE, "the initial image has 7 voxels where the operator has 405");
+    expect(&params, LR_USAGE, "the initial image has 7 voxels where the operator has 405");
     params.initial = &start;
-    expect(&s, &params, LR_BAD_INPUT, "initial image is 0 wherever");
+    expect(&params, LR_BAD_INPUT, "initial image is 0 wherever");
     initial[44] = -1.0f;
-    expect(&s, &params, LR_BAD_INPUT, "voxel 44 of the initial image is -1");
-    session_finish(&s);
+    expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is -1");
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_noise_free_data_leads_to_the_phantom, given),
-        cmocka_unit_test_prestate(test_noisy_data_keeps_the_laws, given),
-        cmocka_unit_test_prestate(test_sparse_data_is_dense_data, given),
-        cmocka_unit_test_prestate(test_additive_term_is_taken_out, given),
-        cmocka_unit_test_prestate(test_start_beside_an_additive_term_has_the_size_of_the_counts, given),
-        cmocka_unit_test_prestate(test_additive_term_above_the_counts_is_warned_of, given),
-        cmocka_unit_test_prestate(test_left_out_lors_are_counted_once, given),
-        cmocka_unit_test_prestate(test_counts_that_nothing_reaches_are_refused, given),
-        cmocka_unit_test_prestate(test_stopping_leaves_the_last_iteration, given),
-        cmocka_unit_test_prestate(test_going_on_from_an_image, given),
-        cmocka_unit_test_prestate(test_unseen_voxels_stay_zero, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+        CASE_AFTER(set_up, test_noise_free_data_leads_to_the_phantom),
+        CASE_AFTER(set_up, test_noisy_data_keeps_the_laws),
+        CASE_AFTER(set_up, test_sparse_data_is_dense_data),
+        CASE_AFTER(set_up, test_additive_term_is_taken_out),
+        CASE_AFTER(set_up, test_start_beside_an_additive_term_has_the_size_of_the_counts),
+        CASE_AFTER(set_up, test_additive_term_above_the_counts_is_warned_of),
+        CASE_AFTER(set_up, test_left_out_lors_are_counted_once),
+        CASE_AFTER(set_up, test_counts_that_nothing_reaches_are_refused),
+        CASE_AFTER(set_up, test_stopping_leaves_the_last_iteration),
+        CASE_AFTER(set_up, test_going_on_from_an_image),
+        CASE_AFTER(set_up, test_unseen_voxels_stay_zero),
+        CASE_AFTER(set_up, test_bad_input)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -6,14 +6,14 @@
 #include "operator/updates.h"
 #include "ring.h"
 
-static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
+static lr_recon_params ramla(int iterations, int subsets)
 {
-    return (lr_recon_params){.op = s->op,
-                             .data = &s->counts,
+    return (lr_recon_params){.op = s.op,
+                             .data = &s.counts,
                              .iterations = iterations,
                              .subsets = subsets,
                              .algorithm = LR_ALGORITHM_RAMLA,
-                             .log = &s->log.log};
+                             .log = &s.log.log};
 }
 
 /* --- the paper's formula --- */
@@ -38,23 +38,16 @@ static double find_sensitivity(const struct plain *plain, int block, int v)
     return sum;
 }
 
-static double find_largest(const struct plain *plain, int v)
-{
-    double largest = 0.0;
-    for (int k = 0; k < plain->subsets; k++) largest = fmax(largest, find_sensitivity(plain, k, v));
-    return largest;
-}
-
 /* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block, lambda being `relaxation`
  * over the largest sum_i a_ij of all voxels, or over the voxel's own of all blocks. */
-static void update_block(const struct session *s, const struct plain *plain, int block, double relaxation, double *x)
+static void update_block(const struct plain *plain, int block, double relaxation, double *x)
 {
     const int64_t num_lors = plain->matrix->num_lors;
-    double *ratio = fixture_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
+    double *ratio = kept_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
     for (int64_t l = 0; l < num_lors; l++) {
         double e = plain->additive != NULL ? plain->additive[l] : 0.0;
         for (int v = 0; v < NUM_VOXELS; v++) e += plain->matrix->elements[v * num_lors + l] * x[v];
-        ratio[l] = e > 0.0 ? s->data->values[l] / e : 1.0;
+        ratio[l] = e > 0.0 ? s.data->values[l] / e : 1.0;
     }
     for (int v = 0; v < NUM_VOXELS; v++) {
         sum[v] = 0.0;
@@ -63,22 +56,13 @@ static void update_block(const struct session *s, const struct plain *plain, int
         largest = fmax(largest, find_sensitivity(plain, block, v));
     }
     for (int v = 0; v < NUM_VOXELS; v++) {
-        const double own = plain->own_steps ? find_largest(plain, v) : largest;
+        double own = plain->own_steps ? 0.0 : largest;
+        for (int k = 0; plain->own_steps && k < plain->subsets; k++) own = fmax(own, find_sensitivity(plain, k, v));
         x[v] *= 1.0 + (own > 0.0 ? relaxation / own * sum[v] : 0.0);
     }
-    free(ratio);
 }
 
-/* Sum of the counts minus the additive term. */
-static double sum_counts(const struct session *s, const float *additive)
-{
-    double sum = 0.0;
-    for (int64_t l = 0; l < s->data->count; l++)
-        sum += (double)s->data->values[l] - (additive != NULL ? additive[l] : 0.0f);
-    return sum;
-}
-
-static void run_plain(const struct session *s, const struct plain *plain, double *x)
+static void run_plain(const struct plain *plain, double *x)
 {
     int32_t order[MOST_SUBSETS];
     double all_seen = 0.0;
@@ -90,140 +74,122 @@ static void run_plain(const struct session *s, const struct plain *plain, double
         x[v] = seen > 0.0 ? 1.0 : 0.0;
         all_seen += seen;
     }
-    for (int v = 0; v < NUM_VOXELS; v++) x[v] *= sum_counts(s, plain->additive) / all_seen;
+    double counts = 0.0; /* but for the additive term */
+    for (int64_t l = 0; l < s.data->count; l++)
+        counts += (double)s.data->values[l] - (plain->additive != NULL ? plain->additive[l] : 0.0f);
+    for (int v = 0; v < NUM_VOXELS; v++) x[v] *= counts / all_seen;
     for (int n = 0; n < plain->iterations; n++)
         for (int k = 0; k < plain->subsets; k++)
-            update_block(s, plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
+            update_block(plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
 }
 
 /* Images are kept in single precision between updates, of which there are twelve at most: 2e-5. */
-static void check_against_plain(struct session *s, const struct matrix *matrix, int subsets, const bool how[2])
+static void check_against_plain(const struct matrix *matrix, int subsets, const bool how[2])
 {
     const bool has_additive = how[0];
     struct plain plain = {.matrix = matrix,
-                          .additive = has_additive ? s->additive : NULL,
+                          .additive = has_additive ? s.additive : NULL,
                           .own_steps = how[1],
-                          .subset_of = fixture_deal(s->fixture.lors, subsets),
+                          .subset_of = keep_object(fixture_deal(s.fixture.lors, subsets), free),
                           .relaxation = 0.7,
                           .fall = 0.5,
                           .iterations = 3,
                           .subsets = subsets};
-    run_plain(s, &plain, s->plain);
+    run_plain(&plain, s.plain);
     for (int k = 0; k < 4; k++) { /* data dense or sparse, the additive term as data or source */
-        lr_recon_params params = ramla(s, plain.iterations, subsets);
+        lr_recon_params params = ramla(plain.iterations, subsets);
         params.relaxation = plain.relaxation;
         params.relaxation_fall = plain.fall;
         params.own_steps = plain.own_steps;
-        params.data = k % 2 != 0 ? &s->few : &s->counts;
-        params.data_lors = k % 2 != 0 ? s->sparse.index : NULL;
-        params.additive = has_additive && k < 2 ? &s->terms : NULL;
-        if (has_additive && k >= 2) params.additive_source = (lr_lor_source){get_values, s->additive};
-        assert_int_equal(reconstruct(&params, s->image), LR_OK);
-        const double off = difference(s->image, s->plain);
+        params.data = k % 2 != 0 ? &s.few : &s.counts;
+        params.data_lors = k % 2 != 0 ? s.sparse->index : NULL;
+        params.additive = has_additive && k < 2 ? &s.terms : NULL;
+        if (has_additive && k >= 2) params.additive_source = source_of_values(s.additive);
+        assert_ok(reconstruct(&params, s.image));
+        const double off = difference(s.image, s.plain);
         print_message("%d subsets, way %d: %.2g\n", subsets, k, off);
         assert_true(off < 2e-5);
     }
-    free(plain.subset_of);
 }
 
 static void test_it_is_the_papers_formula(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    const struct matrix matrix = read_matrix(&s);
+    const struct matrix matrix = read_matrix();
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets++)
-        check_against_plain(&s, &matrix, subsets, (const bool[2]){true, subsets % 2 == 0});
+        check_against_plain(&matrix, subsets, (const bool[2]){true, subsets % 2 == 0});
     for (int64_t l = 0; l < s.data->count; l++) s.additive[l] = 0.0f;
-    draw_counts(&s, 50.0);
-    check_against_plain(&s, &matrix, 3, (const bool[2]){false, false});
-    free(matrix.elements);
-    session_finish(&s);
+    draw_counts(50.0);
+    check_against_plain(&matrix, 3, (const bool[2]){false, false});
 }
 
 /* One iteration with one block, and with a relaxation of lambda times the largest sensitivity, is x (1 + lambda (A^T
  * (y / (A x + b)) - A^T 1)), here computed by projections. */
 static void test_one_block_is_the_plain_formula(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS], initial[NUM_VOXELS], largest = 0.0f;
-    float *data = calloc((size_t)s.data->count, sizeof(float));
-    assert_non_null(data);
-    assert_int_equal(array_sensitivity(s.op, sensitivity), LR_OK);
+    float *data = kept_floats(s.data->count);
+    assert_ok(array_sensitivity(s.op, sensitivity));
     for (int v = 0; v < NUM_VOXELS; v++) {
         initial[v] = (float)(100 + v % 17);
         largest = fmaxf(largest, sensitivity[v]);
     }
     const double lambda = 0.35 / (double)largest;
-    assert_int_equal(array_forward(s.op, initial, data), LR_OK);
+    assert_ok(array_forward(s.op, initial, data));
     for (int64_t l = 0; l < s.data->count; l++) data[l] = s.data->values[l] / (data[l] + s.additive[l]);
-    assert_int_equal(array_back(s.op, data, back), LR_OK);
+    assert_ok(array_back(s.op, data, back));
     for (int v = 0; v < NUM_VOXELS; v++) {
         s.plain[v] = initial[v] * (1.0 + lambda * ((double)back[v] - sensitivity[v]));
         s.plain[v] = sensitivity[v] > 0.0f ? s.plain[v] : 0.0;
     }
-    lr_recon_params params = ramla(&s, 1, 1);
+    lr_recon_params params = ramla(1, 1);
     params.additive = &s.terms;
     const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS);
     params.initial = &start;
     params.relaxation = lambda * (double)largest;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_true(difference(s.image, s.plain) < 2e-6);
-    free(data);
-    session_finish(&s);
 }
 
 /* --- laws --- */
 
-static int count_negative(const float *image, int *zeros)
-{
-    int negative = 0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        negative += !(image[v] >= 0.0f);
-        *zeros += image[v] == 0.0f;
-    }
-    return negative;
-}
-
 /* The data have very few counts, so that the updates of most blocks make voxels smaller. */
-static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
+static void check_no_voxel_becomes_negative(bool is_own)
 {
-    struct session s;
-    session_init(&s, backend);
-    draw_counts(&s, 0.02);
+    session_init(test_backend);
+    draw_counts(0.02);
     int zeros[2] = {0};
     for (int k = 0; k < 2; k++) {
-        lr_recon_params params = ramla(&s, 6, MOST_SUBSETS);
+        lr_recon_params params = ramla(6, MOST_SUBSETS);
         params.data = &s.few;
-        params.data_lors = s.sparse.index;
+        params.data_lors = s.sparse->index;
         params.additive = &s.terms;
         params.relaxation = k == 0 ? 1.0 : 4.0;
         params.own_steps = is_own;
         s.log.num_warnings = 0;
-        assert_int_equal(reconstruct(&params, s.image), LR_OK);
-        assert_int_equal(count_negative(s.image, &zeros[k]), 0);
+        assert_ok(reconstruct(&params, s.image));
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            assert_true(s.image[v] >= 0.0f);
+            zeros[k] += s.image[v] == 0.0f;
+        }
         assert_int_equal(s.log.num_warnings, k);
     }
-    assert_non_null(strstr(s.log.warning, "a relaxation of 4, more than 1"));
+    assert_says(s.log.warning, "a relaxation of 4, more than 1");
     print_message("voxels at 0: %d with a relaxation of 1, %d with 4\n", zeros[0], zeros[1]);
     assert_true(zeros[1] > zeros[0]); /* what would have been negative */
-    session_finish(&s);
 }
 
 static void test_no_voxel_becomes_negative(void **state)
 {
-    check_no_voxel_becomes_negative(*state, false);
-    if (strcmp(*state, "native") == 0) check_no_voxel_becomes_negative(*state, true);
+    check_no_voxel_becomes_negative(false);
+    if (test_backend_is("native")) check_no_voxel_becomes_negative(true);
 }
 
 /* Factors in the middle are a twentieth of those at the edge. With own steps of each voxel, the middle converges as
  * fast as with ML-EM. With common steps it does not. */
 static void test_own_steps_go_as_far_everywhere(void **state)
 {
-    struct session s;
-    if (strcmp(*state, "native") != 0) skip();
-    session_init(&s, *state);
-    const struct matrix matrix = read_matrix(&s);
+    if (!test_backend_is("native")) skip();
+    const struct matrix matrix = read_matrix();
     for (int64_t l = 0; l < matrix.num_lors; l++) {
         double middle = 0.0, all = 0.0;
         for (int v = 0; v < NUM_VOXELS; v++) {
@@ -235,24 +201,21 @@ static void test_own_steps_go_as_far_everywhere(void **state)
         s.factors[l] *= all > 0.0 ? (float)exp(-3.0 * middle / all) : 1.0f;
         s.additive[l] = 0.0f;
     }
-    free(matrix.elements);
-    lr_operator_destroy(s.op);
-    s.op = open_operator(&s, *state);
-    draw_counts(&s, 50.0);
-    lr_recon_params params = ramla(&s, 10, 1);
+    s.op = open_operator(test_backend, LR_STORE_NO);
+    draw_counts(50.0);
+    lr_recon_params params = ramla(10, 1);
     params.algorithm = LR_ALGORITHM_OSEM;
-    assert_int_equal(reconstruct(&params, s.other), LR_OK);
+    assert_ok(reconstruct(&params, s.other));
     widen(s.other, s.plain);
     double off[2];
     for (int k = 0; k < 2; k++) {
-        params = ramla(&s, 3, MOST_SUBSETS);
+        params = ramla(3, MOST_SUBSETS);
         params.own_steps = k == 1;
-        assert_int_equal(reconstruct(&params, s.image), LR_OK);
+        assert_ok(reconstruct(&params, s.image));
         off[k] = difference(s.image, s.plain);
     }
     print_message("off ML-EM by %.3g with common steps, by %.3g with own ones\n", off[0], off[1]);
     assert_true(off[1] < 0.5 * off[0]);
-    session_finish(&s);
 }
 
 struct seen {
@@ -269,51 +232,44 @@ static lr_status see(void *user, const lr_iteration *done)
 /* Four iterations are two, and two more of their image: the relaxation falls on. */
 static void test_it_goes_on_where_it_was(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_recon_params params = ramla(&s, 4, 3);
+    lr_recon_params params = ramla(4, 3);
     params.relaxation_fall = 1.5;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     widen(s.image, s.plain);
     params.iterations = 2;
-    assert_int_equal(reconstruct(&params, s.other), LR_OK);
+    assert_ok(reconstruct(&params, s.other));
     struct seen seen = {.first = 3};
     params.initial = &s.other_vector;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_true(difference(s.image, s.plain) > 1e-3);
     params.iterations_before = 2;
     params.iteration = see;
     params.user = &seen;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_ok(reconstruct(&params, s.image));
     assert_int_equal(seen.count, 2);
     assert_true(difference(s.image, s.plain) < 1e-5);
-    session_finish(&s);
 }
 
 /* Single precision on both sides, in whatever order they add. */
 static void test_native_gives_the_same(void **state)
 {
-    struct session s;
     if (!fixture_backend_is_usable("native")) skip();
-    session_init(&s, *state);
-    lr_operator *ops[2] = {s.op, open_operator(&s, "native")};
+    lr_operator *ops[2] = {s.op, open_operator("native", LR_STORE_NO)};
     for (int subsets = 2; subsets <= MOST_SUBSETS; subsets += 2) {
         for (int k = 0; k < 2; k++) {
-            lr_recon_params params = ramla(&s, 4, subsets);
+            lr_recon_params params = ramla(4, subsets);
             params.op = ops[k];
             params.data = subsets == 2 ? &s.counts : &s.few;
-            params.data_lors = subsets == 2 ? NULL : s.sparse.index;
+            params.data_lors = subsets == 2 ? NULL : s.sparse->index;
             params.additive = &s.terms;
             params.relaxation_fall = 0.2;
-            assert_int_equal(reconstruct(&params, k == 0 ? s.image : s.other), LR_OK);
+            assert_ok(reconstruct(&params, k == 0 ? s.image : s.other));
         }
         widen(s.other, s.plain);
         const double off = difference(s.image, s.plain);
         print_message("%d subsets: off by %.2g from native\n", subsets, off);
         assert_true(off < 1e-4);
     }
-    lr_operator_destroy(ops[1]);
-    session_finish(&s);
 }
 
 /* --- how far it goes by itself --- */
@@ -340,7 +296,6 @@ lr_status __wrap_lr_project_back(const struct lr_projection *projection, const l
 /* 1 for one subset; a pass takes no more than a factor of exp(-10) from a voxel. */
 static void test_the_default_is_bounded(void **state)
 {
-    (void)state;
     assert_true(lr_ramla_relaxation(0) == 1.0 && lr_ramla_relaxation(1) == 1.0);
     for (int subsets = 2; subsets <= 1 << 20; subsets *= 2) {
         const double relaxation = lr_ramla_relaxation(subsets);
@@ -352,9 +307,7 @@ static void test_the_default_is_bounded(void **state)
 /* Counts explain a sum, and no more: Sum x grows by at most lambda times the counts of a subset. */
 static void test_what_explodes_ends(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_recon_params params = ramla(&s, 2, MOST_SUBSETS);
+    lr_recon_params params = ramla(2, MOST_SUBSETS);
     wrong_by = 40.0f;
     s.log.error[0] = '\0';
     const lr_status status = reconstruct(&params, s.image);
@@ -365,60 +318,49 @@ static void test_what_explodes_ends(void **state)
         fail_msg("%s", s.log.error);
     for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than counts explain, and it falls */
     params.initial = &s.other_vector;
-    assert_int_equal(reconstruct(&params, s.image), LR_OK);
-    session_finish(&s);
+    assert_ok(reconstruct(&params, s.image));
 }
 
 /* --- bad input --- */
 
-static void expect(struct session *s, const lr_recon_params *params, const char *words)
+static void expect(const lr_recon_params *params, const char *words)
 {
-    s->log.error[0] = '\0';
-    assert_int_equal(reconstruct(params, s->image), LR_USAGE);
-    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
+    assert_fails(reconstruct(params, s.image), LR_USAGE, &s.log, words);
 }
 
 static void test_bad_input(void **state)
 {
-    struct session s;
-    session_init(&s, *state);
-    lr_recon_params params = ramla(&s, 1, 2);
+    lr_recon_params params = ramla(1, 2);
     params.relaxation = -0.5;
-    expect(&s, &params, "a relaxation of -0.5 that falls by 0");
+    expect(&params, "a relaxation of -0.5 that falls by 0");
     params.relaxation = NAN;
-    expect(&s, &params, "must be finite");
+    expect(&params, "must be finite");
     params.relaxation = 1.0;
     params.relaxation_fall = INFINITY;
-    expect(&s, &params, "falls by inf");
+    expect(&params, "falls by inf");
     params.relaxation_fall = 0.0;
     params.algorithm = LR_ALGORITHM_OSEM;
-    expect(&s, &params, "belongs to RAMLA");
+    expect(&params, "belongs to RAMLA");
     params.algorithm = (lr_recon_algorithm)7;
-    expect(&s, &params, "algorithm 7 does not exist");
-    params = ramla(&s, 1, 2);
+    expect(&params, "algorithm 7 does not exist");
+    params = ramla(1, 2);
     params.iterations_before = -1;
-    expect(&s, &params, "-1 iterations before");
+    expect(&params, "-1 iterations before");
     params.iterations_before = 0;
-    assert_int_equal(array_osem(&params, s.image), LR_USAGE);
-    assert_non_null(strstr(s.log.error, "lr_recon has the others"));
-    session_finish(&s);
+    assert_fails(array_osem(&params, s.image), LR_USAGE, &s.log, "lr_recon has the others");
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_it_is_the_papers_formula, given),
-        cmocka_unit_test_prestate(test_one_block_is_the_plain_formula, given),
-        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, given),
-        cmocka_unit_test_prestate(test_own_steps_go_as_far_everywhere, given),
-        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, given),
-        cmocka_unit_test_prestate(test_native_gives_the_same, given),
-        cmocka_unit_test(test_the_default_is_bounded),
-        cmocka_unit_test_prestate(test_what_explodes_ends, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
+    const struct CMUnitTest tests[] = {CASE_AFTER(set_up, test_it_is_the_papers_formula),
+                                       CASE_AFTER(set_up, test_one_block_is_the_plain_formula),
+                                       CASE_AFTER(set_up, test_no_voxel_becomes_negative),
+                                       CASE_AFTER(set_up, test_own_steps_go_as_far_everywhere),
+                                       CASE_AFTER(set_up, test_it_goes_on_where_it_was),
+                                       CASE_AFTER(set_up, test_native_gives_the_same),
+                                       CASE(test_the_default_is_bounded),
+                                       CASE_AFTER(set_up, test_what_explodes_ends),
+                                       CASE_AFTER(set_up, test_bad_input)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

@@ -7,60 +7,47 @@
 #include "common/bindings.h"
 #include "ring.h"
 
-struct given {
-    struct session s;
-    lr_place *place;   /* of the vectors */
-    bool is_operators; /* the place is the operator's */
+static struct given {
+    lr_place *place; /* of the vectors */
     float kappa[NUM_VOXELS], start[NUM_VOXELS];
     lr_vector weights, initial; /* of these arrays */
-};
+} given;
 
-static void given_init(struct given *given, const char *backend)
+static int give(void **state)
 {
-    *given = (struct given){0};
-    const bool is_cuda = strcmp(backend, "cuda") == 0;
-    backend = is_cuda ? "compute" : backend;
-    session_init(&given->s, backend);
-    lr_operator_params params = fixture_params(&given->s.fixture, backend, &given->s.log.log);
+    const bool is_cuda = test_backend_is("cuda");
+    const char *backend = is_cuda ? "compute" : test_backend;
+    session_init(backend);
+    lr_operator_params params = fixture_params(&s.fixture, backend, &s.log.log);
     params.rays = 4;
-    lr_operator_destroy(given->s.op);
-    given->s.op = fixture_operator(&params);
-    assert_true((lr_operator_place(given->s.op) == NULL) == (strcmp(backend, "native") == 0));
-    given->is_operators = lr_operator_place(given->s.op) != NULL && !is_cuda;
-    given->place = given->is_operators ? lr_place_keep(lr_operator_place(given->s.op))
-                                       : lr_place_open(&(lr_place_params){.kind = is_cuda ? LR_PLACE_CUDA : LR_PLACE_GL,
-                                                                          .log = &given->s.log.log});
-    assert_non_null(given->place);
+    s.op = keep(lr_operator_create(&params));
+    lr_place *own = lr_operator_place(s.op);
+    assert_true((own == NULL) == (strcmp(backend, "native") == 0));
+    given.place = keep(own != NULL && !is_cuda
+                           ? lr_place_keep(own)
+                           : lr_place_open(&(lr_place_params){.kind = is_cuda ? LR_PLACE_CUDA : LR_PLACE_GL}));
     for (int v = 0; v < NUM_VOXELS; v++) {
-        given->kappa[v] = (float)(0.75 + 0.25 * cos(v));
-        given->start[v] = (float)(2.0 + sin(v));
+        given.kappa[v] = (float)(0.75 + 0.25 * cos(v));
+        given.start[v] = (float)(2.0 + sin(v));
     }
-    given->weights = lr_vector_of_floats(given->kappa, NUM_VOXELS);
-    given->initial = lr_vector_of_floats(given->start, NUM_VOXELS);
+    given.weights = lr_vector_of_floats(given.kappa, NUM_VOXELS);
+    given.initial = lr_vector_of_floats(given.start, NUM_VOXELS);
+    return 0;
 }
 
-static void given_finish(struct given *given)
+static lr_vector copy_to(const lr_vector *from, lr_place *place, lr_precision precision)
 {
-    lr_place_close(given->place);
-    session_finish(&given->s);
-}
-
-static lr_vector copy_to(const struct given *given, const lr_vector *from, lr_place *place, lr_precision precision)
-{
-    lr_vector copy;
-    const lr_vector_params params = {
-        .place = place, .count = from->count, .precision = precision, .log = &given->s.log.log};
-    assert_int_equal(lr_vector_create(&params, &copy), LR_OK);
-    assert_int_equal(lr_vector_copy(from, &copy), LR_OK);
+    lr_vector copy = kept_vector(place, from->count, precision);
+    assert_ok(lr_vector_copy(from, &copy));
     return copy;
 }
 
 /* Traffic between the host and the places of the vectors and of the operator. */
-static lr_traffic crossed(const struct given *given)
+static lr_traffic crossed(void)
 {
-    lr_traffic traffic = lr_place_get_info(given->place).traffic;
-    lr_place *other = lr_operator_place(given->s.op);
-    if (other != NULL && other != given->place) {
+    lr_traffic traffic = lr_place_get_info(given.place).traffic;
+    lr_place *other = lr_operator_place(s.op);
+    if (other != NULL && other != given.place) {
         const lr_traffic more = lr_place_get_info(other).traffic;
         traffic.to_device += more.to_device;
         traffic.to_host += more.to_host;
@@ -71,53 +58,44 @@ static lr_traffic crossed(const struct given *given)
 /* No iteration brings anything to the device, nor back but the sums of some vectors. */
 static lr_status check_traffic(void *user, const lr_iteration *done)
 {
-    const struct given *given = user;
     assert_int_equal(done->traffic.to_device, 0);
-    assert_true(done->traffic.to_host < given->s.data->count);
+    assert_true(done->traffic.to_host < s.data->count);
     return LR_OK;
 }
 
 /* Copies whatever the params have on the host to a place, reconstructs there, and returns what crossed. */
-static lr_traffic reconstruct_from(struct given *given, lr_recon_params params, lr_place *place, lr_precision precision)
+static lr_traffic reconstruct_from(lr_recon_params params, lr_place *place, lr_precision precision)
 {
-    lr_vector data = copy_to(given, params.data, place, precision), additive = {0}, initial = {0}, kappa = {0};
-    lr_vector image;
-    lr_rdp prior = {0};
+    lr_vector data = copy_to(params.data, place, precision), additive, initial, kappa;
+    lr_vector image = kept_vector(place, NUM_VOXELS, precision);
+    lr_rdp prior;
     params.data = &data;
     if (params.additive != NULL) {
-        additive = copy_to(given, params.additive, place, precision);
+        additive = copy_to(params.additive, place, precision);
         params.additive = &additive;
     }
     if (params.initial != NULL) {
-        initial = copy_to(given, params.initial, place, precision);
+        initial = copy_to(params.initial, place, precision);
         params.initial = &initial;
     }
     if (params.prior != NULL) {
         prior = *params.prior;
-        kappa = copy_to(given, prior.kappa, place, precision);
+        kappa = copy_to(prior.kappa, place, precision);
         prior.kappa = &kappa;
         params.prior = &prior;
     }
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = place, .count = NUM_VOXELS, .precision = precision}, &image),
-        LR_OK);
-    const lr_traffic before = crossed(given);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
-    const lr_traffic after = crossed(given);
-    assert_int_equal(lr_vector_copy(&image, &given->s.other_vector), LR_OK);
-    lr_vector_destroy(&image);
-    lr_vector_destroy(&kappa);
-    lr_vector_destroy(&initial);
-    lr_vector_destroy(&additive);
-    lr_vector_destroy(&data);
+    const lr_traffic before = crossed();
+    assert_ok(lr_recon(&params, &image));
+    const lr_traffic after = crossed();
+    assert_ok(lr_vector_copy(&image, &s.other_vector));
     return (lr_traffic){after.to_device - before.to_device, after.to_host - before.to_host};
 }
 
 /* Sums over LORs and voxels may be added in another order, of a few updates. */
-static void check_image(struct given *given)
+static void check_image(void)
 {
-    widen(given->s.image, given->s.plain);
-    const double off = difference(given->s.other, given->s.plain);
+    widen(s.image, s.plain);
+    const double off = difference(s.other, s.plain);
     if (!(off < 2e-6)) fail_msg("the images differ by %g of the largest voxel", off);
 }
 
@@ -126,10 +104,8 @@ static void check_image(struct given *given)
  * image. */
 static void test_vectors_at_a_place_are_those_of_the_host(void **state)
 {
-    static struct given given;
-    given_init(&given, *state);
     int32_t subset_of[2][MOST_SUBSETS * 64];
-    const lr_lors *lors = given.s.fixture.lors;
+    const lr_lors *lors = s.fixture.lors;
     assert_true(lors->num_pairs <= MOST_SUBSETS * 64);
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         subset_of[0][pair] = (int32_t)(pair * 3 / lors->num_pairs);
@@ -140,9 +116,9 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
     for (int way = 0; way < 8; way++) {
         const int shape = way % 4;
         const bool is_bsrem = way >= 4;
-        const lr_recon_params params = {.op = given.s.op,
-                                        .data = &given.s.counts,
-                                        .additive = &given.s.terms,
+        const lr_recon_params params = {.op = s.op,
+                                        .data = &s.counts,
+                                        .additive = &s.terms,
                                         .initial = &given.initial,
                                         .iterations = 2,
                                         .subsets = shape == 0   ? 1
@@ -154,13 +130,13 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
                                         .algorithm = is_bsrem ? LR_ALGORITHM_BSREM : LR_ALGORITHM_OSEM,
                                         .relaxation = is_bsrem ? 0.5 : 0.0,
                                         .prior = is_bsrem ? &prior : NULL,
-                                        .iteration = lr_operator_place(given.s.op) != NULL ? check_traffic : NULL,
+                                        .iteration = lr_operator_place(s.op) != NULL ? check_traffic : NULL,
                                         .user = &given,
-                                        .log = &given.s.log.log};
-        assert_int_equal(lr_recon(&params, &given.s.image_vector), LR_OK);
-        const lr_traffic found = reconstruct_from(&given, params, given.place, LR_FLOAT32);
-        check_image(&given);
-        if (lr_operator_place(given.s.op) == NULL) {
+                                        .log = &s.log.log};
+        assert_ok(lr_recon(&params, &s.image_vector));
+        const lr_traffic found = reconstruct_from(params, given.place, LR_FLOAT32);
+        check_image();
+        if (lr_operator_place(s.op) == NULL) {
             /* An operator of the host takes one copy of the data, the additive term and the images. */
             assert_in_range(found.to_host, 2 * value_bytes, 2 * value_bytes + 8 * image_bytes);
         } else {
@@ -171,119 +147,97 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
             assert_in_range(found.to_host, sums_bytes, 64 * sums_bytes);
         }
     }
-    given_finish(&given);
 }
 
 /* Counts are whole numbers, which both precisions have. */
 static void test_both_precisions_and_other_places(void **state)
 {
-    static struct given given;
-    given_init(&given, *state);
-    lr_place *other = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &given.s.log.log});
-    assert_non_null(other);
+    lr_place *other = keep(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &s.log.log}));
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
-        const lr_recon_params params = {.op = given.s.op,
-                                        .data = &given.s.counts,
-                                        .additive = &given.s.terms,
+        const lr_recon_params params = {.op = s.op,
+                                        .data = &s.counts,
+                                        .additive = &s.terms,
                                         .initial = &given.initial,
                                         .iterations = 2,
                                         .subsets = subsets,
-                                        .log = &given.s.log.log};
-        assert_int_equal(lr_recon(&params, &given.s.image_vector), LR_OK);
-        (void)reconstruct_from(&given, params, NULL, LR_FLOAT64);
-        check_image(&given);
-        (void)reconstruct_from(&given, params, given.place, LR_FLOAT64);
-        check_image(&given);
-        (void)reconstruct_from(&given, params, other, LR_FLOAT32);
-        check_image(&given);
+                                        .log = &s.log.log};
+        assert_ok(lr_recon(&params, &s.image_vector));
+        (void)reconstruct_from(params, NULL, LR_FLOAT64);
+        check_image();
+        (void)reconstruct_from(params, given.place, LR_FLOAT64);
+        check_image();
+        (void)reconstruct_from(params, other, LR_FLOAT32);
+        check_image();
     }
-    lr_place_close(other);
-    given_finish(&given);
 }
 
 /* The additive term has values of all LORs, or only of the LORs with counts and then also a sum. */
 static void test_sparse_data_at_a_place(void **state)
 {
-    static struct given given;
-    given_init(&given, *state);
-    struct session *s = &given.s;
     double sum = 0.0;
-    float *listed = calloc((size_t)s->few.count, sizeof(*listed));
-    assert_non_null(listed);
-    for (int64_t k = 0; k < s->few.count; k++) listed[k] = s->additive[s->sparse.index[k]];
-    for (int64_t l = 0; l < s->data->count; l++) sum += s->additive[l];
-    const lr_vector few_terms = lr_vector_of_floats(listed, s->few.count);
+    float *listed = kept_floats(s.few.count);
+    for (int64_t k = 0; k < s.few.count; k++) listed[k] = s.additive[s.sparse->index[k]];
+    for (int64_t l = 0; l < s.data->count; l++) sum += s.additive[l];
+    const lr_vector few_terms = lr_vector_of_floats(listed, s.few.count);
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
-        lr_recon_params params = {.op = s->op,
-                                  .data = &s->few,
-                                  .data_lors = s->sparse.index,
-                                  .additive = &s->terms,
+        lr_recon_params params = {.op = s.op,
+                                  .data = &s.few,
+                                  .data_lors = s.sparse->index,
+                                  .additive = &s.terms,
                                   .iterations = 2,
                                   .subsets = subsets,
-                                  .log = &s->log.log};
-        assert_int_equal(lr_recon(&params, &s->image_vector), LR_OK);
-        (void)reconstruct_from(&given, params, given.place, LR_FLOAT32);
-        check_image(&given);
+                                  .log = &s.log.log};
+        assert_ok(lr_recon(&params, &s.image_vector));
+        (void)reconstruct_from(params, given.place, LR_FLOAT32);
+        check_image();
         params.additive = &few_terms;
         params.additive_sum = sum;
-        (void)reconstruct_from(&given, params, given.place, LR_FLOAT64);
-        check_image(&given);
+        (void)reconstruct_from(params, given.place, LR_FLOAT64);
+        check_image();
     }
-    free(listed);
-    given_finish(&given);
 }
 
 /* Other loops take the same vectors. */
 static void test_distributed_and_composed(void **state)
 {
-    static struct given given;
-    given_init(&given, *state);
-    struct session *s = &given.s;
-    lr_vector data = copy_to(&given, &s->counts, given.place, LR_FLOAT32);
-    lr_vector additive = copy_to(&given, &s->terms, given.place, LR_FLOAT64);
-    lr_vector initial = copy_to(&given, &given.initial, given.place, LR_FLOAT32);
-    const lr_recon_params host = {.op = s->op,
-                                  .data = &s->counts,
-                                  .additive = &s->terms,
+    lr_vector data = copy_to(&s.counts, given.place, LR_FLOAT32);
+    lr_vector additive = copy_to(&s.terms, given.place, LR_FLOAT64);
+    lr_vector initial = copy_to(&given.initial, given.place, LR_FLOAT32);
+    const lr_recon_params host = {.op = s.op,
+                                  .data = &s.counts,
+                                  .additive = &s.terms,
                                   .initial = &given.initial,
                                   .iterations = 3,
-                                  .log = &s->log.log};
+                                  .log = &s.log.log};
     lr_recon_params there = host;
     there.data = &data;
     there.additive = &additive;
     there.initial = &initial;
-    assert_int_equal(lr_recon_distributed(&(lr_distributed_params){.recon = host}, &s->image_vector), LR_OK);
-    assert_int_equal(lr_recon_distributed(&(lr_distributed_params){.recon = there}, &s->other_vector), LR_OK);
-    check_image(&given);
+    assert_ok(lr_recon_distributed(&(lr_distributed_params){.recon = host}, &s.image_vector));
+    assert_ok(lr_recon_distributed(&(lr_distributed_params){.recon = there}, &s.other_vector));
+    check_image();
     const lr_compose_params composed = {.guesses = &host, .num_guesses = 1, .local_iterations = 2};
     const lr_compose_params composed_there = {.guesses = &there, .num_guesses = 1, .local_iterations = 2};
-    const lr_status status = lr_compose(&composed, &s->image_vector);
+    const lr_status status = lr_compose(&composed, &s.image_vector);
     if (status == LR_NO_DEVICE) {
         print_message("compositions are skipped: there is no LAPACKE\n");
     } else {
-        assert_int_equal(status, LR_OK);
-        assert_int_equal(lr_compose(&composed_there, &s->other_vector), LR_OK);
-        check_image(&given);
+        assert_ok(status);
+        assert_ok(lr_compose(&composed_there, &s.other_vector));
+        check_image();
     }
-    lr_vector_destroy(&initial);
-    lr_vector_destroy(&additive);
-    lr_vector_destroy(&data);
-    given_finish(&given);
 }
 
 /* --- bad input --- */
 
-static void expect(struct given *given, const lr_recon_params *params, lr_status status, const char *words)
+static void expect(const lr_recon_params *params, lr_status status, const char *words)
 {
-    given->s.log.error[0] = '\0';
-    assert_int_equal(lr_recon(params, &given->s.image_vector), status);
-    if (strstr(given->s.log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", given->s.log.error, words);
+    assert_fails(lr_recon(params, &s.image_vector), status, &s.log, words);
 }
 
 /* A number that no count can be, in a vector at the device, is told of with its LOR, and with its voxel. */
 static void test_bad_input(void **state)
 {
-    static struct given given;
     static const struct {
         lr_precision precision;
         double value;
@@ -292,76 +246,65 @@ static void test_bad_input(void **state)
                  {LR_FLOAT64, -1e-300, "is -1e-300: values must be"},
                  {LR_FLOAT64, 1e300, "is 1e+300: values must be"},
                  {LR_FLOAT32, NAN, "nan: values must be"}};
-    given_init(&given, *state);
-    const int64_t lor = given.s.fixture.lors->offsets[1] + 3 * 20 + 7;
+    const int64_t lor = s.fixture.lors->offsets[1] + 3 * 20 + 7;
     char words[80];
     snprintf(words, sizeof(words), "LOR %lld (crystal 3, 0 of module", (long long)lor);
-    const lr_recon_params plain = {.op = given.s.op, .data = &given.s.counts, .log = &given.s.log.log};
+    const lr_recon_params plain = {.op = s.op, .data = &s.counts, .log = &s.log.log};
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
-        lr_vector data = copy_to(&given, &given.s.counts, given.place, wrong[k].precision);
-        lr_vector initial = copy_to(&given, &given.initial, given.place, wrong[k].precision);
+        lr_vector data = copy_to(&s.counts, given.place, wrong[k].precision);
+        lr_vector initial = copy_to(&given.initial, given.place, wrong[k].precision);
         lr_vector one = lr_vector_part(&data, lor, 1), voxel = lr_vector_part(&initial, 44, 1);
-        assert_int_equal(lr_vector_fill(&one, wrong[k].value), LR_OK);
-        assert_int_equal(lr_vector_fill(&voxel, wrong[k].value), LR_OK);
+        assert_ok(lr_vector_fill(&one, wrong[k].value));
+        assert_ok(lr_vector_fill(&voxel, wrong[k].value));
         lr_recon_params params = plain;
         params.data = &data;
-        expect(&given, &params, LR_BAD_INPUT, words);
-        expect(&given, &params, LR_BAD_INPUT, wrong[k].words);
+        expect(&params, LR_BAD_INPUT, words);
+        expect(&params, LR_BAD_INPUT, wrong[k].words);
         params.data = plain.data;
         params.additive = &data;
-        expect(&given, &params, LR_BAD_INPUT, "the additive term of LOR");
+        expect(&params, LR_BAD_INPUT, "the additive term of LOR");
         params.additive = NULL;
         params.initial = &initial;
-        expect(&given, &params, LR_BAD_INPUT, "voxel 44 of the initial image is");
+        expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is");
         params.initial = NULL;
         params.algorithm = LR_ALGORITHM_BSREM;
         const lr_rdp prior = {.kappa = &initial};
         params.prior = &prior;
-        expect(&given, &params, LR_BAD_INPUT, "voxel 44 of the kappa image is");
-        lr_vector_destroy(&initial);
-        lr_vector_destroy(&data);
+        expect(&params, LR_BAD_INPUT, "voxel 44 of the kappa image is");
     }
 
-    lr_vector data = copy_to(&given, &given.s.counts, given.place, LR_FLOAT32);
+    lr_vector data = copy_to(&s.counts, given.place, LR_FLOAT32);
     const lr_vector few = lr_vector_part(&data, 0, 7);
     lr_recon_params params = plain;
     params.data = &few;
-    expect(&given, &params, LR_USAGE, "the data has 7 values, the operator");
+    expect(&params, LR_USAGE, "the data has 7 values, the operator");
     params = plain;
     params.initial = &few;
-    expect(&given, &params, LR_USAGE, "the initial image has 7 voxels");
+    expect(&params, LR_USAGE, "the initial image has 7 voxels");
     params.initial = NULL;
     params.algorithm = LR_ALGORITHM_BSREM;
     const lr_rdp prior = {.kappa = &few};
     params.prior = &prior;
-    expect(&given, &params, LR_USAGE, "the kappa image has 7 voxels");
+    expect(&params, LR_USAGE, "the kappa image has 7 voxels");
     params = plain;
-    params.data = params.additive = &given.s.few;
-    params.data_lors = given.s.sparse.index;
-    expect(&given, &params, LR_USAGE, "give its sum over all LORs");
-    lr_vector_destroy(&data);
-    given_finish(&given);
+    params.data = params.additive = &s.few;
+    params.data_lors = s.sparse->index;
+    expect(&params, LR_USAGE, "give its sum over all LORs");
 }
 
 int main(int argc, char **argv)
 {
-    const char *backend = argc > 1 ? argv[1] : "compute";
-    if (strcmp(backend, "cuda") == 0) {
-        lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
-        lr_place_close(place);
-        if (place == NULL) {
-            print_message("there is no CUDA device here\n");
-            return 77;
-        }
+    test_backend = argc > 1 ? argv[1] : "compute";
+    lr_place *place = test_backend_is("cuda") ? lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA}) : NULL;
+    lr_place_close(place);
+    if (test_backend_is("cuda") && place == NULL) {
+        print_message("there is no CUDA device here\n");
+        return 77;
     }
-    if (!fixture_backend_is_usable(strcmp(backend, "cuda") == 0 ? "compute" : backend)) return 77;
-    void *given = (void *)(uintptr_t)backend;
+    if (!fixture_backend_is_usable(test_backend_is("cuda") ? "compute" : test_backend)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_vectors_at_a_place_are_those_of_the_host, given),
-        cmocka_unit_test_prestate(test_both_precisions_and_other_places, given),
-        cmocka_unit_test_prestate(test_sparse_data_at_a_place, given),
-        cmocka_unit_test_prestate(test_distributed_and_composed, given),
-        cmocka_unit_test_prestate(test_bad_input, given),
-    };
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+        CASE_AFTER(give, test_vectors_at_a_place_are_those_of_the_host),
+        CASE_AFTER(give, test_both_precisions_and_other_places), CASE_AFTER(give, test_sparse_data_at_a_place),
+        CASE_AFTER(give, test_distributed_and_composed), CASE_AFTER(give, test_bad_input)};
+    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
 }

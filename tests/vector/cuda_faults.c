@@ -19,7 +19,6 @@ static lr_place *gl;
 
 static int open_gl(void **state)
 {
-    (void)state;
     test_log_init(&test);
     gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &test.log});
     return gl != NULL ? 0 : -1;
@@ -27,14 +26,12 @@ static int open_gl(void **state)
 
 static int close_gl(void **state)
 {
-    (void)state;
     lr_place_close(gl);
     return 0;
 }
 
 static int reset(void **state)
 {
-    (void)state;
     test_log_init(&test);
     fake_cuda = (struct fake_cuda){.renders = 0};
     fake_current = FAKE_CURRENT;
@@ -44,7 +41,6 @@ static int reset(void **state)
 /* Cleans up after any test. */
 static int check_left(void **state)
 {
-    (void)state;
     assert_int_equal(fake_cuda.held, 0);
     assert_int_equal(fake_current, FAKE_CURRENT);
     return 0;
@@ -63,7 +59,6 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
         &(lr_vector_params){.place = place, .count = COUNT, .precision = precision, .log = &test.log}, vector);
 }
 
-/* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
 /* A turn that is sent, and one that is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
@@ -78,6 +73,7 @@ static lr_status work_later(const lr_vector *x, lr_vector *y)
     return lr_vector_fill(y, 1.0);
 }
 
+/* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
 static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *drawn)
 {
     float numbers[COUNT];
@@ -103,25 +99,18 @@ static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *dr
     return LR_OK;
 }
 
-static lr_status wrap_one(lr_place *place, const lr_vector *x)
-{
-    lr_vector wrapped;
-    LR_TRY(lr_vector_wrap_cuda(&(lr_vector_params){.place = place, .count = COUNT, .log = &test.log}, x->storage->block,
-                               &wrapped));
-    lr_vector_destroy(&wrapped);
-    return LR_OK;
-}
-
 static lr_status run_all(void)
 {
-    lr_vector x = {0}, y = {0}, wide = {0}, drawn = {0};
+    lr_vector x = {0}, y = {0}, wide = {0}, drawn = {0}, wrapped = {0};
     lr_place *place = open_cuda();
     if (place == NULL) return test.status;
     lr_status status = create(place, LR_FLOAT32, &x);
     status = status == LR_OK ? create(place, LR_FLOAT32, &y) : status;
     status = status == LR_OK ? create(place, LR_FLOAT64, &wide) : status;
     status = status == LR_OK ? create(gl, LR_FLOAT32, &drawn) : status;
-    status = status == LR_OK ? wrap_one(place, &x) : status;
+    const lr_vector_params params = {.place = place, .count = COUNT, .log = &test.log};
+    status = status == LR_OK ? lr_vector_wrap_cuda(&params, x.storage->block, &wrapped) : status;
+    lr_vector_destroy(&wrapped);
     status = status == LR_OK ? work(&x, &y, &wide, &drawn) : status;
     lr_vector_destroy(&drawn);
     lr_vector_destroy(&wide);
@@ -139,7 +128,7 @@ enum { ENDS = 3 * (5 + 1) };
 static void every_call_may_fail(void **state)
 {
     int told = 0, unheard = 0;
-    assert_int_equal(run_all(), LR_OK);
+    assert_ok(run_all());
     const int calls = fake_cuda.calls;
     assert_true(calls > 60);
     for (int n = 1; n <= calls; n++) {
@@ -163,45 +152,38 @@ static void every_call_may_fail(void **state)
 
 static void no_device(void **state)
 {
-    (void)state;
     fake_cuda.is_absent = true;
     assert_null(open_cuda());
-    assert_int_equal(test.status, LR_NO_DEVICE);
-    assert_non_null(strstr(test.error, "no CUDA: there is no device"));
-    assert_non_null(strstr(test.error, "install"));
+    assert_says(test.error, "no CUDA: there is no device");
+    assert_error(&test, LR_NO_DEVICE, "install");
 }
 
 static void a_device_that_is_not_there(void **state)
 {
-    (void)state;
     assert_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = FAKE_DEVICES, .log = &test.log}));
-    assert_int_equal(test.status, LR_USAGE);
-    assert_non_null(strstr(test.error, "no CUDA device 2"));
-    assert_non_null(strstr(test.error, "there are 2"));
+    assert_says(test.error, "no CUDA device 2");
+    assert_error(&test, LR_USAGE, "there are 2");
 }
 
 static void memory_of_another_device(void **state)
 {
-    (void)state;
     lr_place *place = open_cuda();
     lr_vector vector;
     void *memory;
     assert_int_equal(cudaMalloc(&memory, 64), cudaSuccess); /* of FAKE_CURRENT */
     const lr_vector_params params = {.place = place, .count = 4, .log = &test.log};
-    assert_int_equal(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE);
-    assert_non_null(strstr(test.error, "another device"));
+    assert_fails(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE, &test, "another device");
     cudaFree(memory);
     lr_place_close(place);
 }
 
 static void no_memory_says_how_much(void **state)
 {
-    (void)state;
     lr_place *place = open_cuda();
     lr_vector vector;
     const lr_vector_params params = {.place = place, .count = INT64_C(1) << 32, .name = "the image", .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_FAILED);
-    assert_non_null(strstr(test.error, "the image: no memory for 1.638e+04 MiB on fake device 0"));
+    assert_fails(lr_vector_create(&params, &vector), LR_FAILED, &test,
+                 "the image: no memory for 1.638e+04 MiB on fake device 0");
     assert_null(vector.storage);
     lr_place_close(place);
 }
@@ -210,7 +192,6 @@ static void no_memory_says_how_much(void **state)
 
 static void the_callers_stream(void **state)
 {
-    (void)state;
     cudaStream_t stream;
     lr_vector x;
     lr_vector_sums sums;
@@ -220,13 +201,13 @@ static void the_callers_stream(void **state)
     assert_ptr_equal(lr_place_get_info(place).cuda_stream, stream);
     assert_string_equal(lr_place_get_info(place).device, "fake device 1");
     assert_int_equal(lr_place_get_info(place).memory_bytes, INT64_C(1) << 33);
-    assert_int_equal(create(place, LR_FLOAT32, &x), LR_OK);
-    assert_int_equal(lr_vector_fill(&x, 3.0), LR_OK);
+    assert_ok(create(place, LR_FLOAT32, &x));
+    assert_ok(lr_vector_fill(&x, 3.0));
     float *first = x.storage->block;
     assert_false(*first == 3.0f); /* nobody has waited */
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
     assert_true(*first == 3.0f);
-    assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 3.0 * COUNT);
     lr_vector_destroy(&x);
     lr_place_close(place);
@@ -237,7 +218,6 @@ static void the_callers_stream(void **state)
 /* Destroying waits for nothing, and what was told is done all the same. */
 static void wrapped_memory_is_left_alone(void **state)
 {
-    (void)state;
     void *block;
     lr_place *place = open_cuda();
     lr_vector wrapped;
@@ -245,8 +225,8 @@ static void wrapped_memory_is_left_alone(void **state)
     assert_int_equal(cudaMalloc(&block, COUNT * sizeof(float)), cudaSuccess);
     fake_current = FAKE_CURRENT;
     const lr_vector_params params = {.place = place, .count = COUNT, .log = &test.log};
-    assert_int_equal(lr_vector_wrap_cuda(&params, block, &wrapped), LR_OK);
-    assert_int_equal(lr_vector_fill(&wrapped, 4.0), LR_OK);
+    assert_ok(lr_vector_wrap_cuda(&params, block, &wrapped));
+    assert_ok(lr_vector_fill(&wrapped, 4.0));
     lr_vector_destroy(&wrapped);
     assert_false(((float *)block)[0] == 4.0f);
     assert_int_equal(cudaStreamSynchronize(lr_place_get_info(place).cuda_stream), cudaSuccess);
@@ -260,17 +240,16 @@ static void wrapped_memory_is_left_alone(void **state)
 /* A copy between OpenGL and CUDA is lent once, and asks the host for no number. */
 static void a_direct_copy_waits_for_nobody(void **state)
 {
-    (void)state;
     lr_vector x, drawn;
     lr_place *place = open_cuda();
-    assert_int_equal(create(place, LR_FLOAT32, &x), LR_OK);
-    assert_int_equal(create(gl, LR_FLOAT32, &drawn), LR_OK);
-    assert_int_equal(lr_vector_fill(&drawn, 5.0), LR_OK);
-    assert_int_equal(lr_vector_copy(&drawn, &x), LR_OK);
+    assert_ok(create(place, LR_FLOAT32, &x));
+    assert_ok(create(gl, LR_FLOAT32, &drawn));
+    assert_ok(lr_vector_fill(&drawn, 5.0));
+    assert_ok(lr_vector_copy(&drawn, &x));
     assert_int_equal(fake_cuda.lent, 1);
     assert_int_equal(fake_cuda.launches, 0);
     lr_vector_sums sums;
-    assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 5.0 * COUNT);
     assert_int_equal(lr_place_get_info(place).traffic.to_device, 0);
     lr_vector_destroy(&drawn);

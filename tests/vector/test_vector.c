@@ -5,6 +5,7 @@
 #include "device/kinds.h"
 #include "device/later.h"
 #include "test.h"
+#include "fixtures.h"
 
 #include "base/mem.h"
 #include "device/place.h"
@@ -22,7 +23,6 @@ enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 3400
 
 static int open_place(void **state)
 {
-    (void)state;
     test_log_init(&test);
     place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     return place != NULL ? 0 : -1;
@@ -30,7 +30,6 @@ static int open_place(void **state)
 
 static int close_place(void **state)
 {
-    (void)state;
     lr_place_close(place);
     return 0;
 }
@@ -45,15 +44,12 @@ static double number_at(int64_t k, int which)
 
 static lr_vector make(int64_t count, lr_precision precision)
 {
-    lr_vector vector;
-    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
-    return vector;
+    return kept_vector(place, count, precision);
 }
 
 static double *list_numbers(int64_t count, int which)
 {
-    double *numbers = calloc((size_t)(count > 0 ? count : 1), sizeof(*numbers));
+    double *numbers = kept_doubles(count);
     for (int64_t k = 0; k < count; k++) numbers[k] = number_at(k, which);
     return numbers;
 }
@@ -72,23 +68,17 @@ static struct placed place_numbers(int64_t count, lr_precision precision, int wh
     placed.numbers = list_numbers(count, which);
     const lr_vector from = lr_vector_of_doubles(placed.numbers, count);
     lr_vector back = from;
-    assert_int_equal(lr_vector_copy(&from, &placed.part), LR_OK);
-    assert_int_equal(lr_vector_copy(&placed.part, &back), LR_OK);
+    assert_ok(lr_vector_copy(&from, &placed.part));
+    assert_ok(lr_vector_copy(&placed.part, &back));
     return placed;
 }
 
 static double *read_numbers(const lr_vector *vector)
 {
-    double *numbers = calloc((size_t)(vector->count > 0 ? vector->count : 1), sizeof(*numbers));
+    double *numbers = kept_doubles(vector->count);
     lr_vector to = lr_vector_of_doubles(numbers, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
+    assert_ok(lr_vector_copy(vector, &to));
     return numbers;
-}
-
-static void discard(struct placed *placed)
-{
-    lr_vector_destroy(&placed->whole);
-    free(placed->numbers);
 }
 
 /* Numbers beside the part are still zero. */
@@ -97,7 +87,6 @@ static void check_outside(const struct placed *placed)
     double *all = read_numbers(&placed->whole);
     for (int64_t k = 0; k < placed->whole.count; k++)
         if (k < 3 || k >= 3 + placed->part.count) assert_true(all[k] == 0.0);
-    free(all);
 }
 
 static double epsilon_of(lr_precision precision)
@@ -107,186 +96,88 @@ static double epsilon_of(lr_precision precision)
 
 /* --- operations --- */
 
-typedef lr_status operation(lr_vector *y, const lr_vector in[3]);
-typedef double expectation(double y, const double in[3]);
+enum operation { FILL, MULTIPLY, DIVIDE, ADD, EM, RAMLA, BSREM, NUM_OPERATIONS };
 
-static lr_status run_fill(lr_vector *y, const lr_vector in[3])
+/* Some of the factors are below 0; some of what comes out would be below 0, and some x are below the floor. */
+static const double lambda = 0.4, lowest = 0.5;
+
+/* in_place: y is x of an update, too. */
+static lr_status run(enum operation operation, bool in_place, lr_vector *y, const lr_vector in[3])
 {
-    (void)in;
-    return lr_vector_fill(y, -2.5);
+    const lr_vector *x = in_place ? y : &in[0];
+    switch (operation) {
+    case FILL: return lr_vector_fill(y, -2.5);
+    case MULTIPLY: return lr_vector_multiply(y, &in[0]);
+    case DIVIDE: return lr_vector_divide(y, &in[2], 7.0);
+    case ADD: return lr_vector_add_scaled(y, -0.3, &in[1]);
+    case EM: return lr_vector_update_em(&(lr_em_update){x, &in[1], &in[2], y});
+    case RAMLA: return lr_vector_update_ramla(&(lr_ramla_update){x, &in[1], &in[2], lambda, y});
+    default: return lr_vector_update_bsrem(&(lr_bsrem_update){x, &in[1], &in[2], lambda, lowest, y});
+    }
 }
 
-static double expect_fill(double y, const double in[3])
+static double expect(enum operation operation, double y, double x, const double in[3])
 {
-    (void)y, (void)in;
-    return -2.5;
+    switch (operation) {
+    case FILL: return -2.5;
+    case MULTIPLY: return y * in[0];
+    case DIVIDE: return in[2] > 0 ? y / in[2] : 7.0;
+    case ADD: return y - 0.3 * in[1];
+    case EM: return in[2] > 0 ? x / in[2] * in[1] : x;
+    case RAMLA: return in[2] > 0 ? x * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : x;
+    default: return in[2] > 0 ? fmax(0.0, x + lambda * fmax(x, lowest) * (in[1] * in[2])) : x;
+    }
 }
 
-static lr_status run_multiply(lr_vector *y, const lr_vector in[3])
+static void check_operation(enum operation operation, bool in_place, int64_t count, lr_precision precision)
 {
-    return lr_vector_multiply(y, &in[0]);
-}
-
-static double expect_multiply(double y, const double in[3])
-{
-    return y * in[0];
-}
-
-static lr_status run_divide(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_divide(y, &in[2], 7.0);
-}
-
-static double expect_divide(double y, const double in[3])
-{
-    return in[2] > 0 ? y / in[2] : 7.0;
-}
-
-static lr_status run_add(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_add_scaled(y, -0.3, &in[1]);
-}
-
-static double expect_add(double y, const double in[3])
-{
-    return y - 0.3 * in[1];
-}
-
-static lr_status run_em(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_em(&(lr_em_update){&in[0], &in[1], &in[2], y});
-}
-
-static lr_status run_em_in_place(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_em(&(lr_em_update){y, &in[1], &in[2], y});
-}
-
-static double expect_em(double y, const double in[3])
-{
-    (void)y;
-    return in[2] > 0 ? in[0] / in[2] * in[1] : in[0];
-}
-
-static double expect_em_in_place(double y, const double in[3])
-{
-    return in[2] > 0 ? y / in[2] * in[1] : y;
-}
-
-/* Some of the factors are below 0. */
-static const double lambda = 0.4;
-
-static lr_status run_ramla(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_ramla(&(lr_ramla_update){&in[0], &in[1], &in[2], lambda, y});
-}
-
-static lr_status run_ramla_in_place(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_ramla(&(lr_ramla_update){y, &in[1], &in[2], lambda, y});
-}
-
-static double expect_ramla(double y, const double in[3])
-{
-    (void)y;
-    return in[2] > 0 ? in[0] * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : in[0];
-}
-
-static double expect_ramla_in_place(double y, const double in[3])
-{
-    return in[2] > 0 ? y * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : y;
-}
-
-/* Some of what comes out would be below 0, and some x are below the floor. */
-static const double lowest = 0.5;
-
-static lr_status run_bsrem(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_bsrem(&(lr_bsrem_update){&in[0], &in[1], &in[2], lambda, lowest, y});
-}
-
-static lr_status run_bsrem_in_place(lr_vector *y, const lr_vector in[3])
-{
-    return lr_vector_update_bsrem(&(lr_bsrem_update){y, &in[1], &in[2], lambda, lowest, y});
-}
-
-static double expect_bsrem(double y, const double in[3])
-{
-    (void)y;
-    return in[2] > 0 ? fmax(0.0, in[0] + lambda * fmax(in[0], lowest) * (in[1] * in[2])) : in[0];
-}
-
-static double expect_bsrem_in_place(double y, const double in[3])
-{
-    return expect_bsrem(y, (const double[3]){y, in[1], in[2]});
-}
-
-static void check_operation(operation *run, expectation *expect, int64_t count, lr_precision precision)
-{
+    const int mark = num_kept();
     struct placed y = place_numbers(count, precision, 3), in[3];
     lr_vector parts[3];
     for (int k = 0; k < 3; k++) {
         in[k] = place_numbers(count, precision, k);
         parts[k] = in[k].part;
     }
-    assert_int_equal(run(&y.part, parts), LR_OK);
+    assert_ok(run(operation, in_place, &y.part, parts));
     double *found = read_numbers(&y.part);
     for (int64_t k = 0; k < count; k++) {
         const double values[3] = {in[0].numbers[k], in[1].numbers[k], in[2].numbers[k]};
-        const double expected = expect(y.numbers[k], values);
+        const double expected = expect(operation, y.numbers[k], in_place ? y.numbers[k] : values[0], values);
         /* One rounding of ours, and one of each of the few steps before it. */
-        assert_true(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k])));
+        if (!(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
+            fail_msg("operation %d%s: number %lld is %g and not %g", (int)operation, in_place ? " in place" : "",
+                     (long long)k, found[k], expected);
     }
     check_outside(&y);
-    free(found);
-    discard(&y);
-    for (int k = 0; k < 3; k++) discard(&in[k]);
-}
-
-static void check_everywhere(operation *run, expectation *expect)
-{
-    for (int k = 0; k < NUM_LENGTHS; k++) {
-        check_operation(run, expect, lengths[k], LR_FLOAT32);
-        check_operation(run, expect, lengths[k], LR_FLOAT64);
-    }
+    destroy_kept_since(mark);
 }
 
 /* NaN of a projection is not taken for a factor below 0. */
 static void updates_keep_what_is_not_finite(void **state)
 {
-    (void)state;
     const double numbers[2] = {NAN, INFINITY};
     const lr_vector from = lr_vector_of_doubles(numbers, 2);
     for (int precision = 0; precision < 2; precision++) {
         lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
         lr_vector_sums found;
-        assert_int_equal(lr_vector_copy(&from, &by), LR_OK);
-        assert_int_equal(lr_vector_fill(&x, 1.0), LR_OK);
-        assert_int_equal(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}), LR_OK);
-        assert_int_equal(lr_vector_add_up(&by, NULL, &found), LR_OK);
+        assert_ok(lr_vector_copy(&from, &by));
+        assert_ok(lr_vector_fill(&x, 1.0));
+        assert_ok(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}));
+        assert_ok(lr_vector_add_up(&by, NULL, &found));
         assert_int_equal(found.not_finite, 2);
-        lr_vector_destroy(&by);
-        lr_vector_destroy(&x);
     }
 }
 
 static void element_by_element(void **state)
 {
-    (void)state;
-    check_everywhere(run_fill, expect_fill);
-    check_everywhere(run_multiply, expect_multiply);
-    check_everywhere(run_divide, expect_divide);
-    check_everywhere(run_add, expect_add);
-    check_everywhere(run_em, expect_em);
-    check_everywhere(run_em_in_place, expect_em_in_place);
-    check_everywhere(run_ramla, expect_ramla);
-    check_everywhere(run_ramla_in_place, expect_ramla_in_place);
-    check_everywhere(run_bsrem, expect_bsrem);
-    check_everywhere(run_bsrem_in_place, expect_bsrem_in_place);
+    for (int operation = 0; operation < NUM_OPERATIONS; operation++)
+        for (int in_place = 0; in_place < (operation < EM ? 1 : 2); in_place++)
+            for (int k = 0; k < 2 * NUM_LENGTHS; k++)
+                check_operation(operation, in_place, lengths[k / 2], (lr_precision)(k % 2));
 }
 
 /* Numbers rounded once, by the same steps, have the same bits. */
-static void check_bits(operation *run, lr_precision precision)
+static void check_bits(enum operation operation, lr_precision precision)
 {
     enum { COUNT = 1000 };
     struct placed y = place_numbers(COUNT, precision, 3), in[3];
@@ -299,23 +190,18 @@ static void check_bits(operation *run, lr_precision precision)
     for (int k = 0; k < 4; k++) {
         host[k] = precision == LR_FLOAT64 ? lr_vector_of_doubles(bits[k], COUNT)
                                           : lr_vector_of_floats((const float *)bits[k], COUNT);
-        assert_int_equal(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]), LR_OK);
+        assert_ok(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]));
     }
-    assert_int_equal(run(&host[3], host), LR_OK);
-    assert_int_equal(run(&y.part, parts), LR_OK);
-    assert_int_equal(lr_vector_copy(&y.part, &host[0]), LR_OK);
+    assert_ok(run(operation, false, &host[3], host));
+    assert_ok(run(operation, false, &y.part, parts));
+    assert_ok(lr_vector_copy(&y.part, &host[0]));
     assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
-    discard(&y);
-    for (int k = 0; k < 3; k++) discard(&in[k]);
 }
 
 static void the_same_bits_as_the_hosts(void **state)
 {
-    (void)state;
-    operation *const operations[] = {run_fill, run_multiply, run_divide, run_add, run_em, run_ramla, run_bsrem};
-    if (wanted != LR_PLACE_CUDA) /* compilers of shaders may fuse steps */
-        return;
-    for (int k = 0; k < 14; k++) check_bits(operations[k / 2], (lr_precision)(k % 2));
+    if (wanted != LR_PLACE_CUDA) return; /* compilers of shaders may fuse steps */
+    for (int k = 0; k < 2 * NUM_OPERATIONS; k++) check_bits((enum operation)(k / 2), (lr_precision)(k % 2));
 }
 
 /* --- copies --- */
@@ -324,40 +210,33 @@ static void the_same_bits_as_the_hosts(void **state)
 static void check_copy(lr_precision from, lr_precision to, int64_t count)
 {
     struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
-    assert_int_equal(lr_vector_copy(&source.part, &target.part), LR_OK);
+    assert_ok(lr_vector_copy(&source.part, &target.part));
     double *found = read_numbers(&target.part);
     for (int64_t k = 0; k < count; k++) {
         const double expected = to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
         assert_true(found[k] == expected);
     }
     check_outside(&target);
-    free(found);
-    discard(&source);
-    discard(&target);
 }
 
 static void copies(void **state)
 {
-    (void)state;
-    for (int k = 0; k < NUM_LENGTHS; k++)
-        for (int pair = 0; pair < 4; pair++) check_copy((lr_precision)(pair / 2), (lr_precision)(pair % 2), lengths[k]);
+    for (int k = 0; k < 4 * NUM_LENGTHS; k++) {
+        check_copy((lr_precision)(k % 4 / 2), (lr_precision)(k % 2), lengths[k / 4]);
+        destroy_kept(NULL);
+    }
 }
 
 /* Between CUDA places numbers do not come to the host, and what is queued on either side keeps its order. */
 static void copies_between_places(void **state)
 {
-    (void)state;
-    lr_place *other = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
-    assert_non_null(other);
+    lr_place *other = keep(lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log}));
     for (lr_precision precision = LR_FLOAT32; precision <= LR_FLOAT64; precision++) {
         struct placed source = place_numbers(300001, LR_FLOAT64, 0);
-        lr_vector target;
-        const lr_vector_params params = {
-            .place = other, .count = 300001, .precision = precision, .name = "a target", .log = &test.log};
-        assert_int_equal(lr_vector_create(&params, &target), LR_OK);
+        lr_vector target = kept_vector(other, 300001, precision);
         const lr_traffic before[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        assert_int_equal(lr_vector_copy(&source.part, &target), LR_OK);
-        assert_int_equal(lr_vector_fill(&source.part, -1.0), LR_OK);
+        assert_ok(lr_vector_copy(&source.part, &target));
+        assert_ok(lr_vector_fill(&source.part, -1.0));
         const lr_traffic after[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
         for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++) {
             assert_int_equal(after[k].to_device, before[k].to_device);
@@ -366,53 +245,44 @@ static void copies_between_places(void **state)
         double *found = read_numbers(&target);
         for (int64_t k = 0; k < target.count; k++)
             assert_true(found[k] == (precision == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k]));
-        free(found);
-        lr_vector_destroy(&target);
-        discard(&source);
     }
-    lr_place_close(other);
 }
 
 static void traffic_is_counted(void **state)
 {
-    (void)state;
     const bool is_device = wanted != LR_PLACE_HOST;
     const lr_traffic before = lr_place_get_info(place).traffic;
     struct placed numbers = place_numbers(1000, LR_FLOAT32, 0);
     lr_vector other = make(1000, LR_FLOAT32);
-    assert_int_equal(lr_vector_copy(&numbers.part, &other), LR_OK); /* stays where it is */
+    assert_ok(lr_vector_copy(&numbers.part, &other)); /* stays where it is */
     const lr_traffic after = lr_place_get_info(place).traffic;
     assert_int_equal(after.to_device - before.to_device, is_device ? 4000 : 0);
     assert_int_equal(after.to_host - before.to_host, is_device ? 4000 : 0);
-    lr_vector_destroy(&other);
-    discard(&numbers);
 }
 
 /* Numbers that are there already are borrowed; others are copied, and outlive what they were copied from. */
 static void brought_to_a_place(void **state)
 {
-    (void)state;
     enum { COUNT = 1000 };
     struct placed numbers = place_numbers(COUNT, LR_FLOAT64, 0);
     lr_vector same, single, host;
     const lr_vector_params here = {.place = place, .precision = LR_FLOAT64, .log = &test.log};
     const lr_vector_params narrow = {.place = place, .name = "single", .log = &test.log};
-    assert_int_equal(lr_vector_bring(&numbers.part, &here, &same), LR_OK);
-    assert_int_equal(lr_vector_bring(&numbers.part, &narrow, &single), LR_OK);
-    assert_int_equal(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host), LR_OK);
+    assert_ok(lr_vector_bring(&numbers.part, &here, &same));
+    assert_ok(lr_vector_bring(&numbers.part, &narrow, &single));
+    assert_ok(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host));
     assert_true(same.is_part && same.storage == numbers.part.storage && same.begin == numbers.part.begin);
     assert_true(same.values == numbers.part.values && same.count == COUNT);
     lr_vector_destroy(&same);
-    assert_int_equal(lr_vector_fill(&numbers.part, 3.0), LR_OK);
+    assert_ok(lr_vector_fill(&numbers.part, 3.0));
     const double *copied = host.values;
     assert_true(copied[7] == (wanted == LR_PLACE_HOST ? 3.0 : numbers.numbers[7]));
     float narrowed[COUNT];
     lr_vector to = lr_vector_of_floats(narrowed, COUNT);
-    assert_int_equal(lr_vector_copy(&single, &to), LR_OK);
+    assert_ok(lr_vector_copy(&single, &to));
     for (int k = 0; k < COUNT; k++) assert_true(narrowed[k] == (float)numbers.numbers[k]);
     lr_vector_destroy(&single);
     lr_vector_destroy(&host);
-    discard(&numbers);
 }
 
 /* --- sums --- */
@@ -434,8 +304,8 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
         size[2] += (a - b) * (a - b);
     }
     const lr_vector *other = has_other ? &y.part : NULL;
-    assert_int_equal(lr_vector_add_up(&x.part, other, &found), LR_OK);
-    assert_int_equal(lr_vector_add_up(&x.part, other, &again), LR_OK);
+    assert_ok(lr_vector_add_up(&x.part, other, &found));
+    assert_ok(lr_vector_add_up(&x.part, other, &again));
     assert_memory_equal(&found, &again, sizeof(found));
     /* Sums in double whose order differs. */
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
@@ -443,21 +313,19 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
     assert_true(fabs(found.difference - expected.difference) <= 1e-12 * size[2]);
     assert_true(found.largest == expected.largest && found.smallest == expected.smallest);
     assert_int_equal(found.not_finite, 0);
-    discard(&x);
-    discard(&y);
 }
 
 static void sums(void **state)
 {
-    (void)state;
-    for (int k = 0; k < NUM_LENGTHS; k++)
-        for (int way = 0; way < 4; way++) check_sums(lengths[k], (lr_precision)(way / 2), way % 2 == 0);
+    for (int k = 0; k < 4 * NUM_LENGTHS; k++) {
+        check_sums(lengths[k / 4], (lr_precision)(k % 4 / 2), k % 2 == 0);
+        destroy_kept(NULL);
+    }
 }
 
 /* Six alone, and others before and after them. */
 static void numbers_that_are_not_finite(void **state)
 {
-    (void)state;
     enum { MOST = 40 };
     const double six[6] = {1.0, NAN, INFINITY, -INFINITY, 5.0, -2.0};
     for (int before = 0; before <= MOST - 6; before++) {
@@ -468,19 +336,17 @@ static void numbers_that_are_not_finite(void **state)
         for (int precision = 0; precision < 2; precision++) {
             lr_vector x = make(count, (lr_precision)precision);
             lr_vector_sums found;
-            assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
-            assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
+            assert_ok(lr_vector_copy(&from, &x));
+            assert_ok(lr_vector_add_up(&x, NULL, &found));
             assert_int_equal(found.not_finite, 3);
             assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
             assert_true(found.smallest == -2.0);
-            lr_vector_destroy(&x);
         }
     }
 }
 
 static void the_same_bits_for_any_number_of_threads(void **state)
 {
-    (void)state;
     enum { COUNT = 1000003 };
     if (wanted != LR_PLACE_HOST) return;
     double *numbers = list_numbers(COUNT, 0);
@@ -489,11 +355,10 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     for (int k = 0; k < 3; k++) {
         x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
         assert_non_null(x.place);
-        assert_int_equal(lr_vector_add_up(&x, NULL, &found[k]), LR_OK);
+        assert_ok(lr_vector_add_up(&x, NULL, &found[k]));
         assert_memory_equal(&found[k], &found[0], sizeof(found[k]));
         lr_place_close(x.place);
     }
-    free(numbers);
 }
 
 /* --- counts --- */
@@ -523,20 +388,12 @@ static void open_counts(struct counts *counts, int64_t count)
     float (*const at[3])(int64_t) = {measured_at, additive_at, estimated_at};
     lr_vector *vectors[3] = {&counts->measured, &counts->additive, &counts->values};
     for (int n = 0; n < 3; n++) {
-        counts->numbers[n] = calloc((size_t)count, sizeof(float));
+        counts->numbers[n] = kept_floats(count);
         for (int64_t k = 0; k < count; k++) counts->numbers[n][k] = at[n](k);
         *vectors[n] = make(count, LR_FLOAT32);
         const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
-        assert_int_equal(lr_vector_copy(&from, vectors[n]), LR_OK);
+        assert_ok(lr_vector_copy(&from, vectors[n]));
     }
-}
-
-static void close_counts(struct counts *counts)
-{
-    lr_vector_destroy(&counts->measured);
-    lr_vector_destroy(&counts->additive);
-    lr_vector_destroy(&counts->values);
-    for (int n = 0; n < 3; n++) free(counts->numbers[n]);
 }
 
 /* Against the definition, LOR by LOR. */
@@ -547,7 +404,7 @@ static void check_counts(int64_t count, bool has_additive)
     double size = 0.0;
     open_counts(&counts, count);
     const lr_poisson_ratio ratio = {&counts.measured, has_additive ? &counts.additive : NULL, &counts.values};
-    assert_int_equal(lr_vector_divide_counts(&ratio, &fit), LR_OK);
+    assert_ok(lr_vector_divide_counts(&ratio, &fit));
     double *found = read_numbers(&counts.values);
     for (int64_t k = 0; k < count; k++) {
         const double y = counts.numbers[0][k], b = has_additive ? counts.numbers[1][k] : 0.0;
@@ -570,24 +427,17 @@ static void check_counts(int64_t count, bool has_additive)
     assert_true(fabs(fit.log_likelihood - sum.log_likelihood) <= 1e-12 * size);
     assert_int_equal(fit.left_out_lors, sum.left_out_lors);
     assert_true(fit.left_out_counts == sum.left_out_counts);
-    free(found);
-    close_counts(&counts);
 }
 
 static void divided_counts(void **state)
 {
-    (void)state;
-    for (int k = 0; k < NUM_LENGTHS; k++) {
-        check_counts(lengths[k], false);
-        check_counts(lengths[k], true);
-    }
+    for (int k = 0; k < 2 * NUM_LENGTHS; k++) check_counts(lengths[k / 2], k % 2);
 }
 
 /* A fit that is waited for later is the one that is waited for at once, whatever sums lie between; and
  * a few numbers cross, however many groups have added up. */
 static void a_fit_may_come_later(void **state)
 {
-    (void)state;
     enum { MANY = 300000 };
     struct counts counts;
     struct lr_later_fit later = {.slot = 4};
@@ -595,50 +445,44 @@ static void a_fit_may_come_later(void **state)
     lr_vector_sums sums;
     open_counts(&counts, MANY);
     lr_vector copy = make(MANY, LR_FLOAT32);
-    assert_int_equal(lr_vector_copy(&counts.values, &copy), LR_OK);
+    assert_ok(lr_vector_copy(&counts.values, &copy));
     const lr_poisson_ratio first = {&counts.measured, &counts.additive, &counts.values};
     const lr_poisson_ratio second = {&counts.measured, &counts.additive, &copy};
     const int64_t before = lr_place_get_info(place).traffic.to_host;
     for (int between = 0; between < 2; between++) {
-        assert_int_equal(lr_place_hold(place), LR_OK);
-        assert_int_equal(lr_vector_divide_counts_later(between ? &second : &first, &later), LR_OK);
+        assert_ok(lr_place_hold(place));
+        assert_ok(lr_vector_divide_counts_later(between ? &second : &first, &later));
         assert_true((later.place != NULL) == (wanted != LR_PLACE_HOST));
         if (between) {
-            assert_int_equal(lr_vector_add_up(&counts.measured, NULL, &sums), LR_OK);
+            assert_ok(lr_vector_add_up(&counts.measured, NULL, &sums));
             assert_true(sums.largest == 10.0);
         }
-        assert_int_equal(lr_later_fit_finish(&later), LR_OK);
+        assert_ok(lr_later_fit_finish(&later));
         lr_place_release(place);
         assert_true(later.place == NULL);
     }
     assert_true(lr_place_get_info(place).traffic.to_host - before <= 3 * 6 * 8);
-    close_counts(&counts);
     open_counts(&counts, MANY);
-    assert_int_equal(lr_vector_divide_counts(&first, &now), LR_OK);
+    assert_ok(lr_vector_divide_counts(&first, &now));
     assert_memory_equal(&now, &later.fit, sizeof(now));
-    lr_vector_destroy(&copy);
-    close_counts(&counts);
 }
 
 /* Two sums that are waited for later are those that are waited for at once, bit for bit. */
 static void sums_may_come_later(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++) {
         struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
         struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
         struct lr_later_sums later[2] = {{.slot = 0}, {.slot = 1}};
         lr_vector_sums now[2];
-        assert_int_equal(lr_vector_add_up_later(&x.part, &y.part, &later[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up_later(&y.part, NULL, &later[1]), LR_OK);
+        assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
+        assert_ok(lr_vector_add_up_later(&y.part, NULL, &later[1]));
         assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
-        assert_int_equal(lr_later_sums_finish(&later[1]), LR_OK);
-        assert_int_equal(lr_later_sums_finish(&later[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up(&x.part, &y.part, &now[0]), LR_OK);
-        assert_int_equal(lr_vector_add_up(&y.part, NULL, &now[1]), LR_OK);
+        assert_ok(lr_later_sums_finish(&later[1]));
+        assert_ok(lr_later_sums_finish(&later[0]));
+        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]));
+        assert_ok(lr_vector_add_up(&y.part, NULL, &now[1]));
         for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
-        discard(&x);
-        discard(&y);
     }
 }
 
@@ -646,27 +490,25 @@ static void sums_may_come_later(void **state)
  * told anew after its turn was sent. */
 static void turns_may_overlap(void **state)
 {
-    (void)state;
     enum { TURNS = 9 };
     struct lr_later_sums later[TURNS];
     lr_vector x = make(70001, LR_FLOAT32);
     for (int n = 0; n <= TURNS; n++) {
         if (n < TURNS) {
             later[n] = (struct lr_later_sums){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
-            assert_int_equal(lr_vector_fill(&x, 1000.0), LR_OK);
-            assert_int_equal(lr_vector_add_up_later(&x, NULL, &later[n]), LR_OK);
-            assert_int_equal(lr_later_send(later[n].place, n % 2), LR_OK);
-            assert_int_equal(lr_vector_fill(&x, n), LR_OK);
-            assert_int_equal(lr_vector_add_up_later(&x, &x, &later[n]), LR_OK);
-            assert_int_equal(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK, LR_OK);
+            assert_ok(lr_vector_fill(&x, 1000.0));
+            assert_ok(lr_vector_add_up_later(&x, NULL, &later[n]));
+            assert_ok(lr_later_send(later[n].place, n % 2));
+            assert_ok(lr_vector_fill(&x, n));
+            assert_ok(lr_vector_add_up_later(&x, &x, &later[n]));
+            assert_ok(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK);
         }
         if (n > 0) {
-            assert_int_equal(lr_later_sums_finish(&later[n - 1]), LR_OK);
+            assert_ok(lr_later_sums_finish(&later[n - 1]));
             assert_true(later[n - 1].sums.sum == 70001.0 * (n - 1));
             assert_true(later[n - 1].sums.product == 70001.0 * (n - 1) * (n - 1));
         }
     }
-    lr_vector_destroy(&x);
 }
 
 /* Terms of ranks are added up in their order, in double, and rounded once, wherever they are; what lies
@@ -687,14 +529,10 @@ static void check_terms(int64_t count, lr_precision precision, int own)
         assert_true(found[k] == (precision == LR_FLOAT64 ? sum : (double)(float)sum));
     }
     check_outside(&y);
-    free(found);
-    discard(&y);
-    discard(&pieces);
 }
 
 static void terms_of_ranks(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_LENGTHS; k++) {
         check_terms(lengths[k], LR_FLOAT32, k % 3);
         check_terms(lengths[k], LR_FLOAT64, (k + 1) % 3);
@@ -702,62 +540,50 @@ static void terms_of_ranks(void **state)
     struct placed y = place_numbers(5, LR_FLOAT32, 0), pieces = place_numbers(14, LR_FLOAT32, 1);
     test_log_init(&test);
     const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
-    assert_int_equal(lr_vector_add_terms(&few), LR_USAGE);
-    assert_non_null(strstr(test.error, wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers"));
-    discard(&y);
-    discard(&pieces);
+    assert_fails(lr_vector_add_terms(&few), LR_USAGE, &test,
+                 wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
 }
 
 static void a_ratio_stays_finite(void **state)
 {
-    (void)state;
     const float numbers[2] = {1e10f, 1e-38f};
     lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32);
     lr_vector from = lr_vector_of_floats(numbers, 1);
-    assert_int_equal(lr_vector_copy(&from, &y), LR_OK);
+    assert_ok(lr_vector_copy(&from, &y));
     from = lr_vector_of_floats(numbers + 1, 1);
-    assert_int_equal(lr_vector_copy(&from, &e), LR_OK);
+    assert_ok(lr_vector_copy(&from, &e));
     lr_poisson_fit fit;
-    assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&y, NULL, &e}, &fit), LR_OK);
+    assert_ok(lr_vector_divide_counts(&(lr_poisson_ratio){&y, NULL, &e}, &fit));
     double *found = read_numbers(&e);
     assert_close(found[0], 0.5 * FLT_MAX, 1e-6);
-    free(found);
-    lr_vector_destroy(&y);
-    lr_vector_destroy(&e);
 }
 
 /* --- size --- */
 
 static void longer_than_a_block(void **state)
 {
-    (void)state;
     lr_vector y = make(BEYOND_A_BLOCK, LR_FLOAT32), x = make(BEYOND_A_BLOCK, LR_FLOAT32);
     lr_vector_sums found;
-    assert_int_equal(lr_vector_fill(&x, 0.5), LR_OK);
-    assert_int_equal(lr_vector_fill(&y, 2.0), LR_OK);
+    assert_ok(lr_vector_fill(&x, 0.5));
+    assert_ok(lr_vector_fill(&y, 2.0));
     lr_vector last = lr_vector_part(&y, BEYOND_A_BLOCK - 1, 1);
-    assert_int_equal(lr_vector_fill(&last, 8.0), LR_OK);
-    assert_int_equal(lr_vector_multiply(&y, &x), LR_OK);
-    assert_int_equal(lr_vector_add_up(&y, &x, &found), LR_OK);
+    assert_ok(lr_vector_fill(&last, 8.0));
+    assert_ok(lr_vector_multiply(&y, &x));
+    assert_ok(lr_vector_add_up(&y, &x, &found));
     assert_true(found.sum == BEYOND_A_BLOCK + 3.0);
     assert_true(found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
     assert_true(found.largest == 4.0);
-    lr_vector_destroy(&x);
-    lr_vector_destroy(&y);
 }
 
 /* --- what is refused --- */
 
 static void wrong_calls(void **state)
 {
-    (void)state;
     lr_vector x = make(4, LR_FLOAT32), y = make(5, LR_FLOAT32), z = make(4, LR_FLOAT64), made;
     test_log_init(&test);
-    assert_int_equal(lr_vector_multiply(&x, &y), LR_USAGE);
-    assert_non_null(strstr(test.error, "4 and 5 numbers"));
+    assert_fails(lr_vector_multiply(&x, &y), LR_USAGE, &test, "4 and 5 numbers");
     assert_int_equal(lr_vector_copy(&x, &y), LR_USAGE);
-    assert_int_equal(lr_vector_multiply(&x, &z), LR_USAGE);
-    assert_non_null(strstr(test.error, "precisions"));
+    assert_fails(lr_vector_multiply(&x, &z), LR_USAGE, &test, "precisions");
     lr_poisson_fit fit;
     assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&z, NULL, &z}, &fit), LR_USAGE);
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
@@ -765,38 +591,30 @@ static void wrong_calls(void **state)
     assert_null(made.storage);
     lr_vector_texture texture = {.size = {2, 1, 1}};
     assert_int_equal(lr_vector_show(&x, &texture), LR_USAGE);
-    lr_vector_destroy(&x);
-    lr_vector_destroy(&y);
-    lr_vector_destroy(&z);
 }
 
 static void a_place_that_is_closed_first(void **state)
 {
-    (void)state;
     lr_place *own = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     lr_vector x;
     assert_non_null(own);
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x), LR_OK);
+    assert_ok(lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x));
     lr_place_close(own);
-    assert_int_equal(lr_vector_fill(&x, 2.0), LR_OK);
-    lr_vector_destroy(&x);
+    assert_ok(lr_vector_fill(&x, 2.0));
     lr_vector_destroy(&x);
     lr_vector_destroy(NULL);
 }
 
 static void parts_and_nothing(void **state)
 {
-    (void)state;
     lr_vector none = make(0, LR_FLOAT32), x = make(10, LR_FLOAT32);
     lr_vector_sums found;
-    assert_int_equal(lr_vector_fill(&none, 1.0), LR_OK);
-    assert_int_equal(lr_vector_add_up(&none, NULL, &found), LR_OK);
+    assert_ok(lr_vector_fill(&none, 1.0));
+    assert_ok(lr_vector_add_up(&none, NULL, &found));
     assert_true(found.largest == -(double)INFINITY && found.smallest == (double)INFINITY && found.sum == 0.0);
     assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
     assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
-    lr_vector_destroy(&none);
-    lr_vector_destroy(&x);
 }
 
 static lr_place_kind kind_of(const char *name)
@@ -804,42 +622,35 @@ static lr_place_kind kind_of(const char *name)
     return strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA : strcmp(name, "gl") == 0 ? LR_PLACE_GL : LR_PLACE_HOST;
 }
 
-static bool has_no_cuda(void)
-{
-    test_log_init(&test);
-    lr_place *opened = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
-    lr_place_close(opened);
-    return opened == NULL && test.status == LR_NO_DEVICE;
-}
-
 int main(int argc, char **argv)
 {
     wanted = argc > 1 ? kind_of(argv[1]) : LR_PLACE_HOST;
-    if (wanted == LR_PLACE_CUDA && has_no_cuda()) {
+    test_log_init(&test);
+    lr_place *opened = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
+    lr_place_close(opened);
+    if (wanted == LR_PLACE_CUDA && opened == NULL && test.status == LR_NO_DEVICE) {
         print_message("skipped: no CUDA device: %s\n", test.error);
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(element_by_element),
-        cmocka_unit_test(the_same_bits_as_the_hosts),
-        cmocka_unit_test(updates_keep_what_is_not_finite),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(copies_between_places),
-        cmocka_unit_test(traffic_is_counted),
-        cmocka_unit_test(brought_to_a_place),
-        cmocka_unit_test(sums),
-        cmocka_unit_test(numbers_that_are_not_finite),
-        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
-        cmocka_unit_test(divided_counts),
-        cmocka_unit_test(a_fit_may_come_later),
-        cmocka_unit_test(sums_may_come_later),
-        cmocka_unit_test(turns_may_overlap),
-        cmocka_unit_test(terms_of_ranks),
-        cmocka_unit_test(a_ratio_stays_finite),
-        cmocka_unit_test(longer_than_a_block),
-        cmocka_unit_test(wrong_calls),
-        cmocka_unit_test(a_place_that_is_closed_first),
-        cmocka_unit_test(parts_and_nothing),
-    };
+    const struct CMUnitTest tests[] = {CASE(element_by_element),
+                                       CASE(the_same_bits_as_the_hosts),
+                                       CASE(updates_keep_what_is_not_finite),
+                                       CASE(copies),
+                                       CASE(copies_between_places),
+                                       CASE(traffic_is_counted),
+                                       CASE(brought_to_a_place),
+                                       CASE(sums),
+                                       CASE(numbers_that_are_not_finite),
+                                       CASE(the_same_bits_for_any_number_of_threads),
+                                       CASE(divided_counts),
+                                       CASE(a_fit_may_come_later),
+                                       CASE(sums_may_come_later),
+                                       CASE(turns_may_overlap),
+                                       CASE(terms_of_ranks),
+                                       CASE(a_ratio_stays_finite),
+                                       CASE(longer_than_a_block),
+                                       CASE(wrong_calls),
+                                       CASE(a_place_that_is_closed_first),
+                                       CASE(parts_and_nothing)};
     return cmocka_run_group_tests(tests, open_place, close_place);
 }

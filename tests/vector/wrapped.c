@@ -4,7 +4,7 @@
  * Places of devices, what they refuse, memory of the caller's as vectors, and copies between OpenGL and
  * CUDA. What needs a CUDA device says "skipped" without one; with LR_TEST_FAKE_CUDA the device is the
  * machine's memory. */
-#include "test.h"
+#include "fixtures.h"
 
 #include "device/place.h"
 #include "device/vector.h"
@@ -24,7 +24,6 @@ static lr_place *gl, *cuda; /* cuda: NULL where there is none */
 
 static int open_places(void **state)
 {
-    (void)state;
     test_log_init(&test);
     caller = gl_context_create(&(struct gl_context_params){.log = &test.log});
     if (caller == NULL || gl_context_make_current(caller) != LR_OK || !gl_context_share(&shared)) return -1;
@@ -38,7 +37,6 @@ static int open_places(void **state)
 
 static int close_places(void **state)
 {
-    (void)state;
     lr_place_close(cuda);
     lr_place_close(gl);
     gl_context_release(caller);
@@ -56,10 +54,7 @@ static void skip_without_cuda(void)
 
 static lr_vector make(lr_place *place, int64_t count, lr_precision precision)
 {
-    lr_vector vector;
-    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
-    return vector;
+    return kept_vector(place, count, precision);
 }
 
 static float numbers[COUNT], found[COUNT];
@@ -76,14 +71,14 @@ static void put(lr_vector *vector)
 {
     fill_numbers();
     const lr_vector from = lr_vector_of_floats(numbers, vector->count);
-    assert_int_equal(lr_vector_copy(&from, vector), LR_OK);
+    assert_ok(lr_vector_copy(&from, vector));
 }
 
 /* The vector holds numbers from `begin` on, times `factor`. */
 static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
     lr_vector to = lr_vector_of_floats(found, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
+    assert_ok(lr_vector_copy(vector, &to));
     for (int64_t k = 0; k < vector->count; k++) assert_true(found[k] == numbers[begin + k] * factor);
 }
 
@@ -91,7 +86,6 @@ static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 
 static void a_place_tells_its_memory(void **state)
 {
-    (void)state;
     const lr_place_info info = lr_place_get_info(gl);
     assert_int_equal(info.memory_bytes, gl_context_limits(caller)->memory_bytes);
     assert_string_equal(info.device, gl_context_limits(caller)->renderer);
@@ -101,14 +95,11 @@ static void a_place_tells_its_memory(void **state)
 
 static void a_place_of_cuda_opens_or_says_why_not(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log.log});
+    struct test_log *log = kept_log();
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log->log});
     if (place == NULL) {
-        assert_int_equal(log.status, LR_NO_DEVICE);
-        assert_non_null(strstr(log.error, "no CUDA: "));
-        assert_non_null(strstr(log.error, "install"));
+        assert_says(log->error, "no CUDA: ");
+        assert_error(log, LR_NO_DEVICE, "install");
         return;
     }
     const lr_place_info info = lr_place_get_info(place);
@@ -120,26 +111,21 @@ static void a_place_of_cuda_opens_or_says_why_not(void **state)
     lr_place_close(place);
 }
 
-static void refuse(const lr_place_params *params, lr_status status, const char *sentence)
+static void refuse(lr_place_params params, lr_status status, const char *sentence)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_place_params with_log = *params;
-    with_log.log = &log.log;
-    assert_null(lr_place_open(&with_log));
-    assert_int_equal(log.status, status);
-    assert_non_null(strstr(log.error, sentence));
+    test_log_init(&test);
+    params.log = &test.log;
+    assert_none(lr_place_open(&params), status, &test, sentence);
 }
 
 static void places_that_cannot_be(void **state)
 {
-    (void)state;
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = -1}, LR_USAGE, "negative");
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .threads = -1}, LR_USAGE, "negative");
-    refuse(&(lr_place_params){.kind = (lr_place_kind)3}, LR_USAGE, "kind 3");
-    refuse(&(lr_place_params){.kind = LR_PLACE_GL, .cuda_stream = &test}, LR_USAGE, "stream");
-    refuse(&(lr_place_params){.cuda_stream = &test}, LR_USAGE, "LR_PLACE_CUDA");
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 999}, cuda != NULL ? LR_USAGE : LR_NO_DEVICE,
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .device = -1}, LR_USAGE, "negative");
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .threads = -1}, LR_USAGE, "negative");
+    refuse((lr_place_params){.kind = (lr_place_kind)3}, LR_USAGE, "kind 3");
+    refuse((lr_place_params){.kind = LR_PLACE_GL, .cuda_stream = &test}, LR_USAGE, "stream");
+    refuse((lr_place_params){.cuda_stream = &test}, LR_USAGE, "LR_PLACE_CUDA");
+    refuse((lr_place_params){.kind = LR_PLACE_CUDA, .device = 999}, cuda != NULL ? LR_USAGE : LR_NO_DEVICE,
            cuda != NULL ? "device 999" : "no CUDA: ");
 }
 
@@ -165,7 +151,7 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
     lr_vector vector;
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()};
     const lr_vector_params params = {.place = gl, .count = count, .log = &test.log};
-    assert_int_equal(lr_vector_wrap_gl(&params, &handed, &vector), LR_OK);
+    assert_ok(lr_vector_wrap_gl(&params, &handed, &vector));
     assert_null(handed.after);
     return vector;
 }
@@ -173,21 +159,19 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
 /* Numbers of the caller's context are changed in place, and the caller reads it. */
 static void a_buffer_of_another_context(void **state)
 {
-    (void)state;
     fill_numbers();
     const GLuint buffer = make_buffer(sizeof(numbers), numbers);
     lr_vector vector = wrap_buffer(buffer, COUNT - 1);
     const lr_traffic before = lr_place_get_info(gl).traffic;
     lr_vector part = lr_vector_part(&vector, 5, COUNT - 6), other = make(gl, COUNT - 6, LR_FLOAT32);
     void *done;
-    assert_int_equal(lr_vector_fill(&other, 2.0), LR_OK);
-    assert_int_equal(lr_vector_multiply(&part, &other), LR_OK);
-    assert_int_equal(lr_place_fence(gl, &done), LR_OK);
+    assert_ok(lr_vector_fill(&other, 2.0));
+    assert_ok(lr_vector_multiply(&part, &other));
+    assert_ok(lr_place_fence(gl, &done));
     assert_non_null(done);
     const lr_traffic after = lr_place_get_info(gl).traffic;
     assert_memory_equal(&before, &after, sizeof(before));
     lr_vector_destroy(&vector);
-    lr_vector_destroy(&other);
     assert_int_equal(glClientWaitSync(done, 0, UINT64_C(1) << 40) == GL_WAIT_FAILED, 0);
     glDeleteSync(done);
     assert_true(glIsBuffer(buffer)); /* and still the caller's */
@@ -197,99 +181,86 @@ static void a_buffer_of_another_context(void **state)
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
-static void refuse_buffer(const lr_vector_params *params, lr_vector_gl_buffer *buffer, const char *sentence)
+static void refuse_buffer(lr_vector_params params, lr_vector_gl_buffer *buffer, const char *sentence)
 {
     lr_vector vector;
     void *const after = buffer->after;
-    lr_vector_params with_log = *params;
     test_log_init(&test);
-    with_log.log = &test.log;
-    assert_int_equal(lr_vector_wrap_gl(&with_log, buffer, &vector), LR_USAGE);
-    assert_non_null(strstr(test.error, sentence));
-    assert_null(vector.storage);
-    assert_null(vector.place);
+    params.log = &test.log;
+    assert_fails(lr_vector_wrap_gl(&params, buffer, &vector), LR_USAGE, &test, sentence);
+    assert_true(vector.storage == NULL && vector.place == NULL);
     assert_ptr_equal(buffer->after, after); /* still the caller's */
 }
 
 static void buffers_that_cannot_be_vectors(void **state)
 {
-    (void)state;
-    lr_place *alone = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &test.log});
+    lr_place *alone = keep(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &test.log}));
     const GLuint buffer = make_buffer(100, NULL);
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()}, none = {.buffer = 4711};
-    assert_non_null(alone);
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 26}, &handed, "100 bytes");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed, "104 are needed");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = -1}, &handed, "-1 numbers");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 1}, &none, "4711 names no buffer");
-    refuse_buffer(&(lr_vector_params){.place = alone, .count = 1}, &handed, "shared");
-    refuse_buffer(&(lr_vector_params){.count = 1}, &handed, "shared");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 26}, &handed, "100 bytes");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed, "104 are needed");
+    refuse_buffer((lr_vector_params){.place = gl, .count = -1}, &handed, "-1 numbers");
+    refuse_buffer((lr_vector_params){.place = gl, .count = 1}, &none, "4711 names no buffer");
+    refuse_buffer((lr_vector_params){.place = alone, .count = 1}, &handed, "shared");
+    refuse_buffer((lr_vector_params){.count = 1}, &handed, "shared");
     void *done = &test;
     assert_int_equal(lr_place_fence(NULL, &done), LR_USAGE);
     assert_null(done);
     assert_int_equal(glGetError(), GL_NO_ERROR);
     glDeleteSync(handed.after);
     glDeleteBuffers(1, &buffer);
-    lr_place_close(alone);
 }
 
 /* --- memory of CUDA --- */
 
 static void memory_of_cuda_as_a_vector(void **state)
 {
-    (void)state;
     skip_without_cuda();
     lr_vector owner = make(cuda, COUNT, LR_FLOAT32), wrapped;
     put(&owner);
     char *memory = (char *)owner.storage->block + 3 * sizeof(float);
     const lr_vector_params params = {.place = cuda, .count = COUNT - 4, .log = &test.log};
-    assert_int_equal(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped), LR_OK);
+    assert_ok(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped));
     check_numbers(&wrapped, 0, 1);
     lr_vector_destroy(&wrapped);
     assert_null(wrapped.storage);
     check_numbers(&owner, 0, 1); /* nothing was freed */
-    assert_int_equal(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped), LR_OK);
+    assert_ok(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped));
     lr_vector part = lr_vector_part(&wrapped, 3, COUNT - 7);
     lr_vector same = lr_vector_part(&owner, 3, COUNT - 7);
-    assert_int_equal(lr_vector_add_scaled(&part, 1.0, &same), LR_OK); /* twice the same memory */
+    assert_ok(lr_vector_add_scaled(&part, 1.0, &same)); /* twice the same memory */
     check_numbers(&same, 3, 2);
     assert_ptr_equal(memory, (char *)wrapped.storage->block + part.begin * (int64_t)sizeof(float));
     lr_vector_destroy(&wrapped);
-    lr_vector_destroy(&owner);
 }
 
-static void refuse_memory(const lr_vector_params *params, void *memory, const char *sentence)
+static void refuse_memory(lr_vector_params params, void *memory, const char *sentence)
 {
     lr_vector vector;
-    lr_vector_params with_log = *params;
     test_log_init(&test);
-    with_log.log = &test.log;
-    assert_int_equal(lr_vector_wrap_cuda(&with_log, memory, &vector), LR_USAGE);
-    assert_non_null(strstr(test.error, sentence));
+    params.log = &test.log;
+    assert_fails(lr_vector_wrap_cuda(&params, memory, &vector), LR_USAGE, &test, sentence);
     assert_null(vector.storage);
 }
 
 static void memory_without_a_place_of_cuda(void **state)
 {
-    (void)state;
-    refuse_memory(&(lr_vector_params){.count = 4}, numbers, "LR_PLACE_CUDA");
-    refuse_memory(&(lr_vector_params){.place = gl, .count = 4}, numbers, "LR_PLACE_CUDA");
-    refuse_memory(&(lr_vector_params){.place = gl, .count = -4}, numbers, "-4 numbers");
+    refuse_memory((lr_vector_params){.count = 4}, numbers, "LR_PLACE_CUDA");
+    refuse_memory((lr_vector_params){.place = gl, .count = 4}, numbers, "LR_PLACE_CUDA");
+    refuse_memory((lr_vector_params){.place = gl, .count = -4}, numbers, "-4 numbers");
 }
 
 static void memory_that_is_not_of_the_device(void **state)
 {
-    (void)state;
     skip_without_cuda();
     lr_vector owner = make(cuda, 8, LR_FLOAT64);
     char *memory = owner.storage->block;
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, numbers, "the host");
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, NULL, "the host");
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64}, memory + 4,
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4}, numbers, "the host");
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4}, NULL, "the host");
+    refuse_memory((lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64}, memory + 4,
                   "multiple of their size");
     void *done;
     assert_int_equal(lr_place_fence(cuda, &done), LR_USAGE);
-    lr_vector_destroy(&owner);
 }
 
 /* --- between OpenGL and CUDA --- */
@@ -311,20 +282,17 @@ static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
     const lr_traffic before[2] = {lr_place_get_info(gl).traffic, lr_place_get_info(cuda).traffic};
     const lr_vector source = lr_vector_part(&from, 5, count);
     lr_vector between = lr_vector_part(&there, 3, count), target = lr_vector_part(&to, 1, count);
-    assert_int_equal(lr_vector_copy(&source, &between), LR_OK);
-    assert_int_equal(lr_vector_add_scaled(&between, 1.0, &between), LR_OK);
-    assert_int_equal(lr_vector_copy(&between, &target), LR_OK);
+    assert_ok(lr_vector_copy(&source, &between));
+    assert_ok(lr_vector_add_scaled(&between, 1.0, &between));
+    assert_ok(lr_vector_copy(&between, &target));
     check_traffic(gl, &before[0], 2 * bytes * lr_vector_size(&from));
     check_traffic(cuda, &before[1], 2 * bytes * lr_vector_size(&there));
     check_numbers(&target, 5, 2);
     const lr_vector first = lr_vector_part(&to, 0, 1), last = lr_vector_part(&to, count + 1, 8);
     lr_vector_sums sums[2];
-    assert_int_equal(lr_vector_add_up(&first, NULL, &sums[0]), LR_OK);
-    assert_int_equal(lr_vector_add_up(&last, NULL, &sums[1]), LR_OK);
+    assert_ok(lr_vector_add_up(&first, NULL, &sums[0]));
+    assert_ok(lr_vector_add_up(&last, NULL, &sums[1]));
     assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* nothing beside it */
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
-    lr_vector_destroy(&there);
 }
 
 /* True if nothing passes through the host. */
@@ -332,17 +300,14 @@ static bool is_direct_to(lr_place *place)
 {
     lr_vector from = make(gl, 16, LR_FLOAT32), to = make(place, 16, LR_FLOAT32);
     const lr_traffic before = lr_place_get_info(place).traffic;
-    assert_int_equal(lr_vector_copy(&from, &to), LR_OK);
+    assert_ok(lr_vector_copy(&from, &to));
     const bool is_direct = lr_place_get_info(place).traffic.to_device == before.to_device;
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
     return is_direct;
 }
 
 /* OpenGL that draws on a device of that name draws on one of those of CUDA. */
 static void one_device_of_cuda_is_that_of_opengl(void **state)
 {
-    (void)state;
     skip_without_cuda();
     bool is_named = false, is_direct = false;
     lr_place *place;
@@ -358,7 +323,6 @@ static void one_device_of_cuda_is_that_of_opengl(void **state)
 
 static void from_opengl_to_cuda_and_back(void **state)
 {
-    (void)state;
     skip_without_cuda();
     const bool is_direct = is_direct_to(cuda);
     for (int k = 0; k < 4; k++) go_around((lr_precision)(k / 2), (lr_precision)(k % 2), is_direct);
@@ -375,65 +339,58 @@ static void from_opengl_to_cuda_and_back(void **state)
 /* More numbers than change their precision at a time. */
 static void from_opengl_to_cuda_in_pieces(void **state)
 {
-    (void)state;
     enum { LONG = (1 << 24) + 5 };
     skip_without_cuda();
     lr_vector from = make(gl, LONG, LR_FLOAT32), to = make(cuda, LONG, LR_FLOAT64);
     lr_vector last = lr_vector_part(&from, LONG - 1, 1);
     lr_vector_sums sums;
-    assert_int_equal(lr_vector_fill(&from, 2.0), LR_OK);
-    assert_int_equal(lr_vector_fill(&last, 8.0), LR_OK);
-    assert_int_equal(lr_vector_copy(&from, &to), LR_OK);
-    assert_int_equal(lr_vector_add_up(&to, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_fill(&from, 2.0));
+    assert_ok(lr_vector_fill(&last, 8.0));
+    assert_ok(lr_vector_copy(&from, &to));
+    assert_ok(lr_vector_add_up(&to, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0 && sums.largest == 8.0);
-    assert_int_equal(lr_vector_fill(&from, 0.0), LR_OK);
-    assert_int_equal(lr_vector_copy(&to, &from), LR_OK);
-    assert_int_equal(lr_vector_add_up(&last, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_fill(&from, 0.0));
+    assert_ok(lr_vector_copy(&to, &from));
+    assert_ok(lr_vector_add_up(&last, NULL, &sums));
     assert_true(sums.sum == 8.0);
-    assert_int_equal(lr_vector_add_up(&from, NULL, &sums), LR_OK);
+    assert_ok(lr_vector_add_up(&from, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
 }
 
 /* The caller's buffer of OpenGL, and CUDA. */
 static void a_wrapped_buffer_and_cuda(void **state)
 {
-    (void)state;
     skip_without_cuda();
     fill_numbers();
     const GLuint buffer = make_buffer(sizeof(numbers), numbers);
     lr_vector wrapped = wrap_buffer(buffer, COUNT), there = make(cuda, COUNT, LR_FLOAT32);
-    assert_int_equal(lr_vector_copy(&wrapped, &there), LR_OK);
+    assert_ok(lr_vector_copy(&wrapped, &there));
     check_numbers(&there, 0, 1);
-    assert_int_equal(lr_vector_fill(&there, -3.5), LR_OK);
-    assert_int_equal(lr_vector_copy(&there, &wrapped), LR_OK);
+    assert_ok(lr_vector_fill(&there, -3.5));
+    assert_ok(lr_vector_copy(&there, &wrapped));
     void *done;
-    assert_int_equal(lr_place_fence(gl, &done), LR_OK);
+    assert_ok(lr_place_fence(gl, &done));
     lr_vector_destroy(&wrapped);
     assert_int_equal(glClientWaitSync(done, 0, UINT64_C(1) << 40) == GL_WAIT_FAILED, 0);
     glDeleteSync(done);
     glGetNamedBufferSubData(buffer, 0, sizeof(found), found);
     for (int k = 0; k < COUNT; k++) assert_true(found[k] == -3.5f);
     glDeleteBuffers(1, &buffer);
-    lr_vector_destroy(&there);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_place_tells_its_memory),
-        cmocka_unit_test(a_place_of_cuda_opens_or_says_why_not),
-        cmocka_unit_test(places_that_cannot_be),
-        cmocka_unit_test(a_buffer_of_another_context),
-        cmocka_unit_test(buffers_that_cannot_be_vectors),
-        cmocka_unit_test(memory_of_cuda_as_a_vector),
-        cmocka_unit_test(memory_without_a_place_of_cuda),
-        cmocka_unit_test(memory_that_is_not_of_the_device),
-        cmocka_unit_test(one_device_of_cuda_is_that_of_opengl),
-        cmocka_unit_test(from_opengl_to_cuda_and_back),
-        cmocka_unit_test(from_opengl_to_cuda_in_pieces),
-        cmocka_unit_test(a_wrapped_buffer_and_cuda),
-    };
+    const struct CMUnitTest tests[] = {CASE(a_place_tells_its_memory),
+                                       CASE(a_place_of_cuda_opens_or_says_why_not),
+                                       CASE(places_that_cannot_be),
+                                       CASE(a_buffer_of_another_context),
+                                       CASE(buffers_that_cannot_be_vectors),
+                                       CASE(memory_of_cuda_as_a_vector),
+                                       CASE(memory_without_a_place_of_cuda),
+                                       CASE(memory_that_is_not_of_the_device),
+                                       CASE(one_device_of_cuda_is_that_of_opengl),
+                                       CASE(from_opengl_to_cuda_and_back),
+                                       CASE(from_opengl_to_cuda_in_pieces),
+                                       CASE(a_wrapped_buffer_and_cuda)};
     return cmocka_run_group_tests(tests, open_places, close_places);
 }
