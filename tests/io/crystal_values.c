@@ -3,7 +3,7 @@
  *
  * Numbers per crystal: arrays as our own writer and as NumPy lay them out, text, and what can be
  * wrong with either. */
-#include "io/lor_scanner.h"
+#include "io/scanners.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

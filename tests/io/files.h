@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of files share: a folder of their own, bytes in and out, a disk that fills up. */
+ * What the tests of files share: a folder of their own, bytes in and out, sentences, a disk that fills up. */
 #ifndef LR_TEST_IO_FILES_H
 #define LR_TEST_IO_FILES_H
 
@@ -25,7 +25,16 @@ static inline void folder_init(struct test_folder *folder)
     assert_non_null(mkdtemp(folder->path));
 }
 
-/* "folder/name" */
+/* "folder/name", which stands until this has been called 16 times more. */
+static inline const char *file_in(const struct test_folder *folder, const char *name)
+{
+    static char paths[16][384];
+    static unsigned next;
+    char *path = paths[next++ % 16];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder->path, name);
+    return path;
+}
+
 static inline const char *folder_file(const struct test_folder *folder, char path[128], const char *name)
 {
     snprintf(path, 128, "%s/%s", folder->path, name);
@@ -41,11 +50,7 @@ static inline int folder_visit(const struct test_folder *folder, bool removes)
     for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         count++;
-        if (removes) {
-            char path[384];
-            snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name);
-            remove(path);
-        }
+        if (removes) remove(file_in(folder, entry->d_name));
     }
     closedir(open);
     return count;
@@ -57,19 +62,85 @@ static inline void folder_finish(const struct test_folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* All bytes of a file; free them. */
+/* What a case begins with: an empty folder, and a log that has heard nothing. */
+struct test_files {
+    struct test_folder folder;
+    struct test_log log;
+};
+
+static inline int files_begin(void **state)
+{
+    static struct test_files files;
+    folder_init(&files.folder);
+    test_log_init(&files.log);
+    *state = &files;
+    return 0;
+}
+
+static inline int files_end(void **state)
+{
+    folder_finish(&((struct test_files *)*state)->folder);
+    return 0;
+}
+
+#define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
+
+/* Fails unless the last error has this status, and these words. */
+static inline void assert_error(const struct test_log *log, lr_status status, const char *words)
+{
+    if (log->status != status || strstr(log->error, words) == NULL)
+        fail_msg("expected '%s' (%d), found '%s' (%d)", words, (int)status, log->error, (int)log->status);
+}
+
+/* Fails unless the last warning has these words. */
+static inline void assert_warning(const struct test_log *log, const char *words)
+{
+    if (strstr(log->warning, words) == NULL) fail_msg("expected '%s', found '%s'", words, log->warning);
+}
+
+/* All bytes of a file and a zero behind them; free them. count NULL: of a text. */
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
+    struct stat facts;
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *count = (size_t)ftell(file);
-    rewind(file);
-    unsigned char *bytes = malloc(*count + 1);
+    assert_int_equal(fstat(fileno(file), &facts), 0);
+    const size_t size = (size_t)facts.st_size;
+    unsigned char *bytes = calloc(size + 1, 1);
     assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *count, file), *count);
+    assert_int_equal(fread(bytes, 1, size, file), size);
     fclose(file);
+    if (count != NULL) *count = size;
     return bytes;
+}
+
+static inline size_t file_size(const char *path)
+{
+    struct stat facts;
+    assert_int_equal(stat(path, &facts), 0);
+    return (size_t)facts.st_size;
+}
+
+static inline void bytes_write(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void text_write(const char *path, const char *text)
+{
+    bytes_write(path, text, strlen(text));
+}
+
+static inline void assert_holds(const char *path, const char *text)
+{
+    size_t count;
+    char *bytes = (char *)bytes_read(path, &count);
+    assert_string_equal(bytes, text);
+    assert_int_equal(count, strlen(text));
+    free(bytes);
 }
 
 /* Until the clock shows another second: time stamps of files and in files then differ. */
@@ -87,14 +158,6 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     assert_memory_equal(a, b, count_a);
     free(a);
     free(b);
-}
-
-static inline void bytes_write(const char *path, const void *bytes, size_t count)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
 }
 
 /* From here on no file of this process may grow beyond that many bytes: a disk that is full, as

@@ -8,8 +8,8 @@
 
 #include "io/files.h"
 #include "io/files/hdf5_input.h"
-#include "io/lor_scanner.h"
 #include "io/matrix/writer.h"
+#include "io/scanners.h"
 
 #include <fcntl.h>
 #include <lr/direct.h>

@@ -4,7 +4,7 @@
  * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types, cut short
  * or with values that make no sense are refused; a full disk leaves nothing behind. */
 #include "io/files.h"
-#include "io/lor_scanner.h"
+#include "io/scanners.h"
 
 #include <hdf5.h>
 

@@ -4,7 +4,7 @@
  * Matrix files: the rows that went in are the rows that other programs find, in text and in HDF5;
  * wrong rows and full disks leave nothing behind. */
 #include "io/files.h"
-#include "io/lor_scanner.h"
+#include "io/scanners.h"
 
 #include "io/matrix/writer.h"
 

@@ -4,7 +4,7 @@
  * Rows that were written down outlive whatever fails later, and only the same matrix goes on with
  * them. */
 #include "io/files.h"
-#include "io/lor_scanner.h"
+#include "io/scanners.h"
 
 #include "base/log.h"
 #include "io/matrix/writer.h"

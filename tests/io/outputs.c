@@ -39,12 +39,12 @@ int __wrap_open(const char *path, int flags, ...)
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->a, "a");
-    folder_file(&s->folder, s->b, "b");
-    test_log_init(&s->log);
-    *state = s;
+    static struct setup s;
+    folder_init(&s.folder);
+    folder_file(&s.folder, s.a, "a");
+    folder_file(&s.folder, s.b, "b");
+    test_log_init(&s.log);
+    *state = &s;
     return 0;
 }
 
@@ -59,17 +59,7 @@ static int tear_down(void **state)
     struct setup *s = *state;
     has_no_nameless = false;
     folder_finish(&s->folder);
-    free(s);
     return 0;
-}
-
-static void assert_holds(const char *path, const char *text)
-{
-    size_t count;
-    unsigned char *bytes = bytes_read(path, &count);
-    assert_int_equal(count, strlen(text));
-    assert_memory_equal(bytes, text, count);
-    free(bytes);
 }
 
 static mode_t rights_of(const char *path)
@@ -77,11 +67,6 @@ static mode_t rights_of(const char *path)
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     return info.st_mode & 07777;
-}
-
-static void put(const char *path, const char *text)
-{
-    bytes_write(path, text, strlen(text));
 }
 
 static void begin(struct setup *s, struct lr_output *output, const char *path, const char *text)
@@ -160,8 +145,8 @@ static void test_links(void **state)
 {
     struct setup *s = *state;
     struct stat info;
-    char away[128], text[8] = "";
-    folder_file(&s->folder, away, "away");
+    char text[8];
+    const char *away = file_in(&s->folder, "away");
     assert_int_equal(symlink("b", s->a), 0);
     assert_int_equal(symlink("a", away), 0);
     for (int k = 0; k < 2; k++) {
@@ -178,27 +163,20 @@ static void test_links(void **state)
     assert_int_equal(lr_text_write(s->a, "x", &s->log.log), LR_FAILED);
 }
 
-/* The name that this process would give a hidden file first. */
-static void hidden_name(const struct setup *s, char path[256], const char *number)
-{
-    char host[64] = "";
-    gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
-    snprintf(path, 256, "%s/.loraster-%s-%s.part", s->folder.path, host, number);
-}
-
 /* What a killed program has left goes when another needs such a name, and what is in use stays. */
 static void test_sweep(void **state)
 {
     struct setup *s = *state;
-    char left[256], held[256], strange[256];
-    hidden_name(s, left, "1-0");
-    hidden_name(s, held, "1-1");
-    snprintf(strange, sizeof(strange), "%s/.loraster-elsewhere-1-0.part", s->folder.path);
-    put(left, "left");
-    put(held, "held");
-    put(strange, "another host may be writing it");
-    put(s->a, "old");
+    char host[64] = "", left[256], held[256];
+    gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
+    snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", s->folder.path, host); /* the first that is tried */
+    snprintf(held, sizeof(held), "%s/.loraster-%s-1-1.part", s->folder.path, host);
+    const char *strange = file_in(&s->folder, ".loraster-elsewhere-1-0.part");
+    text_write(left, "left");
+    text_write(held, "held");
+    text_write(strange, "another host may be writing it");
+    text_write(s->a, "old");
     const int file = open(held, O_RDWR);
     assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
     assert_int_equal(lr_text_write(s->a, "new", NULL), LR_OK);
@@ -218,8 +196,8 @@ static void test_together(void **state)
     struct setup *s = *state;
     struct lr_output data, header;
     struct lr_output *const both[2] = {&data, &header};
-    put(s->a, "old data");
-    put(s->b, "old header");
+    text_write(s->a, "old data");
+    text_write(s->b, "old header");
     begin(s, &data, s->a, "new data");
     begin(s, &header, s->b, "new header");
     assert_holds(s->a, "old data");
@@ -238,7 +216,7 @@ static void test_together(void **state)
         assert_holds(other, bad == 0 ? "new header" : "new data");
         assert_int_equal(folder_visit(&s->folder, false), 2);
         rmdir(in_the_way);
-        put(in_the_way, bad == 0 ? "new data" : "new header");
+        text_write(in_the_way, bad == 0 ? "new data" : "new header");
     }
     begin(s, &data, s->a, "newer data"); /* what cannot be forced to the disk replaces nothing */
     begin(s, &header, s->b, "newer header");
@@ -255,9 +233,8 @@ static void test_named_links(void **state)
 {
     struct setup *s = *state;
     struct lr_output output;
-    char part[128];
-    folder_file(&s->folder, part, "a.part");
-    put(s->b, "precious");
+    const char *part = file_in(&s->folder, "a.part");
+    text_write(s->b, "precious");
     for (int kind = 0; kind < 4; kind++) {
         const int made = kind == 0   ? symlink("b", part)
                          : kind == 1 ? link(s->b, part)
@@ -281,8 +258,7 @@ static void test_named_lock(void **state)
 {
     struct setup *s = *state;
     struct lr_output first, second;
-    char part[128];
-    folder_file(&s->folder, part, "a.part");
+    const char *part = file_in(&s->folder, "a.part");
     assert_int_equal(lr_output_open_named(&first, s->a, "part", &s->log.log), LR_OK);
     assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
     assert_int_equal(lr_output_open_named(&second, s->a, "part", &s->log.log), LR_FAILED);
@@ -293,7 +269,7 @@ static void test_named_lock(void **state)
     assert_holds(s->a, "first");
     assert_int_equal(lr_output_open_named(&second, s->a, "part", &s->log.log), LR_OK);
     remove(part); /* by other hands, and there is another one of that name */
-    put(part, "another's");
+    text_write(part, "another's");
     assert_int_equal(lr_output_write(&second, "second", 6), LR_OK);
     assert_int_equal(lr_output_finish(&second), LR_FAILED);
     assert_holds(s->a, "first");
