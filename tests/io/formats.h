@@ -5,7 +5,7 @@
 #ifndef LR_TEST_IO_FORMATS_H
 #define LR_TEST_IO_FORMATS_H
 
-#include "io/files.h"
+#include "io/lists.h"
 #include "io/projdata_files.h"
 
 struct setup {
@@ -187,13 +187,6 @@ static inline lr_status read_scanner(const struct setup *s, const char *path, st
     return good ? LR_OK : log->status;
 }
 
-static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
-{
-    (void)events;
-    *(int64_t *)user += count;
-    return LR_OK;
-}
-
 /* A list that write_safir, write_siemens or write_events has written, with what lies beside it. */
 static inline lr_events_source source_of(const struct setup *s, const char *path, const lr_log *log)
 {
@@ -210,10 +203,7 @@ static inline lr_events_source source_of(const struct setup *s, const char *path
 
 static inline lr_status read_events(const struct setup *s, const char *path, struct test_log *log)
 {
-    int64_t count = 0;
-    const lr_event_sink sink = {.take = drop_events, .user = &count};
-    const lr_events_source source = source_of(s, path, &log->log);
-    return lr_events_read(&source, &sink, NULL);
+    return pass_events(source_of(s, path, NULL), log);
 }
 
 static inline lr_status read_values(const struct setup *s, const char *path, struct test_log *log)

@@ -1,14 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * List mode that is cut short, read until the damage: the events before it, to the last bit. */
-#ifndef LR_TEST_IO_UNTIL_DAMAGE_H
-#define LR_TEST_IO_UNTIL_DAMAGE_H
+ * What the tests of list mode share: counts of LORs, refusals, and lists that are read until they are damaged. */
+#ifndef LR_TEST_IO_LISTS_H
+#define LR_TEST_IO_LISTS_H
 
-#include "test.h"
+#include "io/files.h"
 
 #include <lr/events.h>
-#include <unistd.h>
+
+static inline float value_of(const lr_lor_data *data, int64_t lor)
+{
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->index[k] == lor) return data->values[k];
+    return 0;
+}
+
+static inline double total(const lr_lor_data *data)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
+    return sum;
+}
+
+static inline void counts_finish(lr_prompts_delayeds *data)
+{
+    lr_lor_data_destroy(data->prompts);
+    lr_lor_data_destroy(data->delayeds);
+}
+
+static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_OK;
+}
+
+/* Reads all events for nothing but their status; the log begins anew. */
+static inline lr_status pass_events(lr_events_source source, struct test_log *log)
+{
+    int64_t count = 0;
+    lr_events_info info;
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
+    test_log_init(log);
+    source.log = &log->log;
+    const lr_status status = lr_events_read(&source, &sink, &info);
+    lr_events_info_finish(&info);
+    return status;
+}
+
+/* Fails unless the file is refused with these words; by binning on these LORs, or NULL = by reading. */
+static inline void refuse_events(lr_events_source source, const lr_lors *lors, const char *words)
+{
+    struct test_log log;
+    lr_prompts_delayeds data = {0};
+    test_log_init(&log);
+    source.log = &log.log;
+    const lr_status status = lors != NULL ? lr_events_bin(&source, lors, &data, NULL) : pass_events(source, &log);
+    assert_int_equal(status, LR_BAD_INPUT);
+    assert_error(&log, LR_BAD_INPUT, words);
+    assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
+}
 
 /* What the whole file holds. */
 static inline lr_event_list *read_until(const lr_events_source *source, bool until_damage, struct test_log *log)
@@ -20,6 +72,7 @@ static inline lr_event_list *read_until(const lr_events_source *source, bool unt
     return lr_event_list_read(&own);
 }
 
+/* All events of one list are the first of another. */
 static inline void check_prefix(const lr_event_list *part, const lr_event_list *whole)
 {
     assert_true(part->count <= whole->count);
@@ -33,6 +86,8 @@ static inline void check_prefix(const lr_event_list *part, const lr_event_list *
 
 /* The data file (of the source, or what that names) cut to `bytes`, of which `count` whole events are
  * left: refused with what is said, or, where events are left, read with a warning that says it, too. */
+/* The data file (of the source, or what that names) is cut short, and `count` whole events are left of it: refused with
+ * what is said, or, where events are left, read with a warning that says it, too. */
 static inline void check_cut(const lr_events_source *source, const lr_event_list *whole, int64_t count,
                              const char *said)
 {
