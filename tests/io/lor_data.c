@@ -11,7 +11,6 @@
 struct setup {
     struct test_folder folder;
     char path[128];
-    lr_scanner *scanner;
     lr_lors *lors;
     lr_lor_data *dense;
     lr_lor_data sparse; /* of three LORs */
@@ -24,15 +23,12 @@ static int set_up(void **state)
     struct setup *s = calloc(1, sizeof(*s));
     folder_init(&s->folder);
     folder_file(&s->folder, s->path, "data.h5");
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
+    s->lors = lors_of(small_ring(60.0, 0.0));
     s->dense = lr_lor_data_create(s->lors, NULL);
     for (int64_t n = 0; n < s->lors->count; n++) s->dense->values[n] = (float)n * 0.7f - 3.0f;
-    const int64_t index[3] = {0, 17, s->lors->count - 1};
-    for (int n = 0; n < 3; n++) {
-        s->index[n] = index[n];
-        s->values[n] = (float)n + 1.0f;
-    }
+    for (int n = 0; n < 3; n++) s->values[n] = (float)n + 1.0f;
+    s->index[1] = 17;
+    s->index[2] = s->lors->count - 1;
     s->sparse = (lr_lor_data){3, s->index, s->values};
     *state = s;
     return 0;
@@ -42,8 +38,7 @@ static int tear_down(void **state)
 {
     struct setup *s = *state;
     lr_lor_data_destroy(s->dense);
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
+    lors_finish(s->lors);
     folder_finish(&s->folder);
     free(s);
     return 0;
@@ -111,39 +106,27 @@ static void test_round_trip(void **state)
 static void test_large(void **state)
 {
     const struct setup *s = *state;
-    const int crystals[2] = {32, 16};
-    const lr_ring ring = {.radius_mm = 100.0,
-                          .modules = 4,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.0, 4.0},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 10.0};
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    struct setup large = {.lors =
+                              lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: "
+                                                 "[32, 16], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"))};
+    memcpy(large.path, s->path, sizeof(large.path));
+    lr_lor_data *data = lr_lor_data_create(large.lors, NULL);
     assert_true(data->count > 1 << 18); /* more than a piece */
-    const struct setup large = {.lors = lors};
-    struct setup copy = large;
-    memcpy(copy.path, s->path, sizeof(copy.path));
-    struct stat counts, expected;
-    for (int64_t n = 0; n < lors->count; n += 7) data->values[n] = (float)(n % 5);
-    assert_comes_back(&copy, data);
-    stat(s->path, &counts);
+    for (int64_t n = 0; n < data->count; n += 7) data->values[n] = (float)(n % 5);
+    assert_comes_back(&large, data);
+    const size_t bytes = file_size(s->path);
     data->values[3] = 0.5f;
-    assert_comes_back(&copy, data);
-    stat(s->path, &expected);
-    assert_true(counts.st_size * 4 < expected.st_size);
+    assert_comes_back(&large, data);
+    assert_true(bytes * 4 < file_size(s->path));
     lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    lors_finish(large.lors);
 }
 
 /* The same data give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
     const struct setup *s = *state;
-    char again[128];
-    folder_file(&s->folder, again, "again.h5");
+    const char *again = file_in(&s->folder, "again.h5");
     const lr_lor_data *const kinds[] = {s->dense, &s->sparse};
     for (int k = 0; k < 2; k++) {
         assert_int_equal(lr_lor_data_write(s->path, s->lors, kinds[k], NULL), LR_OK);
@@ -192,65 +175,44 @@ static void assert_refused(const struct setup *s, const lr_lors *lors, const cha
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
+/* Reads the file for a scanner, and destroys that; it is refused or warned of with these words, NULL = neither. */
+static void check_scanner(const struct setup *s, lr_scanner *scanner, const char *refused, const char *warned)
+{
+    struct test_log log;
+    lr_lors *lors = lors_of(scanner);
+    test_log_init(&log);
+    if (refused != NULL) {
+        assert_refused(s, lors, refused);
+    } else {
+        lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
+        assert_non_null(data);
+        assert_int_equal(log.num_warnings, warned != NULL);
+        if (warned != NULL) assert_warning(&log, warned);
+        lr_lor_data_destroy(data);
+    }
+    lors_finish(lors);
+}
+
 static void test_other_scanner(void **state)
 {
     const struct setup *s = *state;
     assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    lr_scanner *wider = small_ring(60.5, 0.0);
-    lr_lors *lors = lr_lors_create(wider, NULL);
-    assert_refused(s, lors, "its module 0 has centre_mm[0] = 60, that of small ring has 60.5");
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(wider);
-
+    check_scanner(s, small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
     /* the same modules, but only opposite ones in coincidence */
-    lr_scanner *narrow = small_ring(60.0, 10.0);
-    lors = lr_lors_create(narrow, NULL);
-    assert_true(lors->num_pairs < s->lors->num_pairs);
-    assert_refused(s, lors, "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2");
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(narrow);
-
+    check_scanner(s, small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
     /* the same pairs: the order of the LORs holds, so the rule is only warned of */
-    lr_scanner *same = small_ring(60.0, 100.0);
-    lors = lr_lors_create(same, NULL);
-    assert_int_equal(lors->num_pairs, s->lors->num_pairs);
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
-    assert_non_null(data);
-    assert_int_equal(log.num_warnings, 1);
-    assert_non_null(strstr(log.warning, "field_of_view_mm = 0, the scanner here has 100"));
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(same);
-
+    check_scanner(s, small_ring(60.0, 100.0), NULL, "field_of_view_mm = 0, the scanner here has 100");
     /* crystals of another material are warned of; of unknown material, not */
-    for (int known = 0; known < 2; known++) {
-        same = small_ring(60.0, 0.0);
-        same->crystal_mu_per_mm = known ? 0.07 : 0.0;
-        lors = lr_lors_create(same, NULL);
-        test_log_init(&log);
-        data = lr_lor_data_read(s->path, lors, &log.log);
-        assert_non_null(data);
-        assert_int_equal(log.num_warnings, known);
-        assert_true(!known || strstr(log.warning, "crystal_mu_per_mm = 0.083, the scanner here"));
-        lr_lor_data_destroy(data);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(same);
-    }
-
+    lr_scanner *same = small_ring(60.0, 0.0);
+    same->crystal_mu_per_mm = 0.07;
+    check_scanner(s, same, NULL, "crystal_mu_per_mm = 0.083, the scanner here");
+    same = small_ring(60.0, 0.0);
+    same->crystal_mu_per_mm = 0.0;
+    check_scanner(s, same, NULL, NULL);
     /* so is another plane on which hits are read */
     same = small_ring(60.0, 0.0);
     same->detection_depth_mm += 1.5;
-    lors = lr_lors_create(same, NULL);
-    test_log_init(&log);
-    data = lr_lor_data_read(s->path, lors, &log.log);
-    assert_non_null(data);
-    assert_int_equal(log.num_warnings, 1);
-    assert_non_null(strstr(log.warning, "was made with detection_depth_mm"));
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(same);
+    check_scanner(s, same, NULL, "was made with detection_depth_mm");
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */
@@ -269,14 +231,6 @@ static void replace(const char *path, const char *name, hid_t type, hsize_t coun
     H5Fclose(file);
 }
 
-static void assert_replaced_is_refused(const struct setup *s, const char *name, hid_t type, hsize_t count,
-                                       const void *numbers, const char *words)
-{
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    replace(s->path, name, type, count, numbers);
-    assert_refused(s, s->lors, words);
-}
-
 static void test_wrong_content(void **state)
 {
     const struct setup *s = *state;
@@ -284,26 +238,38 @@ static void test_wrong_content(void **state)
     const float not_finite[3] = {1.0f, NAN, 3.0f};
     const int64_t falling[3] = {5, 4, 6}, twice[3] = {5, 5, 6};
     const int64_t beyond[3] = {1, 2, s->lors->count}, negative[3] = {-1, 2, 3};
-    const char letters[3] = {'a', 'b', 'c'};
-    assert_replaced_is_refused(s, "/lor/values", 0, 0, NULL, "has no dataset /lor/values");
-    assert_replaced_is_refused(s, "/lor/values", H5T_C_S1, 3, letters, "must hold numbers");
-    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values");
-    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1");
-    assert_replaced_is_refused(s, "/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1");
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 3, twice,
-                               "has 3 numbers: it must have one more than the 9 pairs");
-    int64_t offsets[10];
-    memcpy(offsets, s->lors->offsets, sizeof(offsets));
-    offsets[4] = 0;
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "falls at 4");
-    offsets[4] = s->lors->offsets[4] + 1;
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "begin at");
-    assert_replaced_is_refused(s, "/lor", 0, 0, NULL, "no group /lor");
+    int64_t lower[10], higher[10];
+    memcpy(lower, s->lors->offsets, sizeof(lower));
+    memcpy(higher, s->lors->offsets, sizeof(higher));
+    lower[4] = 0;
+    higher[4]++;
+    const struct {
+        const char *name;
+        hid_t type;
+        hsize_t count;
+        const void *numbers;
+        const char *words;
+    } cases[] = {
+        {"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
+        {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
+        {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
+        {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
+        {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
+        {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
+        {"/lor", 0, 0, NULL, "no group /lor"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
+        replace(s->path, cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);
+        assert_refused(s, s->lors, cases[k].words);
+    }
 }
 
 /* A file without /scanner is read by its pairs alone: other programs need not write it. */
@@ -324,7 +290,7 @@ static void test_refused_data(void **state)
     test_log_init(&log);
     s->dense->values[5] = INFINITY;
     assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, &log.log), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "inf for LOR 5"));
+    assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
     s->dense->values[5] = 0.0f;
     s->index[1] = s->index[0];
     assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, &log.log), LR_BAD_INPUT);
@@ -369,9 +335,8 @@ static void test_printing_restored(void **state)
 static void test_disk_full(void **state)
 {
     const struct setup *s = *state;
-    size_t count;
     assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    free(bytes_read(s->path, &count));
+    const size_t count = file_size(s->path);
     folder_visit(&s->folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
         struct test_log log;

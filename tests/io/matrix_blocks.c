@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Rows that come in blocks make the same file, byte for byte, as rows that come one by one. */
-#include "io/files.h"
-#include "test.h"
+#include "io/scanners.h"
 
 #include "base/log.h"
 #include "io/matrix/writer.h"
@@ -15,7 +14,6 @@ enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW }
 struct setup {
     struct test_folder folder;
     char by_rows[128], by_blocks[128];
-    lr_scanner *scanner;
     lr_lors *lors;
     lr_grid grid;
     struct test_log log;
@@ -24,19 +22,6 @@ struct setup {
     int64_t first[NUM_ROWS + 1];
 };
 
-/* 640,000 LORs. */
-static lr_scanner *two_panels(void)
-{
-    const int crystals[2] = {40, 20};
-    const lr_ring ring = {.radius_mm = 100.0,
-                          .modules = 2,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.0, 4.0},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 10.0};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "panels"}, &ring);
-}
-
 static int set_up(void **state)
 {
     struct setup *s = calloc(1, sizeof(*s));
@@ -44,8 +29,7 @@ static int set_up(void **state)
     folder_init(&s->folder);
     folder_file(&s->folder, s->by_rows, "rows");
     folder_file(&s->folder, s->by_blocks, "blocks");
-    s->scanner = two_panels();
-    s->lors = lr_lors_create(s->scanner, NULL);
+    s->lors = lors_of(two_panels());
     s->grid = (lr_grid){{4, 3, 5}, {1.5, 2.0, 2.5}, {-2.25, -2.0, -5.0}};
     s->elements = calloc(ELEMENTS, sizeof(*s->elements));
     test_log_init(&s->log);
@@ -65,8 +49,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct setup *s = *state;
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
+    lors_finish(s->lors);
     folder_finish(&s->folder);
     free(s->elements);
     free(s);
@@ -75,13 +58,11 @@ static int tear_down(void **state)
 
 static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format, const char *path)
 {
-    return (lr_matrix_writer_params){.path = path,
-                                     .format = format,
-                                     .lors = s->lors,
-                                     .grid = &s->grid,
-                                     .end = NUM_ROWS,
-                                     .description = "exact",
-                                     .log = &s->log.log};
+    lr_matrix_writer_params params = {.path = path, .format = format, .description = "exact", .log = &s->log.log};
+    params.lors = s->lors;
+    params.grid = &s->grid;
+    params.end = NUM_ROWS;
+    return params;
 }
 
 static struct lr_row_block block_of(const struct setup *s, int64_t begin, int64_t end)

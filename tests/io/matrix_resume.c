@@ -13,8 +13,7 @@ enum { NUM_ROWS = 8, MOST_PER_ROW = 1 << 18, STEPS = 8 };
 
 struct setup {
     struct test_folder folder;
-    char path[128], part[160], rows[160], whole[128];
-    lr_scanner *scanner;
+    char path[128], part[128], rows[128], whole[128];
     lr_lors *lors;
     lr_grid grid;
     struct test_log log;
@@ -29,10 +28,9 @@ static int set_up(void **state)
     folder_init(&s->folder);
     folder_file(&s->folder, s->path, "matrix");
     folder_file(&s->folder, s->whole, "whole");
-    snprintf(s->part, sizeof(s->part), "%s.part", s->path);
-    snprintf(s->rows, sizeof(s->rows), "%s.part-rows", s->path);
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
+    folder_file(&s->folder, s->part, "matrix.part");
+    folder_file(&s->folder, s->rows, "matrix.part-rows");
+    s->lors = lors_of(small_ring(60.0, 0.0));
     s->grid = (lr_grid){{2, 2, 2}, {1.5, 2.0, 2.5}, {-0.75, -1.0, -1.25}};
     test_log_init(&s->log);
     s->num_rows = NUM_ROWS;
@@ -48,8 +46,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct setup *s = *state;
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
+    lors_finish(s->lors);
     folder_finish(&s->folder);
     free(s);
     return 0;
@@ -57,13 +54,11 @@ static int tear_down(void **state)
 
 static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format)
 {
-    return (lr_matrix_writer_params){.path = s->path,
-                                     .format = format,
-                                     .lors = s->lors,
-                                     .grid = &s->grid,
-                                     .end = s->num_rows,
-                                     .description = "exact",
-                                     .log = &s->log.log};
+    lr_matrix_writer_params params = {.path = s->path, .format = format, .description = "exact", .log = &s->log.log};
+    params.lors = s->lors;
+    params.grid = &s->grid;
+    params.end = s->num_rows;
+    return params;
 }
 
 /* Rows begin .. end - 1; LR_OK, or what the first that failed returned. */
@@ -77,10 +72,16 @@ static lr_status take(const struct setup *s, lr_matrix_writer *writer, int64_t b
     return LR_OK;
 }
 
-static void leave_rows(struct setup *s, const lr_matrix_writer_params *params, int64_t num)
+static lr_matrix_writer *writer_of(const lr_matrix_writer_params *params)
 {
     lr_matrix_writer *writer = lr_matrix_writer_create(params);
     assert_non_null(writer);
+    return writer;
+}
+
+static void leave_rows(struct setup *s, const lr_matrix_writer_params *params, int64_t num)
+{
+    lr_matrix_writer *writer = writer_of(params);
     assert_int_equal(take(s, writer, 0, num), LR_OK);
     assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
     assert_int_equal(folder_visit(&s->folder, false), 2);
@@ -89,8 +90,7 @@ static void leave_rows(struct setup *s, const lr_matrix_writer_params *params, i
 static void write_whole(struct setup *s, lr_matrix_writer_params params)
 {
     params.path = s->whole;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(take(s, writer, 0, s->num_rows), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
 }
@@ -99,8 +99,7 @@ static void write_whole(struct setup *s, lr_matrix_writer_params params)
 static void go_on(struct setup *s, lr_matrix_writer_params params, int64_t num)
 {
     params.resumes = true;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, num);
     assert_int_equal(take(s, writer, num, s->num_rows), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
@@ -114,15 +113,13 @@ static void test_given_up(void **state)
 {
     struct setup *s = *state;
     lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(take(s, writer, 0, 3), LR_OK);
     lr_matrix_writer_abandon(writer);
     assert_int_equal(folder_visit(&s->folder, false), 0);
     leave_rows(s, &params, 3);
     params.resumes = true;
-    writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    writer = writer_of(&params);
     assert_int_equal(take(s, writer, 3, 5), LR_OK);
     lr_matrix_writer_abandon(writer);
     assert_non_null(strstr(s->log.warning, "5 of 8 rows are kept in"));
@@ -134,10 +131,8 @@ static void test_given_up(void **state)
 static void fill_disk(struct setup *s, lr_matrix_format format)
 {
     lr_matrix_writer_params params = params_of(s, format);
-    params.resumes = false;
     write_whole(s, params);
-    struct stat info;
-    assert_int_equal(stat(s->whole, &info), 0);
+    const size_t bytes = file_size(s->whole);
     int failures = 0;
     for (int k = 1; k <= STEPS; k++) {
         remove(s->whole);
@@ -145,9 +140,8 @@ static void fill_disk(struct setup *s, lr_matrix_format format)
         leave_rows(s, &params, 3);
         write_whole(s, params_of(s, format));
         params.resumes = true;
-        lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-        assert_non_null(writer);
-        const struct rlimit before = disk_fill((size_t)info.st_size * (size_t)k / STEPS - 1);
+        lr_matrix_writer *writer = writer_of(&params);
+        const struct rlimit before = disk_fill(bytes * (size_t)k / STEPS - 1);
         lr_status status = take(s, writer, 3, s->num_rows);
         if (status == LR_OK)
             status = lr_matrix_writer_finish(writer);
@@ -165,9 +159,7 @@ static void fill_disk(struct setup *s, lr_matrix_format format)
         assert_non_null(strstr(s->log.warning, "rows are kept in"));
         assert_int_equal(access(s->path, F_OK), -1);
         assert_int_equal(folder_visit(&s->folder, false), 3);
-        params.resumes = true;
-        lr_matrix_writer *again = lr_matrix_writer_create(&params);
-        assert_non_null(again);
+        lr_matrix_writer *again = writer_of(&params);
         const int64_t rows = lr_matrix_writer_get_written(again).rows;
         assert_true(rows >= 3);
         assert_int_equal(lr_matrix_writer_leave(again), LR_OK);
@@ -200,8 +192,7 @@ static void refuse(struct setup *s, lr_matrix_writer_params params, const char *
 {
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(s->log.status, LR_USAGE);
-    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" has no \"%s\"", s->log.error, words);
+    assert_error(&s->log, LR_USAGE, words);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
@@ -229,12 +220,13 @@ static void test_contents(void **state)
     params.threshold = 0.5;
     refuse(s, params, "threshold 0.5");
     params.threshold = 0;
-    s->scanner->crystal_mu_per_mm += 0.01;
+    lr_scanner *scanner = (lr_scanner *)s->lors->scanner;
+    scanner->crystal_mu_per_mm += 0.01;
     refuse(s, params, "other contents of: scanner");
-    s->scanner->crystal_mu_per_mm -= 0.01;
-    s->scanner->modules[2].depth_mm *= 1 + 1e-15;
+    scanner->crystal_mu_per_mm -= 0.01;
+    scanner->modules[2].depth_mm *= 1 + 1e-15;
     refuse(s, params, "other contents of: scanner");
-    s->scanner->modules[2].depth_mm = s->scanner->modules[1].depth_mm;
+    scanner->modules[2].depth_mm = scanner->modules[1].depth_mm;
     const int64_t voxels[2][NUM_ROWS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 7, 8}};
     params.voxels = voxels[0];
     params.num_voxels = NUM_ROWS;
@@ -260,8 +252,7 @@ static void test_long_texts(void **state)
     refuse(s, params, "it was begun with factors fff");
     memset(factors, 'f', LONG);
     params.resumes = true;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, 3);
     lr_matrix_writer_abandon(writer);
     free(factors);
@@ -278,8 +269,7 @@ static void test_strangers(void **state)
         for (size_t bytes = 1; bytes <= sizeof(strange); bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
             bytes_write(names[k], strange, bytes);
             assert_null(lr_matrix_writer_create(&params));
-            assert_int_equal(s->log.status, LR_FAILED);
-            assert_non_null(strstr(s->log.error, "no run of this program has left it"));
+            assert_error(&s->log, LR_FAILED, "no run of this program has left it");
             assert_non_null(strstr(s->log.error, names[k]));
             size_t count;
             unsigned char *found = bytes_read(names[k], &count);
@@ -295,8 +285,7 @@ static void test_strangers(void **state)
         assert_int_equal(folder_visit(&s->folder, true), 1);
     }
     leave_rows(s, &params, 3);
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_non_null(strstr(s->log.warning, "begun anew"));
     assert_null(lr_matrix_writer_create(&params));
     assert_non_null(strstr(s->log.error, "another program is just writing it"));

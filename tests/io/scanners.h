@@ -41,6 +41,13 @@ static inline lr_scanner *octagon(void)
                       "face_mm: [4, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}\n");
 }
 
+/* Two panels of 40 x 20 crystals, 200 mm apart: 640,000 LORs. */
+static inline lr_scanner *two_panels(void)
+{
+    return scanner_of("name: panels\nring: {radius_mm: 100, modules: 2}\n"
+                      "module: {crystals: [40, 20], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n");
+}
+
 static inline lr_lors *lors_of(const lr_scanner *scanner)
 {
     struct test_log log;
