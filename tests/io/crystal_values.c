@@ -173,9 +173,8 @@ static void wrong_text_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(our_own_arrays_are_read),  cmocka_unit_test(doubles_are_read),
-        cmocka_unit_test(wrong_arrays_are_refused), cmocka_unit_test(text_is_read),
-        cmocka_unit_test(wrong_text_is_refused),
+        CASE(our_own_arrays_are_read), CASE(doubles_are_read), CASE(wrong_arrays_are_refused), CASE(text_is_read),
+        CASE(wrong_text_is_refused),
     };
     return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, tear_down);
 }

@@ -59,9 +59,8 @@ struct patient {
 /* LR_OK or LR_BAD_INPUT with a sentence that names the folder's file. */
 static lr_status read_patient(const struct patient *patient, const char *what)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct stat facts;
-    test_log_init(&log);
     const size_t there = stat(patient->spoilt, &facts) == 0 ? (size_t)facts.st_size : 0;
     const size_t allowed = 64 * (there + patient->count) + (2u << 20);
     largest_bytes = 0;
@@ -259,8 +258,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_things),  cmocka_unit_test(test_truncations),  cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory),
+        CASE(test_other_things),  CASE(test_truncations),  CASE(test_random_bytes),
+        CASE(test_changed_bytes), CASE(test_huge_numbers), CASE(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

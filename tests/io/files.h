@@ -14,6 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A log that has heard nothing: struct test_log log = TEST_LOG(log). */
+#define TEST_LOG(name)                                                                                                 \
+    {                                                                                                                  \
+        .log = { test_log_write, &(name) }                                                                             \
+    }
+
 /* A folder made for one test; every file in it goes with it. */
 struct test_folder {
     char path[64];
@@ -83,6 +89,7 @@ static inline int files_end(void **state)
     return 0;
 }
 
+#define CASE(name) cmocka_unit_test(name)
 #define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
 
 /* Fails unless the last error has this status, and these words. */

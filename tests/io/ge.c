@@ -226,10 +226,9 @@ static void the_scanner_must_be_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_and_times_are_the_models), cmocka_unit_test(place_0_is_at_the_top),
-        cmocka_unit_test(long_lists_are_read_in_pieces),   cmocka_unit_test(promised_events_must_be_there),
-        cmocka_unit_test(unknown_crystals_are_left_out),   cmocka_unit_test(other_layouts_are_refused),
-        cmocka_unit_test(the_scanner_must_be_named),
+        CASE(places_and_times_are_the_models), CASE(place_0_is_at_the_top),         CASE(long_lists_are_read_in_pieces),
+        CASE(promised_events_must_be_there),   CASE(unknown_crystals_are_left_out), CASE(other_layouts_are_refused),
+        CASE(the_scanner_must_be_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -114,8 +114,7 @@ static void test_reader(void **state)
     struct setup *s = *state;
     take_own_reader(s);
     for (int k = 0; k < 6; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         if (cases[k][0] != NULL) write_reader(s, cases[k][0]);
         assert_null(lr_lor_data_read(s->path, s->lors, &log.log));
         assert_non_null(strstr(log.error, cases[k][1]));
@@ -189,8 +188,7 @@ static void test_little_memory(void **state)
     take_own_reader(s);
     for (int mebibytes = 8; mebibytes <= 96; mebibytes += 2) {
         char text[512];
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         snprintf(text, sizeof(text), "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
                  1024 * mebibytes, s->libexec);
         write_reader(s, text);
@@ -242,9 +240,8 @@ static pid_t find_child(void)
 static void test_rows_after_death(void **state)
 {
     struct setup *s = *state;
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     write_matrix_of(s->path, s->lors);
-    test_log_init(&log);
     lr_matrix_file *file = lr_matrix_file_open(s->path, &log.log);
     assert_non_null(file);
     int rows = 0;

@@ -438,8 +438,7 @@ static void test_damage(void **state)
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         unsigned char *bytes = bytes_read(file, &count);
         for (size_t length = 0; length <= count; length++) {
-            struct test_log log;
-            test_log_init(&log);
+            struct test_log log = TEST_LOG(log);
             bytes_write(file, bytes, length);
             lr_image *back = lr_image_read(path, &log.log);
             const bool refused = back == NULL && log.status == LR_BAD_INPUT;
@@ -448,8 +447,7 @@ static void test_damage(void **state)
             lr_image_destroy(back);
         }
         for (int round = 0; round < 200; round++) {
-            struct test_log log;
-            test_log_init(&log);
+            struct test_log log = TEST_LOG(log);
             const size_t at = (size_t)(test_random(&seed) * (double)count);
             const unsigned char kept = bytes[at];
             bytes[at] = (unsigned char)(test_random(&seed) * 256);
@@ -467,8 +465,7 @@ static void test_damage(void **state)
 /* named: the file that is told to have no room. */
 static void assert_no_room(const char *path, const char *named, const lr_image *image, size_t bytes)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct rlimit before = disk_fill(bytes);
     const lr_status status = lr_image_write(path, image, &log.log);
     disk_empty(before);

@@ -40,8 +40,7 @@ static inline void assert_same(const lr_image *a, const lr_image *b, double tole
 
 static inline lr_image *read_good(const char *path)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_image *image = lr_image_read(path, &log.log);
     if (image == NULL) fail_msg("%s: %s", path, log.error);
     assert_int_equal(log.num_warnings, 0);
@@ -50,8 +49,7 @@ static inline lr_image *read_good(const char *path)
 
 static inline void assert_refused(const char *path, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_image *image = lr_image_read(path, &log.log);
     const bool is_named = strstr(log.error, path) != NULL;
     if (image != NULL || strstr(log.error, words) == NULL || !is_named || log.status != LR_BAD_INPUT)

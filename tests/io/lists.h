@@ -52,9 +52,8 @@ static inline lr_status pass_events(lr_events_source source, struct test_log *lo
 /* Fails unless the file is refused with these words; by binning on these LORs, or NULL = by reading. */
 static inline void refuse_events(lr_events_source source, const lr_lors *lors, const char *words)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_prompts_delayeds data = {0};
-    test_log_init(&log);
     source.log = &log.log;
     const lr_status status = lors != NULL ? lr_events_bin(&source, lors, &data, NULL) : pass_events(source, &log);
     assert_int_equal(status, LR_BAD_INPUT);

@@ -78,8 +78,7 @@ static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *dat
 
 static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_int_equal(lr_lor_data_write(s->path, s->lors, data, &log.log), LR_OK);
     lr_lor_data *back = lr_lor_data_read(s->path, s->lors, &log.log);
     if (back == NULL) fail_msg("%s", log.error);
@@ -167,8 +166,7 @@ static void test_layout(void **state)
 /* Reads what must be refused, with these words. */
 static void assert_refused(const struct setup *s, const lr_lors *lors, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
     if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL)
         fail_msg("expected \"%s\", got \"%s\"", words, log.error);
@@ -178,9 +176,8 @@ static void assert_refused(const struct setup *s, const lr_lors *lors, const cha
 /* Reads the file for a scanner, and destroys that; it is refused or warned of with these words, NULL = neither. */
 static void check_scanner(const struct setup *s, lr_scanner *scanner, const char *refused, const char *warned)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_lors *lors = lors_of(scanner);
-    test_log_init(&log);
     if (refused != NULL) {
         assert_refused(s, lors, refused);
     } else {
@@ -286,8 +283,7 @@ static void test_no_scanner(void **state)
 static void test_refused_data(void **state)
 {
     struct setup *s = *state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     s->dense->values[5] = INFINITY;
     assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, &log.log), LR_BAD_INPUT);
     assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
@@ -339,8 +335,7 @@ static void test_disk_full(void **state)
     const size_t count = file_size(s->path);
     folder_visit(&s->folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         const struct rlimit before = disk_fill(limit);
         const lr_status status = lr_lor_data_write(s->path, s->lors, s->dense, &log.log);
         disk_empty(before);

@@ -98,11 +98,10 @@ static void all_events_are_read(void **state)
 /* A damaged file, with a warning; what is said goes to `said`. */
 static lr_event_list *read_damaged(const struct many *many, int threads, char said[1024])
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_events_source source = source_of(many, threads);
     source.until_damage = true;
     source.log = &log.log;
-    test_log_init(&log);
     lr_event_list *list = lr_event_list_read(&source);
     snprintf(said, 1024, "%s", list != NULL ? log.warning : log.error);
     return list;
@@ -299,12 +298,12 @@ static void coincidences_are_found_by_the_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_events_are_read),
-        cmocka_unit_test(files_may_be_cut_where_blocks_end),
-        cmocka_unit_test(damages_are_told_where_they_are),
-        cmocka_unit_test(events_may_be_passed_over),
-        cmocka_unit_test(lors_are_found_together),
-        cmocka_unit_test(coincidences_are_found_by_the_way),
+        CASE(all_events_are_read),
+        CASE(files_may_be_cut_where_blocks_end),
+        CASE(damages_are_told_where_they_are),
+        CASE(events_may_be_passed_over),
+        CASE(lors_are_found_together),
+        CASE(coincidences_are_found_by_the_way),
     };
     return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
 }

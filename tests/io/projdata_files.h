@@ -42,8 +42,7 @@ static inline lr_lor_data *numbered(const lr_lors *lors)
 
 static inline lr_lor_data *read_good(const char *path, const lr_lors *lors, int num_warnings)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
     if (data == NULL) fail_msg("%s: %s", path, log.error);
     if (log.num_warnings != num_warnings)

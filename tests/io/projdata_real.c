@@ -9,8 +9,7 @@
 
 static void assert_refused(const char *path, const lr_lors *lors, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
     if (data != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\", got \"%s\" (%d)", words, log.error, log.status);
@@ -309,9 +308,8 @@ static void test_generic_geometry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_CASE(test_refusals),          FILES_CASE(test_damage),
-        cmocka_unit_test(test_mmr_headers), cmocka_unit_test(test_other_headers),
-        FILES_CASE(test_real_bins),         FILES_CASE(test_generic_geometry),
+        FILES_CASE(test_refusals), FILES_CASE(test_damage),    CASE(test_mmr_headers),
+        CASE(test_other_headers),  FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

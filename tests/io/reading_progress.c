@@ -45,10 +45,9 @@ static void events_are_reported(void **state)
         formats[k].write(s, path);
         for (int stop_at = 0; stop_at < 2; stop_at++) {
             int64_t count = 0;
-            struct test_log log;
+            struct test_log log = TEST_LOG(log);
             struct listener listener;
             const lr_event_sink sink = {.take = drop_events, .user = &count};
-            test_log_init(&log);
             lr_events_source source = source_of(s, path, &log.log);
             source.format = LR_EVENTS_UNKNOWN;
             source.progress = listen_to(&listener, stop_at);
@@ -75,9 +74,8 @@ static void lor_data_are_reported(void **state)
         const int stop_at = k % 2;
         const lr_lors *lors = k < 2 ? s->ring : s->even;
         const char *path = file_in(&s->folder, k < 2 ? "good.h5" : "good.hs");
-        struct test_log log;
+        struct test_log log = TEST_LOG(log);
         struct listener listener;
-        test_log_init(&log);
         (k < 2 ? write_counts : write_projection_data)(s, path);
         lr_lor_data *data = lr_lor_data_read_watched(path, lors, listen_to(&listener, stop_at), &log.log);
         assert_true((data == NULL) == (stop_at > 0) && listener.num_reports > 0);
@@ -102,9 +100,8 @@ static void images_are_reported(void **state)
         const char *path = file_in(&s->folder, names[k]);
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         for (int stop_at = 0; stop_at < 3; stop_at++) {
-            struct test_log log;
+            struct test_log log = TEST_LOG(log);
             struct listener listener;
-            test_log_init(&log);
             lr_image *back = lr_image_read_watched(path, 1, listen_to(&listener, stop_at), &log.log);
             assert_true((back == NULL) == (stop_at > 0));
             assert_int_equal(listener.num_reports, stop_at > 0 ? stop_at : grid.size[2]);
@@ -119,9 +116,9 @@ static void images_are_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_reported),
-        cmocka_unit_test(lor_data_are_reported),
-        cmocka_unit_test(images_are_reported),
+        CASE(events_are_reported),
+        CASE(lor_data_are_reported),
+        CASE(images_are_reported),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -46,8 +46,7 @@ static lr_scanner *read_text(const struct test_files *files, const char *name, c
 
 static void refuse(const char *path, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_scanner_read(path, &log.log));
     assert_error(&log, LR_BAD_INPUT, words);
 }
@@ -467,8 +466,7 @@ enum { NUM_SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 /* A scanner, or one sentence about bad input. */
 static void survive(const char *path)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = lr_scanner_read(path, &log.log);
     if ((scanner == NULL) != (log.status == LR_BAD_INPUT))
         fail_msg("%s: status %d, '%s'", path, (int)log.status, log.error);

@@ -306,8 +306,7 @@ static void maps_have_layers(void **state)
 static void layers_are_found(void **state)
 {
     (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     for (int far = 0; far < 2; far++) {
         lr_crystal crystals[2 * 2 * 6];
         int count = 0, crystal_of[2 * 2 * 6];
@@ -379,10 +378,9 @@ static void check_events(const struct test_files *files, lr_scanner *scanner, co
                          const char *scanner_name)
 {
     enum { NUM_EVENTS = 200 };
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_event events[NUM_EVENTS];
     uint64_t seed = test_seed();
-    test_log_init(&log);
     const char *path = file_in(&files->folder, name), *scanner_path = file_in(&files->folder, scanner_name);
     lr_lors *lors = lors_of(scanner);
     for (int k = 0; k < NUM_EVENTS; k++) {
@@ -436,17 +434,17 @@ static void events_find_their_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(impossible_layers_are_refused),
-        cmocka_unit_test(truncated_layers_are_survived),
-        cmocka_unit_test(layers_are_modules),
+        CASE(impossible_layers_are_refused),
+        CASE(truncated_layers_are_survived),
+        CASE(layers_are_modules),
         FILES_CASE(layers_have_materials),
-        cmocka_unit_test(listed_modules_have_layers),
-        cmocka_unit_test(rules_count_blocks),
+        CASE(listed_modules_have_layers),
+        CASE(rules_count_blocks),
         FILES_CASE(yaml_there_and_back),
         FILES_CASE(castor_there_and_back),
         FILES_CASE(castor_depths_differ),
         FILES_CASE(maps_have_layers),
-        cmocka_unit_test(layers_are_found),
+        CASE(layers_are_found),
         FILES_CASE(hdf5_keeps_layers),
         FILES_CASE(events_find_their_layer),
     };

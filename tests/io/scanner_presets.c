@@ -8,8 +8,7 @@
 
 static lr_scanner *read_preset(const char *name)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = lr_scanner_read(name, &log.log);
     if (scanner == NULL) fail_msg("%s", log.error);
     assert_int_equal(log.num_warnings, 0);
@@ -222,8 +221,7 @@ static void misspelt_names_meet_the_nearest(void **state)
         {"", "no scanner is named"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         assert_null(lr_scanner_read(cases[k][0], &log.log));
         assert_error(&log, LR_BAD_INPUT, cases[k][1]);
     }
@@ -232,8 +230,7 @@ static void misspelt_names_meet_the_nearest(void **state)
 static void a_folder_of_assets_comes_first(void **state)
 {
     (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     mkdir(ASSETS, 0777);
     mkdir(ASSETS "/scanners", 0777);
     text_write(ASSETS "/scanners/penn-labr3.yaml",
@@ -260,15 +257,15 @@ static void a_folder_of_assets_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_preset_is_a_scanner_with_sources),
-        cmocka_unit_test(numbers_are_as_published),
-        cmocka_unit_test(penn_is_as_published),
-        cmocka_unit_test(cluster_is_as_published),
-        cmocka_unit_test(doubtful_numbers_are_consistent),
-        cmocka_unit_test(mmr_has_4084_planes),
-        cmocka_unit_test(safir_agrees_with_its_crystal_map),
-        cmocka_unit_test(misspelt_names_meet_the_nearest),
-        cmocka_unit_test(a_folder_of_assets_comes_first),
+        CASE(every_preset_is_a_scanner_with_sources),
+        CASE(numbers_are_as_published),
+        CASE(penn_is_as_published),
+        CASE(cluster_is_as_published),
+        CASE(doubtful_numbers_are_consistent),
+        CASE(mmr_has_4084_planes),
+        CASE(safir_agrees_with_its_crystal_map),
+        CASE(misspelt_names_meet_the_nearest),
+        CASE(a_folder_of_assets_comes_first),
     };
     return cmocka_run_group_tests_name("scanner presets", tests, NULL, NULL);
 }

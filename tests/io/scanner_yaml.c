@@ -252,8 +252,7 @@ static void files_that_are_none(void **state)
                                         "name like it"};
     static const char *const paths[] = {"./" FILE_NAME, FILE_NAME, "..", "./no-such-file.yaml"};
     for (int k = 0; k < 4; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         remove(FILE_NAME);
         if (k == 0) assert_int_equal(mkfifo("./" FILE_NAME, 0600), 0);
         if (k == 1) text_write(FILE_NAME, "");
@@ -347,8 +346,7 @@ static const char whole_file[] =
 /* Either a scanner, or one sentence about bad input that names the file. */
 static void check_any(const char *text, size_t bytes)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("cut.yaml", text, (int64_t)bytes, &log.log));
     if (scanner == NULL && (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0))
         fail_msg("for %zu bytes\n%.*s\nfound '%s'", bytes, (int)bytes, text, log.error);
@@ -416,24 +414,24 @@ static void nearest_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_key_is_spelled_out),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(values),
-        cmocka_unit_test(forms),
-        cmocka_unit_test(axes),
-        cmocka_unit_test(slightly_tilted_axes_are_straightened),
-        cmocka_unit_test(syntax),
-        cmocka_unit_test(geometry_errors_carry_the_place),
-        cmocka_unit_test(sizes_have_limits),
-        cmocka_unit_test(long_and_deep_texts_are_refused),
-        cmocka_unit_test(files_that_are_none),
-        cmocka_unit_test(long_lines_are_cut_around_the_place),
-        cmocka_unit_test(both_forms_are_read),
-        cmocka_unit_test(json_and_other_line_ends_are_read),
-        cmocka_unit_test(any_truncation_is_survived),
-        cmocka_unit_test(any_damage_is_survived),
-        cmocka_unit_test(numbers_have_points_in_every_locale),
-        cmocka_unit_test(nearest_words),
+        CASE(unknown_key_is_spelled_out),
+        CASE(keys),
+        CASE(values),
+        CASE(forms),
+        CASE(axes),
+        CASE(slightly_tilted_axes_are_straightened),
+        CASE(syntax),
+        CASE(geometry_errors_carry_the_place),
+        CASE(sizes_have_limits),
+        CASE(long_and_deep_texts_are_refused),
+        CASE(files_that_are_none),
+        CASE(long_lines_are_cut_around_the_place),
+        CASE(both_forms_are_read),
+        CASE(json_and_other_line_ends_are_read),
+        CASE(any_truncation_is_survived),
+        CASE(any_damage_is_survived),
+        CASE(numbers_have_points_in_every_locale),
+        CASE(nearest_words),
     };
     const int failed = cmocka_run_group_tests_name("scanner YAML", tests, NULL, NULL);
     remove(FILE_NAME);

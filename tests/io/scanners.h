@@ -12,10 +12,9 @@
 /* The scanner of a description in YAML, printed like printf does. */
 __attribute__((format(printf, 1, 2))) static inline lr_scanner *scanner_of(const char *format, ...)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     char text[4096];
     va_list list;
-    test_log_init(&log);
     va_start(list, format);
     const int length = vsnprintf(text, sizeof(text), format, list);
     va_end(list);
@@ -50,8 +49,7 @@ static inline lr_scanner *two_panels(void)
 
 static inline lr_lors *lors_of(const lr_scanner *scanner)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     if (lors == NULL) fail_msg("%s", log.error);
     return lors;
@@ -114,9 +112,8 @@ static inline void assert_same_modules(const lr_scanner *a, const lr_scanner *b,
 static inline lr_scanner *there_and_back(const struct test_folder *folder, const lr_scanner *scanner, const char *name,
                                          const char *lost, const char *text)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     const char *path = file_in(folder, name);
-    test_log_init(&log);
     if (lr_scanner_write(path, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
     if (log.num_warnings != (lost != NULL)) fail_msg("%s: %d warnings, '%s'", name, log.num_warnings, log.warning);
     if (lost != NULL) assert_warning(&log, lost);
