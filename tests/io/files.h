@@ -68,16 +68,31 @@ static inline void folder_finish(const struct test_folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* What a case begins with: an empty folder, and a log that has heard nothing. */
+/* Destroys LORs and their scanner. */
+static inline void lors_finish(lr_lors *lors)
+{
+    lr_scanner *scanner = lors != NULL ? (lr_scanner *)lors->scanner : NULL;
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+/* What a case, or all of them, begin with: an empty folder, which is the working one until the end, a log that has
+ * heard nothing, and LORs where they are set. */
 struct test_files {
     struct test_folder folder;
     struct test_log log;
+    lr_lors *lors;
+    char name[64];
 };
 
 static inline int files_begin(void **state)
 {
     static struct test_files files;
+    files.lors = NULL;
     folder_init(&files.folder);
+    memcpy(files.name, files.folder.path, sizeof(files.name));
+    assert_int_equal(chdir(files.name), 0);
+    snprintf(files.folder.path, sizeof(files.folder.path), ".");
     test_log_init(&files.log);
     *state = &files;
     return 0;
@@ -85,8 +100,11 @@ static inline int files_begin(void **state)
 
 static inline int files_end(void **state)
 {
-    folder_finish(&((struct test_files *)*state)->folder);
-    return 0;
+    struct test_files *files = *state;
+    lors_finish(files->lors);
+    folder_visit(&files->folder, true);
+    assert_int_equal(chdir(".."), 0);
+    return rmdir(files->name);
 }
 
 #define CASE(name) cmocka_unit_test(name)

@@ -16,26 +16,9 @@ static const double pi = 3.14159265358979323846;
 /* parallelproj's model: 34 sides of 16 places, 36 rings in units of 9. */
 enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
 
-struct fixture {
-    lr_lors *lors;
-    struct test_log log;
-    double turned_deg; /* clockwise, of the side at the top */
-};
-
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture.lors = lors_of(lr_scanner_read("ge-discovery-mi", NULL));
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    lors_finish(((struct fixture *)*state)->lors);
-    remove(EVENTS);
-    remove(MANY);
-    return 0;
+    return files_begin_with(state, lr_scanner_read("ge-discovery-mi", NULL));
 }
 
 /* As the acquisition has it: 16-bit numbers, in compressed chunks. */
@@ -54,17 +37,17 @@ static void write_events(const char *path, const int16_t *numbers, int64_t count
                 H5Fclose(file) >= 0);
 }
 
-static lr_event_list *read_list(struct fixture *fixture, const char *path)
+static lr_event_list *read_list(struct test_files *files, const char *path)
 {
-    const lr_events_source source = {.path = path, .scanner = fixture->lors->scanner, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
+    const lr_events_source source = {.path = path, .scanner = files->lors->scanner, .log = &files->log.log};
+    test_log_init(&files->log);
     return lr_event_list_read(&source);
 }
 
-static void expect(struct fixture *fixture, const char *sentence)
+static void expect(struct test_files *files, const char *sentence)
 {
-    assert_null(read_list(fixture, EVENTS));
-    assert_error(&fixture->log, LR_BAD_INPUT, sentence);
+    assert_null(read_list(files, EVENTS));
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 /* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
@@ -89,16 +72,16 @@ static void model_place(int ring, int place, double turned_deg, double at_mm[3])
     at_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
 }
 
-static void check_place(const struct fixture *fixture, int crystal, int ring, int place)
+static void check_place(const lr_scanner *scanner, double turned_deg, int crystal, int ring, int place)
 {
     double is_mm[3], model_mm[3];
-    lr_scanner_hit_centre(fixture->lors->scanner, crystal, is_mm);
-    model_place(ring, place, fixture->turned_deg, model_mm);
+    lr_scanner_hit_centre(scanner, crystal, is_mm);
+    model_place(ring, place, turned_deg, model_mm);
     for (int k = 0; k < 3; k++) assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
 }
 
-/* Every place of a ring, every ring, and every time. */
-static void check_all(struct fixture *fixture)
+/* Every place of a ring, every ring, and every time. turned_deg: clockwise, of the side at the top. */
+static void check_all(struct test_files *files, double turned_deg)
 {
     enum { COUNT = SIDES * PER_SIDE };
     int16_t numbers[COUNT][COLUMNS];
@@ -109,8 +92,8 @@ static void check_all(struct fixture *fixture)
         memcpy(numbers[k], event, sizeof(event));
     }
     write_events(EVENTS, &numbers[0][0], COUNT, COLUMNS);
-    lr_event_list *list = read_list(fixture, EVENTS);
-    if (list == NULL) fail_msg("%s", fixture->log.error);
+    lr_event_list *list = read_list(files, EVENTS);
+    if (list == NULL) fail_msg("%s", files->log.error);
     assert_int_equal(list->info.format, LR_EVENTS_GE);
     assert_int_equal(list->count, COUNT);
     assert_int_equal(list->info.num_tof_bins, 29);
@@ -118,8 +101,8 @@ static void check_all(struct fixture *fixture)
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
-        check_place(fixture, event->crystals[0], k % RINGS, k);
-        check_place(fixture, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
+        check_place(files->lors->scanner, turned_deg, event->crystals[0], k % RINGS, k);
+        check_place(files->lors->scanner, turned_deg, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
         /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
         assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
         assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
@@ -131,7 +114,7 @@ static void check_all(struct fixture *fixture)
 /* More than is read at a time, recognised by what the file holds. */
 static void long_lists_are_read_in_pieces(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const int64_t count = 150000;
     int16_t *numbers = calloc((size_t)count * COLUMNS, sizeof(*numbers));
     for (int64_t k = 0; k < count; k++) {
@@ -141,10 +124,10 @@ static void long_lists_are_read_in_pieces(void **state)
     write_events(MANY, numbers, count, COLUMNS);
     free(numbers);
     assert_int_equal(lr_events_recognise(MANY), LR_EVENTS_GE);
-    const lr_events_source source = {.path = MANY, .log = &fixture->log.log};
+    const lr_events_source source = {.path = MANY, .log = &files->log.log};
     lr_prompts_delayeds data;
-    test_log_init(&fixture->log);
-    assert_int_equal(lr_events_bin(&source, fixture->lors, &data, NULL), LR_OK);
+    test_log_init(&files->log);
+    assert_int_equal(lr_events_bin(&source, files->lors, &data, NULL), LR_OK);
     assert_int_equal(data.counts.prompts, count);
     assert_int_equal(data.prompts->count, 100 * 89);
     assert_true(total(data.prompts) == (double)count);
@@ -155,21 +138,21 @@ static void long_lists_are_read_in_pieces(void **state)
 
 static void unknown_crystals_are_left_out(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t numbers[3][COLUMNS] = {{0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
     write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
-    lr_event_list *list = read_list(fixture, EVENTS);
+    lr_event_list *list = read_list(files, EVENTS);
     assert_non_null(list);
     assert_int_equal(list->count, 1);
     assert_int_equal(list->info.counts.unknown_crystals, 2);
-    assert_warning(&fixture->log, "2 of 3 events name crystals that GE Discovery MI");
-    assert_warning(&fixture->log, "first rings 36 and 0, places 0 and 272");
+    assert_warning(&files->log, "2 of 3 events name crystals that GE Discovery MI");
+    assert_warning(&files->log, "first rings 36 and 0, places 0 and 272");
     lr_event_list_destroy(list);
 }
 
 static void places_and_times_are_the_models(void **state)
 {
-    check_all(*state);
+    check_all(*state, 0);
 }
 
 /* The module with which the description of the scanner begins does not matter, but the place of its modules does. */
@@ -180,9 +163,9 @@ static void place_0_is_at_the_top(void **state)
     static const double first[][2] = {
         {90 - 10 * step_deg, 0},    {0, 0.5 * step_deg}, {90 + 0.5 * step_deg, 0.5 * step_deg}, {88, 2},
         {85.7 + 7 * step_deg, 4.3}, {95.1, -5.1}};
-    const struct fixture *preset = *state;
+    const struct test_files *preset = *state;
     for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
-        struct fixture fixture = {.turned_deg = first[k][1]};
+        struct test_files turned = {.lors = NULL};
         assert_int_equal(lr_scanner_write(path, preset->lors->scanner, NULL), LR_OK);
         char *text = (char *)bytes_read(path, NULL);
         const char *at = strstr(text, key), *end = strchr(at, '\n');
@@ -190,37 +173,36 @@ static void place_0_is_at_the_top(void **state)
         fprintf(file, "%.*s%s%.12g%s", (int)(at - text), text, key, first[k][0], end);
         fclose(file);
         free(text);
-        fixture.lors = lors_of(lr_scanner_read(path, NULL));
-        check_all(&fixture);
-        lors_finish(fixture.lors);
-        remove(path);
+        turned.lors = lors_of(lr_scanner_read(path, NULL));
+        check_all(&turned, first[k][1]);
+        lors_finish(turned.lors);
     }
 }
 
 static void other_layouts_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t steps[2][COLUMNS] = {{0, 0, 0, 272, 13}, {0, 0, 0, 272, 5}};
     static const int16_t late[1][COLUMNS] = {{0, 0, 0, 272, 15 * 13}};
     write_events(EVENTS, &steps[0][0], 2, COLUMNS);
-    expect(fixture, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
+    expect(files, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
     write_events(EVENTS, &late[0][0], 1, COLUMNS);
-    expect(fixture, "event 0 has the time of flight 195");
+    expect(files, "event 0 has the time of flight 195");
     write_events(EVENTS, &steps[0][0], 2, 4);
-    expect(fixture, "has 4 numbers, and not the 5");
+    expect(files, "has 4 numbers, and not the 5");
     assert_int_equal(truncate(EVENTS, 700), 0);
-    expect(fixture, "");
+    expect(files, "");
 }
 
 static void the_scanner_must_be_named(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t numbers[1][COLUMNS] = {{0, 0, 0, 272, 0}};
     write_events(EVENTS, &numbers[0][0], 1, COLUMNS);
-    const lr_events_source source = {.path = EVENTS, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
+    const lr_events_source source = {.path = EVENTS, .log = &files->log.log};
+    test_log_init(&files->log);
     assert_null(lr_event_list_read(&source));
-    assert_error(&fixture->log, LR_USAGE, "GE list mode names no places of crystals");
+    assert_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
 }
 
 int main(void)
@@ -230,5 +212,5 @@ int main(void)
         CASE(promised_events_must_be_there),   CASE(unknown_crystals_are_left_out), CASE(other_layouts_are_refused),
         CASE(the_scanner_must_be_named),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, files_end);
 }

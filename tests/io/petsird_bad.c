@@ -13,9 +13,9 @@
 
 /* --- what can be wrong --- */
 
-static lr_status read_file(struct fixture *fixture, const char *path)
+static lr_status read_file(struct test_files *files, const char *path)
 {
-    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &fixture->log);
+    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &files->log);
 }
 
 static void expect(const char *path, const char *sentence)
@@ -51,12 +51,12 @@ static void no_files(void **state)
 
 static void links_are_followed(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
-    official(fixture, path, OFFICIAL);
+    official(files, path, OFFICIAL);
     remove(FILE_NAME);
     assert_int_equal(symlink(path, FILE_NAME), 0);
-    assert_int_equal(read_file(fixture, "./" FILE_NAME), LR_OK);
+    assert_int_equal(read_file(files, "./" FILE_NAME), LR_OK);
     remove(FILE_NAME);
     assert_int_equal(symlink("nowhere", FILE_NAME), 0);
     expect("./" FILE_NAME, "cannot be opened");
@@ -65,34 +65,34 @@ static void links_are_followed(void **state)
 
 static void truncated_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (size_t k = 0; k < 64; k++) {
-        bytes_write(FILE_NAME, fixture->bytes, fixture->count * k / 64);
-        assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-        assert_int_equal(fixture->log.status, LR_BAD_INPUT);
+        bytes_write(FILE_NAME, good, good_count * k / 64);
+        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+        assert_int_equal(files->log.status, LR_BAD_INPUT);
     }
-    bytes_write(FILE_NAME, fixture->bytes, fixture->count - 1);
-    assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-    unsigned char *longer = calloc(fixture->count + 3, 1);
-    memcpy(longer, fixture->bytes, fixture->count);
-    bytes_write(FILE_NAME, longer, fixture->count + 3);
-    assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "3 bytes follow after the last time block"));
+    bytes_write(FILE_NAME, good, good_count - 1);
+    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+    unsigned char *longer = calloc(good_count + 3, 1);
+    memcpy(longer, good, good_count);
+    bytes_write(FILE_NAME, longer, good_count + 3);
+    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+    assert_non_null(strstr(files->log.error, "3 bytes follow after the last time block"));
     free(longer);
 }
 
 /* Cut byte by byte and farther: the fewer bytes, the fewer events, and all of them those of the whole. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
-    bytes_write(FILE_NAME, fixture->bytes, fixture->count);
-    lr_event_list *whole = read_until(&source, false, &fixture->log);
+    bytes_write(FILE_NAME, good, good_count);
+    lr_event_list *whole = read_until(&source, false, &files->log);
     assert_non_null(whole);
     int64_t before = whole->count;
     for (size_t cut = 1; cut < 4000; cut += cut < 16 ? 1 : 97) {
-        bytes_write(FILE_NAME, fixture->bytes, fixture->count - cut);
-        lr_event_list *list = read_until(&source, true, &fixture->log);
+        bytes_write(FILE_NAME, good, good_count - cut);
+        lr_event_list *list = read_until(&source, true, &files->log);
         const int64_t count = list != NULL ? list->count : 0;
         lr_event_list_destroy(list);
         assert_true(count <= before && (cut > 1 || count == whole->count));
@@ -106,29 +106,29 @@ static void events_before_the_end_are_read(void **state)
 /* Any bytes: an answer or a sentence, never anything else. */
 static void random_bytes_are_survived(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     uint64_t seed = test_seed();
     unsigned char bytes[600];
     for (int n = 0; n < 200; n++) {
         for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(test_random(&seed) * 256);
         memcpy(bytes, "yardl\1\0\0\0", n % 2 ? 9 : 5);
         bytes_write(FILE_NAME, bytes, sizeof(bytes));
-        assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
+        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
     }
-    unsigned char *copy = malloc(fixture->count);
+    unsigned char *copy = malloc(good_count);
     for (int n = 0; n < 1000; n++) {
-        memcpy(copy, fixture->bytes, fixture->count);
-        const size_t first = n % 4 == 0 ? 0 : fixture->first; /* with the schema, or behind it */
+        memcpy(copy, good, good_count);
+        const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* with the schema, or behind it */
         for (int k = 0; k < 1 + n % 5; k++) {
-            const double at = test_random(&seed) * (double)(fixture->count - first);
+            const double at = test_random(&seed) * (double)(good_count - first);
             copy[first + (size_t)at] = (unsigned char)(test_random(&seed) * 256);
         }
-        bytes_write(FILE_NAME, copy, fixture->count);
-        const lr_status status = read_file(fixture, FILE_NAME);
+        bytes_write(FILE_NAME, copy, good_count);
+        const lr_status status = read_file(files, FILE_NAME);
         assert_true(status == LR_OK || status == LR_BAD_INPUT);
-        test_log_init(&fixture->log);
-        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &fixture->log.log);
-        assert_true((scanner == NULL) == (fixture->log.status != LR_OK));
+        test_log_init(&files->log);
+        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &files->log.log);
+        assert_true((scanner == NULL) == (files->log.status != LR_OK));
         lr_scanner_destroy(scanner);
     }
     free(copy);
@@ -231,16 +231,16 @@ static void schemas_that_explode_are_refused(void **state)
 
 static void bad_requests_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
-    lr_events_writer_params params = {.path = FILE_NAME, .lors = fixture->lors, .log = &fixture->log.log};
+    struct test_files *files = *state;
+    lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .log = &files->log.log};
     params.petsird_minor = 7;
-    test_log_init(&fixture->log);
+    test_log_init(&files->log);
     assert_null(lr_events_writer_create(&params));
-    assert_int_equal(fixture->log.status, LR_USAGE);
+    assert_int_equal(files->log.status, LR_USAGE);
     params.petsird_minor = 0;
     params.path = "x.safir";
     assert_null(lr_events_writer_create(&params));
-    assert_non_null(strstr(fixture->log.error, ".petsird"));
+    assert_non_null(strstr(files->log.error, ".petsird"));
     params.path = FILE_NAME;
     remove(FILE_NAME);
     lr_events_writer *writer = lr_events_writer_create(&params);
@@ -255,14 +255,14 @@ static void bad_requests_are_refused(void **state)
 /* Another scanner's file is refused with the distance. */
 static void other_scanners_are_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
     int64_t count = 0;
     const lr_event_sink sink = {.take = drop_events, .user = &count};
     const lr_events_source source = {
-        .path = official(fixture, path, OFFICIAL), .scanner = fixture->lors->scanner, .log = &fixture->log.log};
+        .path = official(files, path, OFFICIAL), .scanner = files->lors->scanner, .log = &files->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "256 of its 256 crystals are none of lopsided's"));
+    assert_non_null(strstr(files->log.error, "256 of its 256 crystals are none of lopsided's"));
     assert_int_equal(count, 0);
 }
 
@@ -276,11 +276,11 @@ static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
 /* A sink that wants no more ends the reading with its own status. */
 static void sinks_may_stop(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     int64_t count = 0;
     const lr_event_sink sink = {.take = stop_at_once, .user = &count};
-    bytes_write(FILE_NAME, fixture->bytes, fixture->count);
-    const lr_events_source source = {.path = FILE_NAME, .log = &fixture->log.log};
+    bytes_write(FILE_NAME, good, good_count);
+    const lr_events_source source = {.path = FILE_NAME, .log = &files->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
     assert_true(count > 0);
 }
@@ -288,24 +288,24 @@ static void sinks_may_stop(void **state)
 /* Of a scanner that lacks two of the file's modules, the events of the others are kept. */
 static void events_of_lost_modules_are_left_out(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     enum { COUNT = 1000 };
-    test_log_init(&fixture->log);
+    test_log_init(&files->log);
     lr_scanner *half = lr_scanner_create(
-        &(lr_scanner_params){.name = "half", .modules = fixture->lors->scanner->modules, .num_modules = 2});
-    lr_event *events = random_events(fixture->lors->scanner, COUNT, false);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = fixture->lors}, events, COUNT);
+        &(lr_scanner_params){.name = "half", .modules = files->lors->scanner->modules, .num_modules = 2});
+    lr_event *events = random_events(files->lors->scanner, COUNT, false);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = files->lors}, events, COUNT);
     int64_t kept = 0;
     for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
         kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;
-    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &fixture->log.log};
+    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &files->log.log};
     lr_event_list *list = lr_event_list_read(&source);
     assert_non_null(list);
     assert_true(kept > 0 && kept < COUNT);
     assert_int_equal(list->count, kept);
     assert_int_equal(list->info.counts.unknown_crystals, COUNT - kept);
     assert_int_equal(list->info.counts.prompts + list->info.counts.delayeds, COUNT);
-    assert_int_equal(fixture->log.num_warnings, 2); /* crystals, then events */
+    assert_int_equal(files->log.num_warnings, 2); /* crystals, then events */
     lr_event_list_destroy(list);
     free(events);
     lr_scanner_destroy(half);

@@ -10,16 +10,15 @@
 
 #define OFFICIAL "petsird/small_cpp_v0.9.1.petsird"
 
-struct fixture {
-    struct test_log log;
-    lr_lors *lors;        /* of the lopsided scanner */
-    unsigned char *bytes; /* of the official file, or of one of ours where that is absent */
-    size_t count, first;  /* and where the header begins */
-};
+/* Of the official file, or of one of ours where that is absent, and where its header begins. The files' LORs are the
+ * lopsided scanner's. */
+static unsigned char *good;
+static size_t good_count;
+enum { FIRST = 11 + 10629 };
 
-static inline const char *official(struct fixture *fixture, char path[1024], const char *name)
+static inline const char *official(struct test_files *files, char path[1024], const char *name)
 {
-    test_log_init(&fixture->log);
+    test_log_init(&files->log);
     if (test_data(path, name) == NULL) skip();
     return path;
 }
@@ -73,29 +72,23 @@ static inline void write_events(const lr_events_writer_params *params, const lr_
 /* A file of ours with events of both kinds. */
 static inline int set_up(void **state)
 {
-    static struct fixture fixture;
     char path[1024];
-    test_log_init(&fixture.log);
-    fixture.first = 11 + 10629;
-    fixture.lors = lors_of(lopsided());
+    files_begin_with(state, lopsided());
     if (test_data(path, OFFICIAL) == NULL) {
-        lr_event *events = random_events(fixture.lors->scanner, 400, false);
-        write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = fixture.lors}, events, 400);
+        const lr_lors *lors = ((struct test_files *)*state)->lors;
+        lr_event *events = random_events(lors->scanner, 400, false);
+        write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
         free(events);
         snprintf(path, sizeof(path), FILE_NAME);
     }
-    fixture.bytes = bytes_read(path, &fixture.count);
-    *state = &fixture;
+    good = bytes_read(path, &good_count);
     return 0;
 }
 
 static inline int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    free(fixture->bytes);
-    lors_finish(fixture->lors);
-    remove(FILE_NAME);
-    return 0;
+    free(good);
+    return files_end(state);
 }
 
 #endif

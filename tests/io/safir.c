@@ -12,11 +12,6 @@
 
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
-struct fixture {
-    lr_lors *lors;
-    struct test_log log;
-};
-
 /* map NULL: the one beside the events. */
 static lr_events_source source_of(const char *path, const char *map, const lr_log *log)
 {
@@ -36,21 +31,10 @@ static lr_prompts_delayeds read_good(struct test_log *log, const char *path, con
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture.lors = lors_of(scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, 2], "
-                                      "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
-                                      "coincidence: {min_module_difference: 2}\n"));
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    lors_finish(fixture->lors);
-    remove(EVENTS);
-    remove(MAP);
-    return 0;
+    return files_begin_with(state,
+                            scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, 2], "
+                                       "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
+                                       "coincidence: {min_module_difference: 2}\n"));
 }
 
 static int crystal_of(int ring, int detector)
@@ -59,7 +43,7 @@ static int crystal_of(int ring, int detector)
 }
 
 /* One line per crystal, rounded to 4 decimals, in an order that is not ours. */
-static void write_map(const struct fixture *fixture, bool layers, const char *comma)
+static void write_map(const struct test_files *files, bool layers, const char *comma)
 {
     FILE *file = fopen(MAP, "w");
     assert_non_null(file);
@@ -67,7 +51,7 @@ static void write_map(const struct fixture *fixture, bool layers, const char *co
     for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
         for (int ring = 0; ring < NUM_RINGS; ring++) {
             double at[3];
-            lr_scanner_crystal_centre(fixture->lors->scanner, crystal_of(ring, detector), at);
+            lr_scanner_crystal_centre(files->lors->scanner, crystal_of(ring, detector), at);
             fprintf(file, "%d%s%d%s%s%s%.4f%s%.4f %.4f # end\n", ring, comma, detector, layers ? comma : "",
                     layers ? "0" : "", comma, at[0], comma, at[1], at[2]);
         }
@@ -102,18 +86,18 @@ static size_t write_events(unsigned char bytes[80])
     return write_records(bytes, writers[0], records, 6);
 }
 
-static void check_events(struct fixture *fixture)
+static void check_events(struct test_files *files)
 {
-    lr_prompts_delayeds data = read_good(&fixture->log, EVENTS, MAP, fixture->lors);
-    assert_int_equal(fixture->log.num_warnings, 0);
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    assert_int_equal(files->log.num_warnings, 0);
     assert_int_equal(data.counts.prompts, 4);
     assert_int_equal(data.counts.delayeds, 1);
     assert_int_equal(data.counts.time_marks, 1);
     assert_int_equal(data.counts.unknown_crystals, 0);
     assert_int_equal(data.counts.not_in_coincidence, 1);
     assert_int_equal(data.prompts->count, 2);
-    assert_true(value_of(data.prompts, lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
-    assert_true(value_of(data.prompts, lr_lors_number(fixture->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
+    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
+    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
     counts_finish(&data);
 }
 
@@ -147,9 +131,9 @@ static void other_writers_are_read(void **state)
 
 /* --- what can be wrong --- */
 
-static void expect(const struct fixture *fixture, const char *map, const char *sentence)
+static void expect(const struct test_files *files, const char *map, const char *sentence)
 {
-    refuse_events(source_of(EVENTS, map, NULL), fixture->lors, sentence);
+    refuse_events(source_of(EVENTS, map, NULL), files->lors, sentence);
 }
 
 /* Layers have 4 bits, in NeuroLF's files 3: those of b begin at another bit. */
@@ -170,10 +154,10 @@ static void layers_are_where_the_writer_has_them(void **state)
 
 static void every_truncation_is_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false, "\t");
+    write_map(files, false, "\t");
     for (size_t count = 0; count < whole; count++) {
         char sentence[128];
         bytes_write(EVENTS, bytes, count);
@@ -187,20 +171,20 @@ static void every_truncation_is_refused(void **state)
             snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
                      (count - 32) / 8, count - count % 8, count % 8);
         }
-        if (count <= 32 || count % 8 != 0) expect(fixture, MAP, sentence);
+        if (count <= 32 || count % 8 != 0) expect(files, MAP, sentence);
     }
 }
 
 /* Behind the time mark all records are events. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false, "\t");
+    write_map(files, false, "\t");
     const lr_events_source source = {
-        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = fixture->lors->scanner};
-    lr_event_list *list = read_until(&source, false, &fixture->log);
+        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = files->lors->scanner};
+    lr_event_list *list = read_until(&source, false, &files->log);
     assert_non_null(list);
     assert_int_equal(list->count, 5);
     for (size_t count = 33; count < whole; count++) {
@@ -215,50 +199,50 @@ static void events_before_the_end_are_read(void **state)
 
 static void other_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false, "\t");
+    write_map(files, false, "\t");
     memcpy(bytes, "SAFER", 5);
     bytes_write(EVENTS, bytes, whole);
-    expect(fixture, MAP, "does not begin with 'SAFIR CListModeData'");
+    expect(files, MAP, "does not begin with 'SAFIR CListModeData'");
     write_events(bytes);
     bytes[19] = '2'; /* a longer name */
     bytes_write(EVENTS, bytes, whole);
-    expect(fixture, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
+    expect(files, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
     remove(EVENTS);
-    expect(fixture, MAP, EVENTS ": cannot be opened: No such file");
+    expect(files, MAP, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, MAP, EVENTS ": is a folder: give a file");
+    expect(files, MAP, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void unknown_crystals(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const uint64_t records[3] = {event(0, 1, 5, 4), event(0, 1, 0, 600), event(0, 1, 0, 5)};
     const uint64_t layered = records[2] | UINT64_C(1) << 52;
-    write_map(fixture, false, "\t");
+    write_map(files, false, "\t");
     write_records(bytes, writers[0], records, 2);
-    expect(fixture, MAP,
+    expect(files, MAP,
            "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, with ring 5, "
            "detector 4, layer 0");
     write_records(bytes, writers[0], records, 3);
-    lr_prompts_delayeds data = read_good(&fixture->log, EVENTS, MAP, fixture->lors);
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
     assert_int_equal(data.counts.unknown_crystals, 2);
     assert_int_equal(data.counts.prompts, 3);
     assert_int_equal(data.prompts->count, 1);
-    assert_int_equal(fixture->log.num_warnings, 1);
-    assert_warning(&fixture->log, "2 of 3 prompts");
+    assert_int_equal(files->log.num_warnings, 1);
+    assert_warning(&files->log, "2 of 3 prompts");
     counts_finish(&data);
     write_records(bytes, writers[0], &layered, 1); /* layers that the map does not name are unknown, too */
-    expect(fixture, MAP, "with ring 0, detector 5, layer 1");
+    expect(files, MAP, "with ring 0, detector 5, layer 1");
 }
 
 static void wrong_maps_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", MAP ": lists no crystals"},
         {"# nothing\n", MAP ": lists no crystals"},
@@ -286,28 +270,28 @@ static void wrong_maps_are_refused(void **state)
     write_events(bytes);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(MAP, cases[k][0]);
-        expect(fixture, MAP, cases[k][1]);
+        expect(files, MAP, cases[k][1]);
     }
     char line[2000];
     memset(line, '1', sizeof(line));
     bytes_write(MAP, line, sizeof(line));
-    expect(fixture, MAP, MAP ":1: the line is longer");
-    expect(fixture, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
+    expect(files, MAP, MAP ":1: the line is longer");
+    expect(files, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
 }
 
 /* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is
  * on. */
 static void rounding_is_allowed_and_gaps_are_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const uint64_t record = event(0, 1, 0, 4);
     write_records(bytes, writers[0], &record, 1);
     text_write(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
-    lr_prompts_delayeds data = read_good(&fixture->log, EVENTS, MAP, fixture->lors);
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
     assert_int_equal(data.prompts->count, 1);
-    assert_int_equal(data.prompts->index[0], lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(0, 4)));
-    assert_warning(&fixture->log, "lists 2 of the scanner's 16 crystals");
+    assert_int_equal(data.prompts->index[0], lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(0, 4)));
+    assert_warning(&files->log, "lists 2 of the scanner's 16 crystals");
     counts_finish(&data);
 }
 
@@ -315,21 +299,21 @@ static void rounding_is_allowed_and_gaps_are_told(void **state)
 
 static void the_map_is_found_beside_the_events(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     mkdir(FOLDER, 0777);
     write_events(bytes);
-    write_map(fixture, false, "\t");
+    write_map(files, false, "\t");
     assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
     assert_int_equal(rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
-    lr_prompts_delayeds data = read_good(&fixture->log, FOLDER "/" EVENTS, NULL, fixture->lors);
+    lr_prompts_delayeds data = read_good(&files->log, FOLDER "/" EVENTS, NULL, files->lors);
     counts_finish(&data);
     text_write(FOLDER "/B_crystal_map.txt", "");
     const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL, NULL);
-    refuse_events(source, fixture->lors, "more than one crystal map");
+    refuse_events(source, files->lors, "more than one crystal map");
     remove(FOLDER "/A_crystal_map.txt");
     remove(FOLDER "/B_crystal_map.txt");
-    refuse_events(source, fixture->lors, "no crystal map (*crystal_map.txt) lies beside it");
+    refuse_events(source, files->lors, "no crystal map (*crystal_map.txt) lies beside it");
     remove(FOLDER "/" EVENTS);
     rmdir(FOLDER);
 }
@@ -393,5 +377,5 @@ int main(void)
         CASE(the_map_is_found_beside_the_events),
         CASE(the_real_source_is_where_it_is_said_to_be),
     };
-    return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, files_end);
 }

@@ -18,10 +18,8 @@ enum { AROUND = 504, RINGS = 64, BINS = 344, VIEWS = 252, PER_MODULE = 9, LARGES
 /* Of the small ring. */
 enum { ACROSS = 3, DEEP = 4, SMALL_BINS = 20, SMALL_VIEWS = 16 };
 
-struct fixture {
-    lr_lors *small, *mmr;
-    struct test_log log;
-};
+/* The small ring's LORs are the files'. */
+static lr_lors *mmr;
 
 #define SMALL_HEADER                                                                                                   \
     "!INTERFILE:=\ndata format := CoincidenceList\r\nnumber of rings:=4\n%number of projections:=20\n"                 \
@@ -36,22 +34,14 @@ static void write_words(const uint32_t *words, size_t count)
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture.small = lors_of(octagon());
-    fixture.mmr = lors_of(lr_scanner_read("siemens-mmr", NULL));
-    *state = &fixture;
-    return 0;
+    mmr = lors_of(lr_scanner_read("siemens-mmr", NULL));
+    return files_begin_with(state, octagon());
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    lors_finish(fixture->small);
-    lors_finish(fixture->mmr);
-    remove(EVENTS);
-    remove(HEADER);
-    remove(OTHER);
-    return 0;
+    lors_finish(mmr);
+    return files_end(state);
 }
 
 /* header NULL: the one beside the events. */
@@ -60,13 +50,13 @@ static lr_events_source source_of(const char *events, const char *header, const 
     return (lr_events_source){.path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
 }
 
-static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors, const char *events,
+static lr_prompts_delayeds read_good(struct test_files *files, const lr_lors *lors, const char *events,
                                      const char *header)
 {
     lr_prompts_delayeds data;
-    test_log_init(&fixture->log);
-    const lr_events_source source = source_of(events, header, &fixture->log.log);
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", fixture->log.error);
+    test_log_init(&files->log);
+    const lr_events_source source = source_of(events, header, &files->log.log);
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", files->log.error);
     return data;
 }
 
@@ -101,8 +91,8 @@ static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 3
  * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
 static void words_are_spelled_out(void **state)
 {
-    struct fixture *fixture = *state;
-    const lr_lors *lors = fixture->small;
+    struct test_files *files = *state;
+    const lr_lors *lors = files->lors;
     const uint32_t words[] = {
         tag_bit | 7,                     /* a time mark */
         tag_bit | 0x1fffffff,            /* another, all bits of its time set */
@@ -121,7 +111,7 @@ static void words_are_spelled_out(void **state)
     };
     write_words(words, sizeof(words) / sizeof(words[0]));
     text_write(HEADER, SMALL_HEADER);
-    lr_prompts_delayeds data = read_good(fixture, lors, EVENTS, HEADER);
+    lr_prompts_delayeds data = read_good(files, lors, EVENTS, HEADER);
     assert_counts(&data.counts, (const int64_t[]){8, 2, 2, 2, 2, 1});
     const int64_t flat = lr_lors_number(lors, small_crystal(0, 0, 0), small_crystal(4, 0, 0));
     const int64_t minus = lr_lors_number(lors, small_crystal(0, 2, 1), small_crystal(4, 0, 0));
@@ -136,21 +126,21 @@ static void words_are_spelled_out(void **state)
     assert_int_equal(data.delayeds->count, 2);
     assert_true(value_of(data.delayeds, flat) == 1);
     assert_true(value_of(data.delayeds, far_plus) == 1);
-    assert_int_equal(fixture->log.num_warnings, 1);
-    assert_warning(&fixture->log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
+    assert_int_equal(files->log.num_warnings, 1);
+    assert_warning(&files->log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
     counts_finish(&data);
 }
 
 /* Bytes before the words, and a header that tells of more words than there are. */
 static void headers_are_believed(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     write_words((const uint32_t[]){0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)}, 3);
     text_write(HEADER, SMALL_HEADER "!data offset in bytes:=8\n%total listmode word counts:=77\n");
-    lr_prompts_delayeds data = read_good(fixture, fixture->small, EVENTS, HEADER);
+    lr_prompts_delayeds data = read_good(files, files->lors, EVENTS, HEADER);
     assert_int_equal(data.counts.prompts, 1);
     assert_int_equal(data.counts.other_words, 0);
-    assert_warning(&fixture->log, "holds 1 words where its header tells of 77");
+    assert_warning(&files->log, "holds 1 words where its header tells of 77");
     counts_finish(&data);
 }
 
@@ -173,7 +163,7 @@ static bool bin_of(int plane, int view, int bin, uint32_t *word, int places[2])
 /* Every bin once. A bin's crystals are virtual or in coincidence, and no two bins share a LOR. */
 static void every_bin_has_a_lor_of_its_own(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const int count = NUM_SHOWN * VIEWS * BINS;
     uint32_t *words = malloc((size_t)count * sizeof(*words));
     int virtual_bins = 0;
@@ -184,7 +174,7 @@ static void every_bin_has_a_lor_of_its_own(void **state)
     write_words(words, (size_t)count);
     free(words);
     remove(HEADER);
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr, EVENTS, NULL);
+    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
     print_message("%d bins, %d of virtual crystals\n", count, virtual_bins);
     assert_int_equal(data.counts.unknown_crystals, virtual_bins);
     assert_int_equal(data.counts.not_in_coincidence, 0);
@@ -195,17 +185,17 @@ static void every_bin_has_a_lor_of_its_own(void **state)
 
 /* Reads a file of one prompt and gives its crystals' centres, the one with the least angle from
  * `lead_deg` first. */
-static void ends_of(struct fixture *fixture, uint32_t word, double lead_deg, double ends[2][3])
+static void ends_of(struct test_files *files, uint32_t word, double lead_deg, double ends[2][3])
 {
     int32_t crystals[2];
     write_words(&word, 1);
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr, EVENTS, NULL);
+    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
     assert_int_equal(data.prompts->count, 1);
-    lr_lors_crystals(fixture->mmr, data.prompts->index[0], crystals);
-    for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(fixture->mmr->scanner, crystals[e], ends[e]);
+    lr_lors_crystals(mmr, data.prompts->index[0], crystals);
+    for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[e], ends[e]);
     const double lead[2] = {cos(lead_deg * pi / 180), sin(lead_deg * pi / 180)};
     if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1])
-        for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(fixture->mmr->scanner, crystals[1 - e], ends[e]);
+        for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[1 - e], ends[e]);
     counts_finish(&data);
 }
 
@@ -225,9 +215,9 @@ static double angle_off(const double point[3], double deg)
  * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
 static void lines_lie_where_their_bins_say(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     uint64_t seed = test_seed();
-    const double pitch_mm = fixture->mmr->scanner->modules[0].pitch_mm[1];
+    const double pitch_mm = mmr->scanner->modules[0].pitch_mm[1];
     int seen = 0;
     double worst_deg = 0, worst_mm = 0;
     remove(HEADER);
@@ -238,7 +228,7 @@ static void lines_lie_where_their_bins_say(void **state)
         uint32_t word;
         double ends[2][3];
         if (!bin_of(seen % NUM_SHOWN, view, bin, &word, places)) continue;
-        ends_of(fixture, word, 90 + 360.0 / AROUND * places[0], ends);
+        ends_of(files, word, 90 + 360.0 / AROUND * places[0], ends);
         for (int e = 0; e < 2; e++) {
             worst_deg = fmax(worst_deg, fabs(angle_off(ends[e], 90 + 360.0 / AROUND * places[e])));
             assert_close(ends[e][2], (31.5 - plane[1 + e]) * pitch_mm, 1e-12);
@@ -255,21 +245,21 @@ static void lines_lie_where_their_bins_say(void **state)
 
 /* --- what can be wrong --- */
 
-static void expect(const struct fixture *fixture, const char *header, const char *sentence)
+static void expect(const struct test_files *files, const char *header, const char *sentence)
 {
-    refuse_events(source_of(EVENTS, header, NULL), fixture->small, sentence);
+    refuse_events(source_of(EVENTS, header, NULL), files->lors, sentence);
 }
 
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 7, address(0, 2, 9),
                               prompt_bit | address(1, 1, 10)};
     text_write(HEADER, SMALL_HEADER);
     write_words(words, 4);
     lr_events_source source = source_of(EVENTS, HEADER, NULL);
-    source.scanner = fixture->small->scanner;
-    lr_event_list *list = read_until(&source, false, &fixture->log);
+    source.scanner = files->lors->scanner;
+    lr_event_list *list = read_until(&source, false, &files->log);
     assert_non_null(list);
     assert_int_equal(list->count, 3);
     for (int bytes = 15; bytes > 0; bytes--) {
@@ -283,7 +273,7 @@ static void events_before_the_end_are_read(void **state)
 
 static void broken_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 1};
     unsigned char bytes[8] = {0};
     text_write(HEADER, SMALL_HEADER);
@@ -291,26 +281,26 @@ static void broken_files_are_refused(void **state)
         char sentence[128];
         snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
         bytes_write(EVENTS, bytes, 4 + rest);
-        expect(fixture, HEADER, sentence);
+        expect(files, HEADER, sentence);
     }
     bytes_write(EVENTS, "", 0);
-    expect(fixture, HEADER, EVENTS ": holds no words");
+    expect(files, HEADER, EVENTS ": holds no words");
     write_words(words + 1, 1);
-    expect(fixture, HEADER, EVENTS ": none of its 1 words is an event");
+    expect(files, HEADER, EVENTS ": none of its 1 words is an event");
     write_words((const uint32_t[]){prompt_bit | address(40, 0, 0), address(14, 0, 0)}, 2);
-    expect(fixture, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
+    expect(files, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
     text_write(EVENTS, SMALL_HEADER);
-    expect(fixture, HEADER, EVENTS ": this is a header");
+    expect(files, HEADER, EVENTS ": this is a header");
     remove(EVENTS);
-    expect(fixture, HEADER, EVENTS ": cannot be opened: No such file");
+    expect(files, HEADER, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, HEADER, EVENTS ": is a folder: give a file");
+    expect(files, HEADER, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void wrong_headers_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", HEADER ": the header is empty"},
         {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
@@ -334,37 +324,37 @@ static void wrong_headers_are_refused(void **state)
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(HEADER, cases[k][0]);
-        expect(fixture, HEADER, cases[k][1]);
-        expect(fixture, NULL, cases[k][1]); /* it lies beside the events */
+        expect(files, HEADER, cases[k][1]);
+        expect(files, NULL, cases[k][1]); /* it lies beside the events */
     }
     static char line[70000];
     memset(line, 'a', sizeof(line));
     memcpy(line, "!INTERFILE\n", 11);
     bytes_write(HEADER, line, sizeof(line));
-    expect(fixture, HEADER, HEADER ":2: lines go on and on");
-    expect(fixture, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
-    expect(fixture, ".", ".: ");
+    expect(files, HEADER, HEADER ":2: lines go on and on");
+    expect(files, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
+    expect(files, ".", ".: ");
     remove(HEADER);
-    expect(fixture, NULL, EVENTS ": how many bins a projection of octagon has is not known");
+    expect(files, NULL, EVENTS ": how many bins a projection of octagon has is not known");
 }
 
 /* EVENTS.hdr first; else the one file that names the events. */
 static void the_header_is_found_beside_the_events(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char ours[] = SMALL_HEADER "name of data file := " EVENTS "\n";
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     remove(HEADER);
     text_write(OTHER, SMALL_HEADER "name of data file := another.l\n");
-    expect(fixture, NULL, "how many bins a projection of octagon has is not known");
+    expect(files, NULL, "how many bins a projection of octagon has is not known");
     text_write(OTHER, ours);
     for (int k = 0; k < 2; k++) {
-        lr_prompts_delayeds data = read_good(fixture, fixture->small, k == 0 ? EVENTS : "./" EVENTS, NULL);
+        lr_prompts_delayeds data = read_good(files, files->lors, k == 0 ? EVENTS : "./" EVENTS, NULL);
         assert_int_equal(data.prompts->count, 1);
         counts_finish(&data);
         if (k > 0) continue;
         text_write("siemens_test_more.hdr", ours);
-        expect(fixture, NULL, EVENTS ": more than one header names it, ");
+        expect(files, NULL, EVENTS ": more than one header names it, ");
         text_write(HEADER, SMALL_HEADER);
     }
     remove("siemens_test_more.hdr");
@@ -390,18 +380,18 @@ static void other_scanners_are_refused(void **state)
  * thousands on the virtual crystal. */
 static void the_virtual_crystal_is_never_hit(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const double known[PER_MODULE] = {0, 48214, 55984, 56010, 58107, 58387, 55830, 56314, 48916};
     double found[PER_MODULE] = {0};
     int largest = 0;
     char path[1024];
     if (test_data(path, "mmr/small_listmode_file.l") == NULL) skip();
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr, path, NULL);
-    assert_warning(&fixture->log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
+    lr_prompts_delayeds data = read_good(files, mmr, path, NULL);
+    assert_warning(&files->log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
     assert_counts(&data.counts, (const int64_t[]){218881, 35320, 613, 2, 0, 0});
     assert_true(total(data.prompts) == 218881 && total(data.delayeds) == 35320);
     for (int64_t k = 0; k < data.prompts->count; k++) {
-        const lr_lor lor = lr_lors_describe(fixture->mmr, data.prompts->index[k]);
+        const lr_lor lor = lr_lors_describe(mmr, data.prompts->index[k]);
         found[lor.p + 1] += data.prompts->values[k];
         found[lor.r + 1] += data.prompts->values[k];
         largest = abs(lor.q - lor.s) > largest ? abs(lor.q - lor.s) : largest;
