@@ -18,21 +18,18 @@
 
 enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40 };
 
-struct setup {
-    struct test_folder folder;
-    char path[128];
-    char *libexec; /* where the reader is */
-    lr_lors *lors;
-    atomic_bool is_over;
-    atomic_int wrong;
-};
+#define PATH "data.h5"
+
+static char *libexec; /* where the reader is */
+static atomic_bool is_over;
+static atomic_int wrong;
 
 static void *read_often(void *user)
 {
-    struct setup *s = user;
+    struct test_files *s = user;
     for (int n = 0; n < NUM_READINGS; n++) {
-        lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
-        if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&s->wrong, 1);
+        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
+        if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&wrong, 1);
         lr_lor_data_destroy(data);
     }
     return NULL;
@@ -40,8 +37,8 @@ static void *read_often(void *user)
 
 static void *allocate_often(void *user)
 {
-    struct setup *s = user;
-    for (size_t turn = 1; !atomic_load(&s->is_over); turn++) {
+    (void)user;
+    for (size_t turn = 1; !atomic_load(&is_over); turn++) {
         volatile char *block = malloc(turn * 7919 % (1 << 20) + 1);
         if (block != NULL) block[0] = 1;
         free((void *)block);
@@ -51,43 +48,37 @@ static void *allocate_often(void *user)
 
 static int set_up(void **state)
 {
-    static struct setup s;
-    s = (struct setup){.libexec = strdup(getenv("LORASTER_LIBEXEC"))};
-    folder_init(&s.folder);
-    folder_file(&s.folder, s.path, "data.h5");
-    s.lors = lors_of(small_ring(60.0, 0.0));
-    lr_lor_data *data = lr_lor_data_create(s.lors, NULL);
-    for (int64_t n = 0; n < s.lors->count; n++) data->values[n] = (float)n;
-    assert_int_equal(lr_lor_data_write(s.path, s.lors, data, NULL), LR_OK);
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    for (int64_t n = 0; n < lors->count; n++) data->values[n] = (float)n;
+    assert_int_equal(lr_lor_data_write(PATH, lors, data, NULL), LR_OK);
     lr_lor_data_destroy(data);
-    *state = &s;
+    libexec = strdup(getenv("LORASTER_LIBEXEC"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct setup *s = *state;
-    lors_finish(s->lors);
-    folder_finish(&s->folder);
-    const int failed = setenv("LORASTER_LIBEXEC", s->libexec, 1);
-    free(s->libexec);
-    return failed;
+    const int failed = setenv("LORASTER_LIBEXEC", libexec, 1);
+    free(libexec);
+    return files_end(state) != 0 || failed;
 }
 
 static void test_threads(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
     for (int k = 0; k < NUM_ALLOCATING; k++) assert_int_equal(pthread_create(&others[k], NULL, allocate_often, s), 0);
     for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, s), 0);
     for (int k = 0; k < NUM_READERS; k++) pthread_join(readers[k], NULL);
-    atomic_store(&s->is_over, true);
+    atomic_store(&is_over, true);
     for (int k = 0; k < NUM_ALLOCATING; k++) pthread_join(others[k], NULL);
-    assert_int_equal(atomic_load(&s->wrong), 0);
+    assert_int_equal(atomic_load(&wrong), 0);
 }
 
 /* Writes a program that stands where the reader should. */
-static void write_reader(const struct setup *s, const char *text)
+static void write_reader(const struct test_files *s, const char *text)
 {
     const char *path = file_in(&s->folder, "loraster-hdf5-reader");
     text_write(path, text);
@@ -95,7 +86,7 @@ static void write_reader(const struct setup *s, const char *text)
 }
 
 /* The folder of the test, by its whole path, has the reader from now on. */
-static void take_own_reader(const struct setup *s)
+static void take_own_reader(const struct test_files *s)
 {
     char *whole = realpath(s->folder.path, NULL);
     assert_int_equal(setenv("LORASTER_LIBEXEC", whole, 1), 0);
@@ -111,12 +102,12 @@ static void test_reader(void **state)
                                            {"#!/bin/sh\nexit 127\n", "lacks a library"},
                                            {"#!/bin/sh\nexit 1\n", "is damaged"},
                                            {"no program\n", "cannot start"}};
-    struct setup *s = *state;
+    struct test_files *s = *state;
     take_own_reader(s);
     for (int k = 0; k < 6; k++) {
         struct test_log log = TEST_LOG(log);
         if (cases[k][0] != NULL) write_reader(s, cases[k][0]);
-        assert_null(lr_lor_data_read(s->path, s->lors, &log.log));
+        assert_null(lr_lor_data_read(PATH, s->lors, &log.log));
         assert_non_null(strstr(log.error, cases[k][1]));
     }
 }
@@ -125,13 +116,13 @@ static void test_reader(void **state)
  * not be the reader's. */
 static void test_without_standard_files(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     int kept[3];
     for (int k = 0; k < 3; k++) {
         kept[k] = fcntl(k, F_DUPFD_CLOEXEC, 10);
         close(k);
     }
-    lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
+    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
     for (int k = 0; k < 3; k++) {
         dup2(kept[k], k);
         close(kept[k]);
@@ -143,11 +134,11 @@ static void test_without_standard_files(void **state)
 /* A child that the program forks may close what it has of a file; that stays open for the parent. */
 static void test_forked(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_hdf5_input in;
     int64_t shape[2];
     int way = -1;
-    assert_int_equal(lr_hdf5_input_open(&in, s->path, NULL), LR_OK);
+    assert_int_equal(lr_hdf5_input_open(&in, PATH, NULL), LR_OK);
     const pid_t child = fork();
     if (child == 0) {
         (void)lr_hdf5_process_end(in.process);
@@ -163,14 +154,14 @@ static void test_forked(void **state)
 /* A view of a histo-image is one entry, and may be larger than what is read at a time: 4 MiB. */
 static void test_long_entries(void **state)
 {
-    struct setup *s = *state;
+    (void)state;
     const lr_view views[2] = {{0, 0}, {30, 5}};
     const lr_grid grid = lr_grid_centred((const int[3]){128, 100, 90}, (const double[3]){2, 2, 2});
     lr_histo_images *histo = lr_histo_images_create(&grid, views, 2, NULL);
     const int64_t count = 2 * lr_grid_num_voxels(&grid);
     for (int64_t k = 0; k < count; k++) histo->values[k] = (float)(k % 65521);
-    assert_int_equal(lr_histo_images_write(s->path, histo, NULL), LR_OK);
-    lr_histo_images *read = lr_histo_images_read(s->path, NULL);
+    assert_int_equal(lr_histo_images_write(PATH, histo, NULL), LR_OK);
+    lr_histo_images *read = lr_histo_images_read(PATH, NULL);
     assert_non_null(read);
     assert_memory_equal(read->values, histo->values, (size_t)count * sizeof(*read->values));
     lr_histo_images_destroy(read);
@@ -180,7 +171,7 @@ static void test_long_entries(void **state)
 /* With less and less memory for the reader a good file never becomes a damaged one. */
 static void test_little_memory(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     int failed = 0, read = 0;
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* terabytes of addresses are reserved */
@@ -190,9 +181,9 @@ static void test_little_memory(void **state)
         char text[512];
         struct test_log log = TEST_LOG(log);
         snprintf(text, sizeof(text), "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
-                 1024 * mebibytes, s->libexec);
+                 1024 * mebibytes, libexec);
         write_reader(s, text);
-        lr_lor_data *data = lr_lor_data_read(s->path, s->lors, &log.log);
+        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, &log.log);
         if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL))
             fail_msg("with %d MiB: status %d, \"%s\"", mebibytes, (int)log.status, log.error);
         failed += data == NULL;
@@ -239,10 +230,10 @@ static pid_t find_child(void)
 /* Whoever comes back to a matrix whose reader has died is told, each time. */
 static void test_rows_after_death(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct test_log log = TEST_LOG(log);
-    write_matrix_of(s->path, s->lors);
-    lr_matrix_file *file = lr_matrix_file_open(s->path, &log.log);
+    write_matrix_of(PATH, s->lors);
+    lr_matrix_file *file = lr_matrix_file_open(PATH, &log.log);
     assert_non_null(file);
     int rows = 0;
     const lr_row_sink sink = {pass_row, &rows};
@@ -254,7 +245,7 @@ static void test_rows_after_death(void **state)
         const lr_status status = lr_matrix_file_rows(file, &sink, NULL);
         assert_int_not_equal(status, LR_OK);
         assert_int_equal(log.status, status);
-        assert_non_null(strstr(log.error, s->path));
+        assert_non_null(strstr(log.error, PATH));
     }
     lr_matrix_file_close(file);
 }

@@ -3,45 +3,33 @@
  *
  * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types, cut short
  * or with values that make no sense are refused; a full disk leaves nothing behind. */
-#include "io/files.h"
 #include "io/scanners.h"
 
 #include <hdf5.h>
 
-struct setup {
-    struct test_folder folder;
-    char path[128];
-    lr_lors *lors;
-    lr_lor_data *dense;
-    lr_lor_data sparse; /* of three LORs */
-    int64_t index[3];
-    float values[3];
-};
+#define PATH "data.h5"
+
+static lr_lor_data *dense, sparse; /* the latter of three LORs */
+static int64_t lors_of_sparse[3];
+static float values_of_sparse[3];
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->path, "data.h5");
-    s->lors = lors_of(small_ring(60.0, 0.0));
-    s->dense = lr_lor_data_create(s->lors, NULL);
-    for (int64_t n = 0; n < s->lors->count; n++) s->dense->values[n] = (float)n * 0.7f - 3.0f;
-    for (int n = 0; n < 3; n++) s->values[n] = (float)n + 1.0f;
-    s->index[1] = 17;
-    s->index[2] = s->lors->count - 1;
-    s->sparse = (lr_lor_data){3, s->index, s->values};
-    *state = s;
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    dense = lr_lor_data_create(lors, NULL);
+    for (int64_t n = 0; n < lors->count; n++) dense->values[n] = (float)n * 0.7f - 3.0f;
+    for (int n = 0; n < 3; n++) values_of_sparse[n] = (float)n + 1.0f;
+    lors_of_sparse[1] = 17;
+    lors_of_sparse[2] = lors->count - 1;
+    sparse = (lr_lor_data){3, lors_of_sparse, values_of_sparse};
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct setup *s = *state;
-    lr_lor_data_destroy(s->dense);
-    lors_finish(s->lors);
-    folder_finish(&s->folder);
-    free(s);
-    return 0;
+    lr_lor_data_destroy(dense);
+    return files_end(state);
 }
 
 /* Pieces that follow each other are what was written. */
@@ -65,22 +53,22 @@ static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
     return pieces->status;
 }
 
-static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *data)
+static void assert_comes_in_pieces(const lr_lors *lors, const lr_lor_data *data)
 {
     struct pieces pieces = {.data = data};
     const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
-    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
     assert_int_equal(pieces.next, data->count);
     assert_true(pieces.most <= 1 << 18);
     pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
-    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
 }
 
-static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
+static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
 {
     struct test_log log = TEST_LOG(log);
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, data, &log.log), LR_OK);
-    lr_lor_data *back = lr_lor_data_read(s->path, s->lors, &log.log);
+    assert_int_equal(lr_lor_data_write(PATH, lors, data, &log.log), LR_OK);
+    lr_lor_data *back = lr_lor_data_read(PATH, lors, &log.log);
     if (back == NULL) fail_msg("%s", log.error);
     assert_int_equal(back->count, data->count);
     assert_memory_equal(back->values, data->values, (size_t)data->count * sizeof(float));
@@ -88,59 +76,56 @@ static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
     if (data->index != NULL) assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
     assert_int_equal(log.num_warnings, 0);
     lr_lor_data_destroy(back);
-    assert_comes_in_pieces(s, data);
+    assert_comes_in_pieces(lors, data);
 }
 
 static void test_round_trip(void **state)
 {
-    const struct setup *s = *state;
-    assert_comes_back(s, s->dense);
-    assert_comes_back(s, &s->sparse);
-    const lr_lor_data empty = {0, (int64_t *)s->index, (float *)s->values};
-    assert_comes_back(s, &empty);
+    const struct test_files *s = *state;
+    assert_comes_back(s->lors, dense);
+    assert_comes_back(s->lors, &sparse);
+    const lr_lor_data empty = {0, (int64_t *)lors_of_sparse, (float *)values_of_sparse};
+    assert_comes_back(s->lors, &empty);
     assert_int_equal(folder_visit(&s->folder, false), 1);
 }
 
 /* Whole numbers are stored compressed in chunks, others as they are: both come back. */
 static void test_large(void **state)
 {
-    const struct setup *s = *state;
-    struct setup large = {.lors =
-                              lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: "
-                                                 "[32, 16], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"))};
-    memcpy(large.path, s->path, sizeof(large.path));
-    lr_lor_data *data = lr_lor_data_create(large.lors, NULL);
+    (void)state;
+    lr_lors *large = lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [32, 16], "
+                                        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"));
+    lr_lor_data *data = lr_lor_data_create(large, NULL);
     assert_true(data->count > 1 << 18); /* more than a piece */
     for (int64_t n = 0; n < data->count; n += 7) data->values[n] = (float)(n % 5);
-    assert_comes_back(&large, data);
-    const size_t bytes = file_size(s->path);
+    assert_comes_back(large, data);
+    const size_t bytes = file_size(PATH);
     data->values[3] = 0.5f;
-    assert_comes_back(&large, data);
-    assert_true(bytes * 4 < file_size(s->path));
+    assert_comes_back(large, data);
+    assert_true(bytes * 4 < file_size(PATH));
     lr_lor_data_destroy(data);
-    lors_finish(large.lors);
+    lors_finish(large);
 }
 
 /* The same data give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
-    const struct setup *s = *state;
-    const char *again = file_in(&s->folder, "again.h5");
-    const lr_lor_data *const kinds[] = {s->dense, &s->sparse};
+    const struct test_files *s = *state;
+    const lr_lor_data *const kinds[] = {dense, &sparse};
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(lr_lor_data_write(s->path, s->lors, kinds[k], NULL), LR_OK);
+        assert_int_equal(lr_lor_data_write(PATH, s->lors, kinds[k], NULL), LR_OK);
         wait_for_another_second();
-        assert_int_equal(lr_lor_data_write(again, s->lors, kinds[k], NULL), LR_OK);
-        assert_same_bytes(s->path, again);
+        assert_int_equal(lr_lor_data_write("again.h5", s->lors, kinds[k], NULL), LR_OK);
+        assert_same_bytes(PATH, "again.h5");
     }
 }
 
 /* The layout that docs/formats/lor-data.md promises, seen by HDF5 alone. */
 static void test_layout(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     const char *const names[] = {"/lor/pairs", "/lor/offsets", "/lor/values", "/lor/index"};
     const hid_t types[] = {H5T_STD_I32LE, H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_STD_I64LE};
     const hsize_t extents[] = {(hsize_t)s->lors->num_pairs, (hsize_t)s->lors->num_pairs + 1, 3, 3};
@@ -164,24 +149,24 @@ static void test_layout(void **state)
 }
 
 /* Reads what must be refused, with these words. */
-static void assert_refused(const struct setup *s, const lr_lors *lors, const char *words)
+static void assert_refused(const lr_lors *lors, const char *words)
 {
     struct test_log log = TEST_LOG(log);
-    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
-    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL)
+    lr_lor_data *data = lr_lor_data_read(PATH, lors, &log.log);
+    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, PATH) == NULL)
         fail_msg("expected \"%s\", got \"%s\"", words, log.error);
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
 /* Reads the file for a scanner, and destroys that; it is refused or warned of with these words, NULL = neither. */
-static void check_scanner(const struct setup *s, lr_scanner *scanner, const char *refused, const char *warned)
+static void check_scanner(lr_scanner *scanner, const char *refused, const char *warned)
 {
     struct test_log log = TEST_LOG(log);
     lr_lors *lors = lors_of(scanner);
     if (refused != NULL) {
-        assert_refused(s, lors, refused);
+        assert_refused(lors, refused);
     } else {
-        lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
+        lr_lor_data *data = lr_lor_data_read(PATH, lors, &log.log);
         assert_non_null(data);
         assert_int_equal(log.num_warnings, warned != NULL);
         if (warned != NULL) assert_warning(&log, warned);
@@ -192,30 +177,30 @@ static void check_scanner(const struct setup *s, lr_scanner *scanner, const char
 
 static void test_other_scanner(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    check_scanner(s, small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    check_scanner(small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
     /* the same modules, but only opposite ones in coincidence */
-    check_scanner(s, small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
+    check_scanner(small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
     /* the same pairs: the order of the LORs holds, so the rule is only warned of */
-    check_scanner(s, small_ring(60.0, 100.0), NULL, "field_of_view_mm = 0, the scanner here has 100");
+    check_scanner(small_ring(60.0, 100.0), NULL, "field_of_view_mm = 0, the scanner here has 100");
     /* crystals of another material are warned of; of unknown material, not */
     lr_scanner *same = small_ring(60.0, 0.0);
     same->crystal_mu_per_mm = 0.07;
-    check_scanner(s, same, NULL, "crystal_mu_per_mm = 0.083, the scanner here");
+    check_scanner(same, NULL, "crystal_mu_per_mm = 0.083, the scanner here");
     same = small_ring(60.0, 0.0);
     same->crystal_mu_per_mm = 0.0;
-    check_scanner(s, same, NULL, NULL);
+    check_scanner(same, NULL, NULL);
     /* so is another plane on which hits are read */
     same = small_ring(60.0, 0.0);
     same->detection_depth_mm += 1.5;
-    check_scanner(s, same, NULL, "was made with detection_depth_mm");
+    check_scanner(same, NULL, "was made with detection_depth_mm");
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */
-static void replace(const char *path, const char *name, hid_t type, hsize_t count, const void *numbers)
+static void replace(const char *name, hid_t type, hsize_t count, const void *numbers)
 {
-    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     if (numbers != NULL) {
@@ -230,7 +215,7 @@ static void replace(const char *path, const char *name, hid_t type, hsize_t coun
 
 static void test_wrong_content(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     const double doubles[3] = {1.0, 2.0, 3.0};
     const float not_finite[3] = {1.0f, NAN, 3.0f};
     const int64_t falling[3] = {5, 4, 6}, twice[3] = {5, 5, 6};
@@ -263,66 +248,66 @@ static void test_wrong_content(void **state)
         {"/lor", 0, 0, NULL, "no group /lor"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-        replace(s->path, cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);
-        assert_refused(s, s->lors, cases[k].words);
+        assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+        replace(cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);
+        assert_refused(s->lors, cases[k].words);
     }
 }
 
 /* A file without /scanner is read by its pairs alone: other programs need not write it. */
 static void test_no_scanner(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    replace(s->path, "/scanner", 0, 0, NULL);
-    lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    replace("/scanner", 0, 0, NULL);
+    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
     assert_non_null(data);
     lr_lor_data_destroy(data);
 }
 
 static void test_refused_data(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct test_log log = TEST_LOG(log);
-    s->dense->values[5] = INFINITY;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, &log.log), LR_BAD_INPUT);
+    dense->values[5] = INFINITY;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, &log.log), LR_BAD_INPUT);
     assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
-    s->dense->values[5] = 0.0f;
-    s->index[1] = s->index[0];
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, &log.log), LR_BAD_INPUT);
-    s->index[1] = 17;
+    dense->values[5] = 0.0f;
+    lors_of_sparse[1] = lors_of_sparse[0];
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, &log.log), LR_BAD_INPUT);
+    lors_of_sparse[1] = 17;
     assert_int_equal(folder_visit(&s->folder, true), 0);
-    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, s->dense, &log.log), LR_USAGE);
+    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, dense, &log.log), LR_USAGE);
 }
 
 /* Cut at any byte (in steps of a prime, for time) a file is refused, not a crash. */
 static void test_truncation(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     size_t count;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    unsigned char *bytes = bytes_read(s->path, &count);
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t length = 0; length < count; length += length + 80 < count && length > 80 ? 17 : 1) {
-        bytes_write(s->path, bytes, length);
-        assert_refused(s, s->lors, "");
+        bytes_write(PATH, bytes, length);
+        assert_refused(s->lors, "");
     }
     free(bytes);
-    unlink(s->path);
-    assert_refused(s, s->lors, "No such file");
-    bytes_write(s->path, "hello", 5);
-    assert_refused(s, s->lors, "is not an HDF5 file");
+    unlink(PATH);
+    assert_refused(s->lors, "No such file");
+    bytes_write(PATH, "hello", 5);
+    assert_refused(s->lors, "is not an HDF5 file");
 }
 
 /* HDF5's own printing of errors is as it was, also after failures. */
 static void test_printing_restored(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     H5E_auto2_t before, after;
     void *user;
     H5Eget_auto2(H5E_DEFAULT, &before, &user);
     assert_null(lr_lor_data_read("no/such.h5", s->lors, NULL));
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    lr_lor_data_destroy(lr_lor_data_read(s->path, s->lors, NULL));
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    lr_lor_data_destroy(lr_lor_data_read(PATH, s->lors, NULL));
     H5Eget_auto2(H5E_DEFAULT, &after, &user);
     assert_true(before == after && before != NULL);
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -330,17 +315,17 @@ static void test_printing_restored(void **state)
 
 static void test_disk_full(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    const size_t count = file_size(s->path);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    const size_t count = file_size(PATH);
     folder_visit(&s->folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
         struct test_log log = TEST_LOG(log);
         const struct rlimit before = disk_fill(limit);
-        const lr_status status = lr_lor_data_write(s->path, s->lors, s->dense, &log.log);
+        const lr_status status = lr_lor_data_write(PATH, s->lors, dense, &log.log);
         disk_empty(before);
         assert_int_equal(status, LR_FAILED);
-        assert_non_null(strstr(log.error, s->path));
+        assert_non_null(strstr(log.error, PATH));
         assert_non_null(strstr(log.error, "largest file allowed"));
         assert_int_equal(folder_visit(&s->folder, false), 0);
     }
