@@ -74,16 +74,14 @@ static const char cdh_trials[] =
     "=Some TOF resolution (ps): 400";
 static const char histogram[] =
     "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\nDuration (s): 9\n"
-    "Histo TOF number of bins: 2\nHisto TOF bin size (ps): 100\nTOF information flag: 1\n"
-    "TOF resolution (ps): 300\n";
+    "Histo TOF number of bins: 2\nHisto TOF bin size (ps): 100\nTOF information flag: 1\nTOF resolution (ps): 300\n";
 static const char histogram_trials[] = "Histo TOF number of bins: 3|Histo TOF bin size (ps): 200";
 
 static const char buckets[] =
     "!INTERFILE :=\nScanner type := mine\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
     "Inner ring diameter (cm) := 10\nAverage depth of interaction (cm) := 0.5\n"
     "Distance between rings (cm) := 0.3\nView offset (degrees) := 10\n"
-    "Number of blocks per bucket in transaxial direction := 2\n"
-    "Number of crystals per block in axial direction := 3\n"
+    "Number of blocks per bucket in transaxial direction := 2\nNumber of crystals per block in axial direction := 3\n"
     "Number of crystals per block in transaxial direction := 3\nNumber of detector layers := 1\n"
     "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := BlocksOnCylindrical\n"
     "Distance between crystals in axial direction (cm) := 0.3\n"

@@ -238,10 +238,8 @@ static void test_metaimage_orientations(void **state)
         }
         char header[1024];
         snprintf(header, sizeof(header),
-                 "ObjectType = Image\nNDims = 3\nDimSize = %d %d %d\n"
-                 "ElementSpacing = %g %g %g\nOffset = %g %g %g\n"
-                 "TransformMatrix = %d %d %d %d %d %d %d %d %d\n"
-                 "ElementType = MET_FLOAT\nElementDataFile = voxels\n",
+                 "ObjectType = Image\nNDims = 3\nDimSize = %d %d %d\nElementSpacing = %g %g %g\nOffset = %g %g %g\n"
+                 "TransformMatrix = %d %d %d %d %d %d %d %d %d\nElementType = MET_FLOAT\nElementDataFile = voxels\n",
                  sizes[0], sizes[1], sizes[2], spacing[0], spacing[1], spacing[2], offset[0], offset[1], offset[2],
                  directions[0], directions[1], directions[2], directions[3], directions[4], directions[5],
                  directions[6], directions[7], directions[8]);

@@ -28,8 +28,7 @@ static void test_refusals(void **state)
         {"matrix axis label [2] := view\n", "its axes must be"},
         {"Number of rings := 5\n", "gives 5 rings where even ring has 4"},
         {"Number of rings := 0\n", "does not say the number of rings"},
-        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has "
-                                                 "64 in 16 modules"},
+        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has 64 in 16 modules"},
         {"Number of detectors per ring := 48\n", "belongs to another scanner"},
         {"Number of detectors per ring := 6400000000\n", "belongs to another scanner"},
         {"!matrix size [3] := 17\n", "has 17 views"},
@@ -47,8 +46,7 @@ static void test_refusals(void **state)
         {"data offset in bytes[1] := 4\n", "is truncated"},
         {"number format := bit\n", "format 'bit'"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
-        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n"
-         "Name of crystal map := none.txt\n",
+        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
          "none.txt"},
     };
     struct test_files *files = *state;

@@ -454,10 +454,8 @@ static const struct sample {
     {"x.geom", GEOM},
     {"x.hs", BLOCKS},
     {"x.hscan", "modality: PET\nscanner name: x\nnumber of elements: 2\nnumber of layers: 1\n"
-                "crystals size depth: 10\ncrystals size trans: 3\ncrystals size axial: 2\n"
-                "scanner radius: 30\n"},
-    {"x.txt", "# depth_mm: 9\n0 0 10.5 30 0.5\n0 1 13.5 30 0.5\n0 2 10.5 -30 0.5\n"
-              "0 3 13.5 -30 0.5\n"},
+                "crystals size depth: 10\ncrystals size trans: 3\ncrystals size axial: 2\nscanner radius: 30\n"},
+    {"x.txt", "# depth_mm: 9\n0 0 10.5 30 0.5\n0 1 13.5 30 0.5\n0 2 10.5 -30 0.5\n0 3 13.5 -30 0.5\n"},
     {"x.yaml", "name: x\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [3, 2], pitch_mm: "
                "[3, 3], face_mm: [3, 3], depth_mm: 9}\n"},
 };

@@ -53,8 +53,7 @@ static void unknown_key_is_spelled_out(void **state)
     struct test_log log;
     assert_null(read_text("name: x\nring:\n  radius_mm: 465\n  ring_spcing: 258\n" MODULE, &log));
     assert_string_equal(log.error, FILE_NAME ":4:3: unknown key 'ring_spcing'; did you mean 'ring_pitch_mm'?\n"
-                                             "      ring_spcing: 258\n"
-                                             "      ^~~~~~~~~~~");
+                                             "      ring_spcing: 258\n      ^~~~~~~~~~~");
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
