@@ -93,10 +93,7 @@ static void fill_events(const lr_scanner *scanner, lr_event events[COUNT], bool 
 static void write_events(struct test_files *files, const lr_event *events, const lr_events_info *info)
 {
     lr_events_writer_params params = {.path = HEADER, .lors = files->lors, .info = info, .log = &files->log.log};
-    lr_events_writer *writer = lr_events_writer_create(&params);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    assert_int_equal(sink.take(sink.user, events, COUNT), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    write_list(&params, events, COUNT);
 }
 
 static lr_event_list *read_list(struct test_files *files, const lr_scanner *scanner)
@@ -208,10 +205,11 @@ static void every_flag_moves_the_rest(void **state)
         bytes_write(DATA, bytes, (size_t)(at - bytes));
         snprintf(
             text, sizeof(text),
-            "# a header\nScanner name: x\nData filename: " DATA "\nNumber of events:  1 \nData mode: list-mode # or "
-            "histogram\nData type: PET\nAttenuation correction flag: %u\nCoincidence kind flag: %u\n"
-            "Scatter correction flag: %u\nRandom correction flag: %u\nNormalization correction flag: %u\nTOF "
-            "information flag: %u\nList TOF quantization bin size (ps): 160\nCalibration factor: 1\nDuration (s): 3\n",
+            "# a header\nScanner name: x\nData filename: " DATA
+            "\nNumber of events:  1 \nData mode: list-mode # or no\n"
+            "Data type: PET\nAttenuation correction flag: %u\nCoincidence kind flag: %u\nScatter correction flag: %u\n"
+            "Random correction flag: %u\nNormalization correction flag: %u\nTOF information flag: %u\n"
+            "List TOF quantization bin size (ps): 160\nCalibration factor: 1\nDuration (s): 3\n",
             flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 3 & 1, flags >> 4 & 1, flags >> 5 & 1);
         text_write(HEADER, text);
         lr_event_list *list = read_list(files, files->lors->scanner);

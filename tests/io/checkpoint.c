@@ -31,26 +31,26 @@ static lr_checkpoint make(float *values)
 struct fixture {
     float values[NUM_IMAGES * NUM_VALUES];
     lr_checkpoint checkpoint;
-    struct test_folder folder;
-    struct test_log log;
-    char path[128];
+    struct test_files *files;
 };
+
+#define PATH "c.h5"
 
 static int set_up(void **state)
 {
     static struct fixture fixture;
     fixture.checkpoint = make(fixture.values);
-    test_log_init(&fixture.log);
-    folder_init(&fixture.folder);
-    folder_file(&fixture.folder, fixture.path, "c.h5");
+    files_begin(state);
+    fixture.files = *state;
     *state = &fixture;
-    return lr_checkpoint_write(fixture.path, &fixture.checkpoint, NULL) != LR_OK;
+    return lr_checkpoint_write(PATH, &fixture.checkpoint, NULL) != LR_OK;
 }
 
 static int tear_down(void **state)
 {
-    folder_finish(&((struct fixture *)*state)->folder);
-    return 0;
+    struct fixture *fixture = *state;
+    void *files = fixture->files;
+    return files_end(&files);
 }
 
 /* Compares what is read with what was written, and finishes it. */
@@ -75,9 +75,9 @@ static void what_is_written_comes_back(void **state)
 {
     const struct fixture *fixture = *state;
     lr_checkpoint back;
-    assert_int_equal(lr_checkpoint_read(fixture->path, key, &back, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_OK);
     check(fixture, &back);
-    assert_int_equal(lr_checkpoint_read(fixture->path, NULL, &back, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(PATH, NULL, &back, NULL), LR_OK);
     lr_checkpoint_finish(&back);
     lr_checkpoint_finish(&back);
 }
@@ -98,10 +98,10 @@ static void another_key_is_refused(void **state)
     struct fixture *fixture = *state;
     lr_checkpoint back;
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
-        test_log_init(&fixture->log);
-        assert_int_equal(lr_checkpoint_read(fixture->path, others[k].key, &back, &fixture->log.log), LR_USAGE);
-        assert_non_null(strstr(fixture->log.error, others[k].words));
-        assert_non_null(strstr(fixture->log.error, fixture->path));
+        test_log_init(&fixture->files->log);
+        assert_int_equal(lr_checkpoint_read(PATH, others[k].key, &back, &fixture->files->log.log), LR_USAGE);
+        assert_non_null(strstr(fixture->files->log.error, others[k].words));
+        assert_non_null(strstr(fixture->files->log.error, PATH));
         assert_null(back.images);
     }
 }
@@ -111,17 +111,17 @@ static void damage_is_refused(void **state)
     struct fixture *fixture = *state;
     lr_checkpoint back;
     size_t count;
-    unsigned char *bytes = bytes_read(fixture->path, &count);
+    unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t kept = 0; kept < count; kept += count / 9 + 1) {
-        test_log_init(&fixture->log);
-        bytes_write(fixture->path, bytes, kept);
-        assert_int_equal(lr_checkpoint_read(fixture->path, key, &back, &fixture->log.log), LR_BAD_INPUT);
-        assert_non_null(strstr(fixture->log.error, fixture->path));
+        test_log_init(&fixture->files->log);
+        bytes_write(PATH, bytes, kept);
+        assert_int_equal(lr_checkpoint_read(PATH, key, &back, &fixture->files->log.log), LR_BAD_INPUT);
+        assert_non_null(strstr(fixture->files->log.error, PATH));
     }
     free(bytes);
     fixture->values[7] = -1.0f;
-    assert_int_equal(lr_checkpoint_write(fixture->path, &fixture->checkpoint, NULL), LR_OK);
-    assert_int_equal(lr_checkpoint_read(fixture->path, key, &back, NULL), LR_BAD_INPUT);
+    assert_int_equal(lr_checkpoint_write(PATH, &fixture->checkpoint, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_BAD_INPUT);
 }
 
 /* Reads the file with a bit flipped: whether it is refused; else what is read is what was written. */
@@ -129,9 +129,9 @@ static bool refuses_flip(const struct fixture *fixture, unsigned char *bytes, si
 {
     lr_checkpoint back;
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-    bytes_write(fixture->path, bytes, count);
+    bytes_write(PATH, bytes, count);
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-    if (lr_checkpoint_read(fixture->path, NULL, &back, NULL) != LR_OK) return true;
+    if (lr_checkpoint_read(PATH, NULL, &back, NULL) != LR_OK) return true;
     check(fixture, &back);
     return false;
 }
@@ -142,7 +142,7 @@ static void no_flipped_bit_passes(void **state)
     const struct fixture *fixture = *state;
     size_t count, first = 0;
     int refused = 0;
-    unsigned char *bytes = bytes_read(fixture->path, &count);
+    unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t bit = 0; bit < 8 * count; bit += STEP) refused += refuses_flip(fixture, bytes, count, bit);
     print_message("%d of %zu bits are refused\n", refused, 8 * count / STEP);
     while (memcmp(bytes + first, fixture->values, sizeof(fixture->values)) != 0) first++;
@@ -157,12 +157,12 @@ static void a_full_disk_leaves_the_last_one(void **state)
     lr_checkpoint back;
     fixture->checkpoint.iterations = 13;
     const struct rlimit before = disk_fill(1000);
-    const lr_status status = lr_checkpoint_write(fixture->path, &fixture->checkpoint, &fixture->log.log);
+    const lr_status status = lr_checkpoint_write(PATH, &fixture->checkpoint, &fixture->files->log.log);
     disk_empty(before);
     assert_int_equal(status, LR_FAILED);
-    assert_non_null(strstr(fixture->log.error, fixture->path));
-    assert_int_equal(folder_visit(&fixture->folder, false), 1);
-    assert_int_equal(lr_checkpoint_read(fixture->path, key, &back, NULL), LR_OK);
+    assert_non_null(strstr(fixture->files->log.error, PATH));
+    assert_int_equal(folder_visit(&fixture->files->folder, false), 1);
+    assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_OK);
     assert_int_equal(back.iterations, 12);
     lr_checkpoint_finish(&back);
 }

@@ -29,6 +29,27 @@ static inline void counts_finish(lr_prompts_delayeds *data)
     lr_lor_data_destroy(data->delayeds);
 }
 
+/* Events go into a file in two pieces. */
+static inline void write_list(const lr_events_writer_params *params, const lr_event *events, int64_t count)
+{
+    lr_events_writer *writer = lr_events_writer_create(params);
+    assert_non_null(writer);
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
+    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
+    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+}
+
+/* Draws a LOR in coincidence. */
+static inline int64_t draw_lor(const lr_lors *lors, uint64_t *seed)
+{
+    int64_t lor;
+    do {
+        lor = (int64_t)(test_random(seed) * (double)lors->count);
+    } while (!lr_lors_in_coincidence(lors, lor));
+    return lor;
+}
+
 static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
 {
     (void)events;

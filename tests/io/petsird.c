@@ -185,7 +185,7 @@ static void events_come_back(void **state)
         if (tof) info.tof_edges_mm = (float *)even_edges;
         lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .info = &info};
         params.petsird_minor = minor;
-        write_events(&params, events, COUNT);
+        write_list(&params, events, COUNT);
         const lr_events_source source = {.path = FILE_NAME, .scanner = scanner, .log = &files->log.log};
         lr_event_list *list = lr_event_list_read(&source);
         if (list == NULL) fail_msg("%s", files->log.error);
@@ -209,7 +209,7 @@ static void events_come_back(void **state)
 /* A file of a scanner, without events. */
 static void write_scanner(const lr_lors *lors, int minor)
 {
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = minor}, NULL, 0);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = minor}, NULL, 0);
 }
 
 /* Crystals of single precision: 400 mm are good to 3e-5 mm, put in place twice. */

@@ -294,7 +294,7 @@ static void events_of_lost_modules_are_left_out(void **state)
     lr_scanner *half = lr_scanner_create(
         &(lr_scanner_params){.name = "half", .modules = files->lors->scanner->modules, .num_modules = 2});
     lr_event *events = random_events(files->lors->scanner, COUNT, false);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = files->lors}, events, COUNT);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files->lors}, events, COUNT);
     int64_t kept = 0;
     for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
         kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;

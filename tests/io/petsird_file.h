@@ -60,16 +60,6 @@ static inline lr_event *random_events(const lr_scanner *scanner, int count, bool
     return events;
 }
 
-static inline void write_events(const lr_events_writer_params *params, const lr_event *events, int count)
-{
-    lr_events_writer *writer = lr_events_writer_create(params);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
-    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
-}
-
-/* A file of ours with events of both kinds. */
 static inline int set_up(void **state)
 {
     char path[1024];
@@ -77,7 +67,7 @@ static inline int set_up(void **state)
     if (test_data(path, OFFICIAL) == NULL) {
         const lr_lors *lors = ((struct test_files *)*state)->lors;
         lr_event *events = random_events(lors->scanner, 400, false);
-        write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
+        write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
         free(events);
         snprintf(path, sizeof(path), FILE_NAME);
     }

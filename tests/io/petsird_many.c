@@ -35,8 +35,8 @@ static int set_up_many(void **state)
         many.events[k].time_ms = many.events[COUNT / 4].time_ms + (uint32_t)(k / 500000);
     lr_events_info info = {
         .tof_edges_mm = (float *)even_edges, .num_tof_bins = 5, .has_tof = true, .tof_resolution_ps = 300};
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
-                 many.events, COUNT);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
+               many.events, COUNT);
     many.bytes = bytes_read(FILE_NAME, &many.size);
     const lr_events_source source = source_of(&many, 1);
     many.whole = lr_event_list_read(&source);
@@ -253,7 +253,7 @@ static void lors_are_found_together(void **state)
 static bool are_joined(struct many *many, const lr_event *events, int64_t count)
 {
     const lr_events_source source = source_of(many, 3);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
     lr_event_list *list = lr_event_list_read_joined(&source, many->lors);
     assert_non_null(list);
     assert_int_equal(list->count, count);
@@ -271,11 +271,7 @@ static void coincidences_are_found_by_the_way(void **state)
     lr_event *events = calloc(SOME, sizeof(*events));
     uint64_t seed = 9;
     for (int k = 0; k < SOME; k++) {
-        int64_t lor;
-        do {
-            lor = (int64_t)(test_random(&seed) * (double)many->lors->count);
-        } while (!lr_lors_in_coincidence(many->lors, lor));
-        lr_lors_crystals(many->lors, lor, events[k].crystals);
+        lr_lors_crystals(many->lors, draw_lor(many->lors, &seed), events[k].crystals);
         events[k].weight = 1;
         events[k].time_ms = (uint32_t)k / 1000;
     }

@@ -3,6 +3,7 @@
  *
  * Layers of crystals in scanner files: what is refused and where, places, LORs, and the way through
  * every format that has layers. */
+#include "io/lists.h"
 #include "io/scanners.h"
 #include "model/scanner/layers.h"
 #include "operator/layered.h"
@@ -384,20 +385,12 @@ static void check_events(const struct test_files *files, lr_scanner *scanner, co
     const char *path = file_in(&files->folder, name), *scanner_path = file_in(&files->folder, scanner_name);
     lr_lors *lors = lors_of(scanner);
     for (int k = 0; k < NUM_EVENTS; k++) {
-        int64_t lor;
-        do {
-            lor = (int64_t)(test_random(&seed) * (double)lors->count);
-        } while (!lr_lors_in_coincidence(lors, lor));
         events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)k};
-        lr_lors_crystals(lors, lor, events[k].crystals);
+        lr_lors_crystals(lors, draw_lor(lors, &seed), events[k].crystals);
     }
     const lr_events_info info = {.duration_s = 1};
-    lr_events_writer *writer =
-        lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = lors, .info = &info, .log = &log.log});
-    if (writer == NULL) fail_msg("%s", log.error);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    assert_int_equal(sink.take(sink.user, events, NUM_EVENTS), LR_OK);
-    if (lr_events_writer_finish(writer) != LR_OK) fail_msg("%s", log.error);
+    const lr_events_writer_params params = {.path = path, .lors = lors, .info = &info, .log = &log.log};
+    write_list(&params, events, NUM_EVENTS);
     if (strcmp(name, scanner_name) != 0) assert_int_equal(lr_scanner_write(scanner_path, scanner, &log.log), LR_OK);
     test_log_init(&log);
     lr_scanner *brought = lr_scanner_read(scanner_path, &log.log);
