@@ -420,42 +420,28 @@ static void test_metaimage_refusals(void **state)
     refuse_each(file_in(&files->folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+static bool reads_image(const void *user, const char *path, struct test_log *log)
+{
+    (void)user;
+    lr_image *image = lr_image_read(path, &log->log);
+    const bool is_read = image != NULL;
+    lr_image_destroy(image);
+    return is_read;
+}
+
 /* Header and data cut at any byte, and both replaced by noise: an image or a sentence, and for what
  * is cut from the data always a sentence. */
 static void test_damage(void **state)
 {
     struct test_files *files = *state;
-    uint64_t seed = test_seed();
     lr_image *image = make_image();
     for (int n = 0; n < num_texts + num_formats; n++) {
-        size_t count;
         const bool is_data = n >= num_texts;
         const int k = is_data ? n - num_texts : n;
         const char *path = file_in(&files->folder, formats[k].name);
-        const char *file = is_data ? file_in(&files->folder, formats[k].voxels) : path;
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        unsigned char *bytes = bytes_read(file, &count);
-        for (size_t length = 0; length <= count; length++) {
-            struct test_log log = TEST_LOG(log);
-            bytes_write(file, bytes, length);
-            lr_image *back = lr_image_read(path, &log.log);
-            const bool refused = back == NULL && log.status == LR_BAD_INPUT;
-            if ((back == NULL && !refused) || (is_data && refused != (length < count)))
-                fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
-            lr_image_destroy(back);
-        }
-        for (int round = 0; round < 200; round++) {
-            struct test_log log = TEST_LOG(log);
-            const size_t at = (size_t)(test_random(&seed) * (double)count);
-            const unsigned char kept = bytes[at];
-            bytes[at] = (unsigned char)(test_random(&seed) * 256);
-            bytes_write(file, bytes, count);
-            bytes[at] = kept;
-            lr_image *back = lr_image_read(path, &log.log);
-            assert_true(back != NULL || log.status == LR_BAD_INPUT);
-            lr_image_destroy(back);
-        }
-        free(bytes);
+        check_damage(path, is_data ? file_in(&files->folder, formats[k].voxels) : path, 1, 200, is_data, reads_image,
+                     NULL);
     }
     lr_image_destroy(image);
 }

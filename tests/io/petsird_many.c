@@ -109,7 +109,7 @@ static lr_event_list *read_damaged(const struct many *many, int threads, char sa
 
 /* By one thread and by several: the same events before the damage, which is at byte `at` or, where only
  * a whole event tells, some bytes before or behind that. */
-static int64_t check_damage(const struct many *many, int64_t at)
+static int64_t check_place(const struct many *many, int64_t at)
 {
     char said[2][1024];
     long long found = -1;
@@ -157,13 +157,13 @@ static void damages_are_told_where_they_are(void **state)
         memcpy(bytes, many->bytes, many->size);
         memset(bytes + places[k], 0xff, 11); /* a number of more than 64 bits */
         bytes_write(FILE_NAME, bytes, many->size);
-        const int64_t count = check_damage(many, places[k]);
+        const int64_t count = check_place(many, places[k]);
         assert_true(count >= before);
         before = count;
         memcpy(bytes, many->bytes, many->size);
         memset(bytes + places[k], 6, 3); /* bins that there are, but one of time of flight */
         bytes_write(FILE_NAME, bytes, many->size);
-        (void)check_damage(many, places[k]);
+        (void)check_place(many, places[k]);
     }
     free(bytes);
 }

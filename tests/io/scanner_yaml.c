@@ -27,26 +27,6 @@ static lr_scanner *read_text(const char *text, struct test_log *log)
 #define PITCH(value) RING "module: {crystals: [27, 60], pitch_mm: " value ", face_mm: [4, 4], depth_mm: 30}\n"
 #define PANEL(crystals) "module: {crystals: " crystals ", pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30"
 
-/* A wrong text, its "line:column" or "" where there is none, how the sentence continues behind file and place, and, in
- * some, the line and what stands below it. */
-typedef const char *const bad_case[4];
-
-static void check_all(bad_case *cases, size_t count)
-{
-    for (bad_case *bad = cases; bad < cases + count; bad++) {
-        const char *text = (*bad)[0], *place = (*bad)[1], *excerpt = (*bad)[3];
-        struct test_log log;
-        char start[512];
-        lr_scanner *scanner = read_text(text, &log);
-        snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", place, place[0] ? ":" : "", (*bad)[2]);
-        if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
-            fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", text, start, log.error);
-        if (excerpt != NULL && strstr(log.error, excerpt) == NULL)
-            fail_msg("expected the excerpt '%s'\nfound '%s'", excerpt, log.error);
-        assert_true(place[0] == '\0' || (strstr(log.error, "\n    ") != NULL && strchr(log.error, '^') != NULL));
-    }
-}
-
 static void unknown_key_is_spelled_out(void **state)
 {
     (void)state;
@@ -57,10 +37,13 @@ static void unknown_key_is_spelled_out(void **state)
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
-static void keys(void **state)
+static void wrong_texts_are_refused(void **state)
 {
     (void)state;
-    static bad_case cases[] = {
+    /* A wrong text, its "line:column" or "" where there is none, how the sentence continues behind file and place, and,
+     * in some, the line and what stands below it. */
+    static const char *const cases[][4] = {
+        /* keys */
         {"nmae: x\n" RING MODULE, "1:1", "unknown key 'nmae'; did you mean 'name'?", "^~~~"},
         {RING MODULE "zzzzz: 1\n", "3:1", "unknown key 'zzzzz'; a scanner has: name, ring,"},
         {RING MODULE "name: x\nname: y\n", "4:1", "'name' is given again (first in line 3)"},
@@ -76,14 +59,7 @@ static void keys(void **state)
         {RING PANEL("[[7, 8], 8]") "}\n", "2:10", "a panel of blocks needs 'block_gap_mm'"},
         {RING MODULE "<<: {a: 1}\n", "3:1", "unknown key '<<'"},
         {RING MODULE "? [a, b]\n: 1\n", "3:3", "unknown key ''"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void values(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* values */
         {RADIUS("four"), "1:19", "'radius_mm' must be a number, found 'four'", "                      ^~~~"},
         {RADIUS("\"465\""), "1:19", "'radius_mm' must be a number, found the quoted text '465'"},
         {RADIUS("[1]"), "1:19", "'radius_mm' must be a number, found a list [...]"},
@@ -122,14 +98,7 @@ static void values(void **state)
         {RING PANEL("[[], 8]") "}\n", "2:21", "an axis must have from 1"},
         {RING PANEL("[[7, 8], 8]") ", block_gap_mm: [-0.5, 0]}\n", "2:101",
          "'block_gap_mm[0]' must be at least 0, found -0.5"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void forms(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* forms */
         {"name: x\n", "1:1", "a scanner needs either 'ring' with 'module', or 'modules'"},
         {RING MODULE "modules:\n" UPPER LOWER, "3:1", "both 'ring' (line 1) and 'modules' are given"},
         {MODULE "modules:\n" UPPER LOWER, "1:1", "'module' describes the panels of a 'ring'"},
@@ -142,41 +111,13 @@ static void forms(void **state)
          "this rule counts modules around a ring"},
         {"- a\n- b\n", "1:1", "a scanner must be a mapping"},
         {"just text\n", "1:1", "a scanner must be a mapping 'key: value', found 'just text'"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void axes(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* axes */
         {"modules:\n" UPPER OTHER_LOWER "[0, 0, 0], v: [0, 0, 1], " SIZES, "3:31", "the axis 'u' is zero"},
         {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [1, 0, 1], " SIZES, "3:45",
          "the axes 'u' and 'v' are 45 degrees apart"},
         {"modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0011, 0, 1], " SIZES, "3:45",
          "the axes 'u' and 'v' are 89.937 degrees apart"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void slightly_tilted_axes_are_straightened(void **state)
-{
-    (void)state;
-    lr_scanner_destroy(scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES));
-    lr_scanner *scanner = scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3], " SIZES);
-    const lr_module *module = &scanner->modules[1];
-    const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
-    assert_true(fabs(dot) < 1e-15);
-    assert_close(module->u[0], 1, 1e-15);
-    assert_close(module->v[2], 1, 1e-15);
-    assert_close(module->normal[1], 1, 1e-15);
-    lr_scanner_destroy(scanner);
-}
-
-static void syntax(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* syntax */
         {"ring: {radius_mm: 465\nmodule: 1\n", "2:7", "not valid YAML:", "    module: 1"},
         {"name: \"unterminated\n" RING, "1:7", "not valid YAML: ", "    name: \"unterminated"},
         {"ring:\n  radius_mm: 465\n modules: 24\n", "3:2", "not valid YAML:"},
@@ -192,27 +133,13 @@ static void syntax(void **state)
         {"name: \xc3\n", "", "line 1 holds the byte 0xc3"},
         {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive"},
         {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void geometry_errors_carry_the_place(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* geometry errors carry the place */
         {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:1",
          "tight: ", "    ring: {radius_mm: 400, modules: 24}\n    ^~~~"},
         {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},
         {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
          "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
-    };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
-}
-
-static void sizes_have_limits(void **state)
-{
-    (void)state;
-    static bad_case cases[] = {
+        /* sizes have limits */
         {MODULES("100001"), "1:1", "100001 modules"},
         {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
         {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
@@ -221,7 +148,32 @@ static void sizes_have_limits(void **state)
          "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
          "3:59", "more than 10000000 crystals"},
     };
-    check_all(cases, sizeof(cases) / sizeof(cases[0]));
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const char *text = cases[k][0], *place = cases[k][1], *excerpt = cases[k][3];
+        struct test_log log;
+        char start[512];
+        lr_scanner *scanner = read_text(text, &log);
+        snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", place, place[0] ? ":" : "", cases[k][2]);
+        if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
+            fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", text, start, log.error);
+        if (excerpt != NULL && strstr(log.error, excerpt) == NULL)
+            fail_msg("expected the excerpt '%s'\nfound '%s'", excerpt, log.error);
+        assert_true(place[0] == '\0' || (strstr(log.error, "\n    ") != NULL && strchr(log.error, '^') != NULL));
+    }
+}
+
+static void slightly_tilted_axes_are_straightened(void **state)
+{
+    (void)state;
+    lr_scanner_destroy(scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES));
+    lr_scanner *scanner = scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3], " SIZES);
+    const lr_module *module = &scanner->modules[1];
+    const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
+    assert_true(fabs(dot) < 1e-15);
+    assert_close(module->u[0], 1, 1e-15);
+    assert_close(module->v[2], 1, 1e-15);
+    assert_close(module->normal[1], 1, 1e-15);
+    lr_scanner_destroy(scanner);
 }
 
 static void long_and_deep_texts_are_refused(void **state)
@@ -414,14 +366,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(unknown_key_is_spelled_out),
-        CASE(keys),
-        CASE(values),
-        CASE(forms),
-        CASE(axes),
+        CASE(wrong_texts_are_refused),
         CASE(slightly_tilted_axes_are_straightened),
-        CASE(syntax),
-        CASE(geometry_errors_carry_the_place),
-        CASE(sizes_have_limits),
         CASE(long_and_deep_texts_are_refused),
         CASE(files_that_are_none),
         CASE(long_lines_are_cut_around_the_place),
