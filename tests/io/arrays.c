@@ -25,9 +25,7 @@ static void test_npy(void **state)
         unsigned char *bytes = bytes_read(path, &count);
         assert_memory_equal(bytes, "\x93NUMPY\x01\x00", 8);
         const size_t start = 10 + bytes[8] + 256u * bytes[9];
-        assert_int_equal(start % 64, 0);
-        assert_int_equal(bytes[start - 1], '\n');
-        assert_int_equal(count, start + 4 * counts[dims]);
+        assert_pairs(0, {start % 64, 0}, {bytes[start - 1], '\n'}, {count, start + 4 * counts[dims]});
         assert_memory_equal(bytes + start, values, 4 * counts[dims]); /* little-endian machine */
         bytes[start - 1] = '\0';
         const char *text = (const char *)bytes + 10;
@@ -53,9 +51,7 @@ static void test_png(void **state)
     assert_int_equal(lr_png_write(path, &rgb[0][0][0], size, NULL), LR_OK);
     png_image image = {.version = PNG_IMAGE_VERSION};
     assert_true(png_image_begin_read_from_file(&image, path));
-    assert_int_equal(image.width, width);
-    assert_int_equal(image.height, height);
-    assert_int_equal(image.format, PNG_FORMAT_RGB);
+    assert_pairs(0, {image.width, width}, {image.height, height}, {image.format, PNG_FORMAT_RGB});
     assert_true(png_image_finish_read(&image, NULL, back, 0, NULL));
     assert_memory_equal(rgb, back, sizeof(rgb));
     const int none[2] = {0, 3};

@@ -116,16 +116,15 @@ static void list_mode_comes_back(void **state)
         fill_events(files->lors->scanner, events, tof != 0);
         write_events(files, events, &info);
         lr_event_list *list = read_list(files, files->lors->scanner);
-        assert_int_equal(list->count, COUNT);
-        assert_int_equal(list->info.has_tof, tof);
+        assert_pairs(0, {list->count, COUNT}, {list->info.has_tof, tof});
         assert_true(list->info.tof_resolution_ps == (tof ? 250 : 0));
         assert_true(list->info.duration_s == 12.5);
         assert_string_equal(list->info.version, "list mode");
         assert_string_equal(list->info.scanner, "heptagon__small");
         for (int k = 0; k < COUNT; k++) {
-            assert_int_equal(list->events[k].crystals[0], events[k].crystals[0]);
-            assert_int_equal(list->events[k].crystals[1], events[k].crystals[1]);
-            assert_int_equal(list->events[k].time_ms, events[k].time_ms);
+            assert_pairs(0, {list->events[k].crystals[0], events[k].crystals[0]},
+                         {list->events[k].crystals[1], events[k].crystals[1]},
+                         {list->events[k].time_ms, events[k].time_ms});
             assert_true(fabs(list->events[k].tof_mm - events[k].tof_mm) < 1e-5);
         }
         lr_event_list_destroy(list);
@@ -147,11 +146,9 @@ static void tables_name_crystals(void **state)
     const uint32_t words[6] = {0, 3, 40, 0, 5, 41};
     bytes_write(DATA, words, sizeof(words));
     lr_event_list *list = read_list(files, files->lors->scanner);
-    assert_int_equal(list->count, 1);
-    assert_int_equal(list->events[0].crystals[0], order[80]);
-    assert_int_equal(list->events[0].crystals[1], order[43]);
-    assert_int_equal(list->info.counts.unknown_crystals, 1);
-    assert_int_equal(files->log.num_warnings, 2);
+    assert_pairs(0, {list->count, 1}, {list->events[0].crystals[0], order[80]},
+                 {list->events[0].crystals[1], order[43]}, {list->info.counts.unknown_crystals, 1},
+                 {files->log.num_warnings, 2});
     lr_event_list_destroy(list);
     bytes_write(SCANNER ".lut", turned, sizeof(turned) - 1);
     refuse_events((lr_events_source){.path = HEADER, .scanner = files->lors->scanner}, NULL, "truncated");
@@ -168,8 +165,7 @@ static void delayeds_are_told(void **state)
     write_events(files, events, NULL);
     assert_warning(&files->log, "100 delayed coincidences are left out");
     lr_event_list *list = read_list(files, files->lors->scanner);
-    assert_int_equal(list->count, COUNT - 100);
-    assert_int_equal(list->events[0].crystals[0], events[1].crystals[0]);
+    assert_pairs(0, {list->count, COUNT - 100}, {list->events[0].crystals[0], events[1].crystals[0]});
     lr_event_list_destroy(list);
 }
 
@@ -215,9 +211,7 @@ static void every_flag_moves_the_rest(void **state)
         lr_event_list *list = read_list(files, files->lors->scanner);
         assert_int_equal(list->count, 1);
         const lr_event *event = &list->events[0];
-        assert_int_equal(event->time_ms, 7);
-        assert_int_equal(event->crystals[0], order[3]);
-        assert_int_equal(event->crystals[1], order[40]);
+        assert_pairs(0, {event->time_ms, 7}, {event->crystals[0], order[3]}, {event->crystals[1], order[40]});
         /* 1 ns later at the first crystal: 149.9 mm nearer to the second. */
         assert_true(fabs(event->tof_mm - (flags & 32 ? 149.896229 : 0)) < 1e-4);
         assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) - (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
@@ -242,11 +236,9 @@ static void histograms_have_bins(void **state)
     text_write(HEADER, "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
                        "Scatter correction flag: 1\nHisto TOF number of bins: 3\nHisto TOF bin size (ps): 200\n");
     lr_event_list *list = read_list(files, NULL); /* numbers of the file */
-    assert_int_equal(list->count, 2);
-    assert_int_equal(list->info.counts.prompts, 2);
+    assert_pairs(0, {list->count, 2}, {list->info.counts.prompts, 2});
     assert_true(list->info.weight == 6.5);
-    assert_int_equal(list->events[0].crystals[0], 50);
-    assert_int_equal(list->events[1].crystals[1], 2);
+    assert_pairs(0, {list->events[0].crystals[0], 50}, {list->events[1].crystals[1], 2});
     assert_true(list->events[0].weight == 4 && list->events[1].weight == 2.5f);
     assert_true(fabs(list->events[0].tof_mm + 200 * 0.149896229) < 1e-4);
     assert_true(fabs(list->events[1].tof_mm - 200 * 0.149896229) < 1e-4);
@@ -410,19 +402,17 @@ static void numbers_must_be_finite(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(crystals_go_by_ring_and_azimuth),
-        CASE(tables_have_the_same_order),
-        CASE(list_mode_comes_back),
-        CASE(tables_name_crystals),
-        CASE(delayeds_are_told),
-        CASE(every_flag_moves_the_rest),
-        CASE(histograms_have_bins),
-        CASE(histograms_come_back),
-        CASE(bad_headers_are_refused),
-        CASE(truncated_files_are_refused),
-        CASE(events_before_the_end_are_read),
-        CASE(numbers_must_be_finite),
-    };
+    const struct CMUnitTest tests[] = {CASE(crystals_go_by_ring_and_azimuth),
+                                       CASE(tables_have_the_same_order),
+                                       CASE(list_mode_comes_back),
+                                       CASE(tables_name_crystals),
+                                       CASE(delayeds_are_told),
+                                       CASE(every_flag_moves_the_rest),
+                                       CASE(histograms_have_bins),
+                                       CASE(histograms_come_back),
+                                       CASE(bad_headers_are_refused),
+                                       CASE(truncated_files_are_refused),
+                                       CASE(events_before_the_end_are_read),
+                                       CASE(numbers_must_be_finite)};
     return cmocka_run_group_tests(tests, set_up, files_end);
 }

@@ -162,11 +162,8 @@ static void orientations_follow_positions(void **state)
         }
         write_table(table, mmr_sizes);
         lr_scanner *scanner = read_table(table);
-        assert_int_equal(table->warned[0], way > 0);
-        assert_int_equal(table->log.num_warnings, way > 0);
-        assert_int_equal(scanner->num_modules, 56);
-        assert_int_equal(scanner->num_positions, 56);
-        assert_int_equal(scanner->modules[0].crystals[0], 8);
+        assert_pairs(0, {table->warned[0], way > 0}, {table->log.num_warnings, way > 0}, {scanner->num_modules, 56},
+                     {scanner->num_positions, 56}, {scanner->modules[0].crystals[0], 8});
         assert_positions(table, scanner);
         lr_scanner_destroy(scanner);
     }
@@ -230,16 +227,13 @@ static void inveon_is_made_to_fit(void **state)
     fill(table, &inveon);
     write_table(table, "crystals size depth: 10.\nmean depth of interaction: 4.584\n");
     lr_scanner *scanner = read_table(table);
-    assert_int_equal(table->warned[1], 2);
-    assert_int_equal(table->warned[2], 1);
-    assert_int_equal(scanner->num_positions, 16);
+    assert_pairs(0, {table->warned[1], 2}, {table->warned[2], 1}, {scanner->num_positions, 16});
     assert_int_equal(scanner->num_modules, 16 * 7); /* 19, 2, 18, 2, 18, 2 and 19 rings */
     assert_positions(table, scanner);
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const double front_mm = -(module->normal[0] * module->centre_mm[0] + module->normal[1] * module->centre_mm[1]);
-        assert_close(module->face_mm[0], 1.63, 1e-4);
-        assert_close(module->face_mm[1], 1.5, 1e-4);
+        assert_pairs(1e-4, {module->face_mm[0], 1.63}, {module->face_mm[1], 1.5});
         assert_true(module->depth_mm > 7.1 && module->depth_mm < 7.25);
         assert_close(front_mm + scanner->detection_depth_mm, 85.54 - 5 + 4.584, 1e-4);
         /* Neighbours touch at their fronts, to the step of depths: half of the width there. */
@@ -303,13 +297,11 @@ static void real_tables(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(orientations_follow_positions),
-        TEST(panels_stay_flat),
-        TEST(sizes_are_inferred),
-        TEST(inveon_is_made_to_fit),
-        TEST(what_does_not_fit_is_refused),
-        TEST(real_tables),
-    };
+    const struct CMUnitTest tests[] = {TEST(orientations_follow_positions),
+                                       TEST(panels_stay_flat),
+                                       TEST(sizes_are_inferred),
+                                       TEST(inveon_is_made_to_fit),
+                                       TEST(what_does_not_fit_is_refused),
+                                       TEST(real_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,14 +59,10 @@ static void check(const struct fixture *fixture, lr_checkpoint *back)
     const lr_checkpoint *was = &fixture->checkpoint;
     assert_string_equal(back->key, key);
     assert_memory_equal(&back->grid, &was->grid, sizeof(back->grid));
-    assert_int_equal(back->num_images, NUM_IMAGES);
-    assert_int_equal(back->num_values, NUM_VALUES);
+    assert_pairs(0, {back->num_images, NUM_IMAGES}, {back->num_values, NUM_VALUES});
     assert_memory_equal(back->images, fixture->values, sizeof(fixture->values));
-    assert_int_equal(back->iterations, was->iterations);
-    assert_int_equal(back->ranks, was->ranks);
-    assert_int_equal(back->frame, was->frame);
-    assert_int_equal(back->guess_iterations, was->guess_iterations);
-    assert_int_equal(back->local_iterations, was->local_iterations);
+    assert_pairs(0, {back->iterations, was->iterations}, {back->ranks, was->ranks}, {back->frame, was->frame},
+                 {back->guess_iterations, was->guess_iterations}, {back->local_iterations, was->local_iterations});
     assert_true(back->log_likelihood == was->log_likelihood);
     lr_checkpoint_finish(back);
 }

@@ -156,9 +156,7 @@ static void wrong_text_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(our_own_arrays_are_read), CASE(doubles_are_read), CASE(wrong_arrays_are_refused), CASE(text_is_read),
-        CASE(wrong_text_is_refused),
-    };
+    const struct CMUnitTest tests[] = {CASE(our_own_arrays_are_read), CASE(doubles_are_read),
+                                       CASE(wrong_arrays_are_refused), CASE(text_is_read), CASE(wrong_text_is_refused)};
     return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, files_end);
 }

@@ -103,8 +103,7 @@ static void panels_hide_panels(void **state)
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, &grid);
     const lr_finding *finding = find(diagnosis, LR_FINDING_HIDING);
     assert_non_null(finding);
-    assert_int_equal(finding->modules[0], 1);
-    assert_int_equal(finding->modules[1], 0);
+    assert_pairs(0, {finding->modules[0], 1}, {finding->modules[1], 0});
     const char *number = strstr(finding->sentence, "hides ");
     assert_non_null(number);
     /* Points of the face stand for 1/16 of it along each axis. */
@@ -271,8 +270,7 @@ static void overlaps(void **state)
     assert_int_equal(spelled, 4); /* three, and how many more */
     assert_string_equal(diagnosis->findings[3].sentence, "53 more like these");
     const lr_finding *first = find(diagnosis, LR_FINDING_OVERLAP);
-    assert_int_equal(first->modules[0], 0);
-    assert_int_equal(first->modules[1], 56);
+    assert_pairs(0, {first->modules[0], 0}, {first->modules[1], 56});
     expect(diagnosis, LR_SUSPECT, LR_FINDING_OVERLAP, "modules 0 and 56 overlap by 1 mm");
 }
 
@@ -369,17 +367,15 @@ static void layers_are_no_second_ring(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(presets_raise_no_alarm),
-        CASE(a_sound_scanner_is_sound),
-        CASE(panels_hide_panels),
-        CASE(rings_hide_rings),
-        CASE(planted_errors_are_found),
-        CASE(radii_at_any_filling),
-        CASE(overlaps),
-        CASE(grids),
-        CASE(modules_that_stand_wrong),
-        CASE(layers_are_no_second_ring),
-    };
+    const struct CMUnitTest tests[] = {CASE(presets_raise_no_alarm),
+                                       CASE(a_sound_scanner_is_sound),
+                                       CASE(panels_hide_panels),
+                                       CASE(rings_hide_rings),
+                                       CASE(planted_errors_are_found),
+                                       CASE(radii_at_any_filling),
+                                       CASE(overlaps),
+                                       CASE(grids),
+                                       CASE(modules_that_stand_wrong),
+                                       CASE(layers_are_no_second_ring)};
     return cmocka_run_group_tests_name("geometry doctor", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of files share: a folder of their own, bytes in and out, sentences, a disk that fills up. */
+ * Help for the tests of files: a folder of their own, bytes in and out, sentences, damage, a disk that fills up. */
 #ifndef LR_TEST_IO_FILES_H
 #define LR_TEST_IO_FILES_H
 
@@ -76,8 +76,8 @@ static inline void lors_finish(lr_lors *lors)
     lr_scanner_destroy(scanner);
 }
 
-/* What a case, or all of them, begin with: an empty folder, which is the working one until the end, a log that has
- * heard nothing, and LORs where they are set. */
+/* A case, or all of them, begin with an empty folder, which is the working one until the end, a log that has heard
+ * nothing, and LORs where they are set. */
 struct test_files {
     struct test_folder folder;
     struct test_log log;
@@ -121,6 +121,20 @@ static inline void assert_error(const struct test_log *log, lr_status status, co
 static inline void assert_warning(const struct test_log *log, const char *words)
 {
     if (strstr(log->warning, words) == NULL) fail_msg("expected '%s', found '%s'", words, log->warning);
+}
+
+/* Fails unless both numbers of each pair agree to a tolerance, as a part of the larger; 0 = they are equal. */
+#define assert_pairs(tolerance, ...)                                                                                   \
+    check_pairs(#__VA_ARGS__, tolerance, (const double[][2]){__VA_ARGS__},                                             \
+                sizeof((const double[][2]){__VA_ARGS__}) / sizeof(double[2]))
+
+static inline void check_pairs(const char *text, double tolerance, const double (*pairs)[2], size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        const double a = pairs[k][0], b = pairs[k][1];
+        if (!(fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b))))
+            fail_msg("pair %zu of %s: %.15g and %.15g, to %g", k, text, a, b, tolerance);
+    }
 }
 
 /* All bytes of a file and a zero behind them; free them. count NULL: of a text. */
@@ -185,7 +199,7 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     free(b);
 }
 
-/* Whether a file is read. */
+/* Reads a file; false: it is refused. */
 typedef bool reads_function(const void *user, const char *path, struct test_log *log);
 
 /* A file, which is read by way of `path`, is cut at each step and its bytes are changed in so many rounds: it is read,

@@ -95,8 +95,7 @@ static void check_all(struct test_files *files, double turned_deg)
     lr_event_list *list = read_list(files, EVENTS);
     if (list == NULL) fail_msg("%s", files->log.error);
     assert_int_equal(list->info.format, LR_EVENTS_GE);
-    assert_int_equal(list->count, COUNT);
-    assert_int_equal(list->info.num_tof_bins, 29);
+    assert_pairs(0, {list->count, COUNT}, {list->info.num_tof_bins, 29});
     assert_close(lr_events_info_tof_bin_mm(&list->info), 13 * 1.95164890158, 1e-6);
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
@@ -128,9 +127,8 @@ static void long_lists_are_read_in_pieces(void **state)
     lr_prompts_delayeds data;
     test_log_init(&files->log);
     assert_int_equal(lr_events_bin(&source, files->lors, &data, NULL), LR_OK);
-    assert_int_equal(data.counts.prompts, count);
-    assert_int_equal(data.prompts->count, 100 * 89);
-    assert_true(total(data.prompts) == (double)count);
+    assert_pairs(0, {data.counts.prompts, count}, {data.prompts->count, 100 * 89},
+                 {total(data.prompts), (double)count});
     counts_finish(&data);
 }
 
@@ -143,8 +141,7 @@ static void unknown_crystals_are_left_out(void **state)
     write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
     lr_event_list *list = read_list(files, EVENTS);
     assert_non_null(list);
-    assert_int_equal(list->count, 1);
-    assert_int_equal(list->info.counts.unknown_crystals, 2);
+    assert_pairs(0, {list->count, 1}, {list->info.counts.unknown_crystals, 2});
     assert_warning(&files->log, "2 of 3 events name crystals that GE Discovery MI");
     assert_warning(&files->log, "first rings 36 and 0, places 0 and 272");
     lr_event_list_destroy(list);

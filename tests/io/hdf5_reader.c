@@ -255,6 +255,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_threads),      TEST(test_reader),        TEST(test_without_standard_files), TEST(test_forked),
-        TEST(test_long_entries), TEST(test_little_memory), TEST(test_rows_after_death)};
+        TEST(test_long_entries), TEST(test_little_memory), TEST(test_rows_after_death),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,7 @@ static const char nifti[] =
     "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\n"
     "qoffset_z = -6\nqform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\n"
     "magic = n+1\n";
+/* Datatype 512 has no other length: it is as large as unsigned numbers. */
 static const char nifti_trials[] =
     "sizeof_hdr = 540|dim = 3 5 4 2 1 1 1 1|dim = 4 5 4 3 2 1 1 1|dim = 5 5 4 3 1 3 1 1|=dim = 3 5 4 3 7 7 7 7|"
     "=dim = 7 5 4 3 1 1 1 1|datatype = 512|datatype = 32|datatype = 2304|datatype = 8\nbitpix = 32|"
@@ -779,10 +780,7 @@ int main(int argc, char **argv)
         fputs(tables, stdout);
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        CASE(every_key_does_what_its_table_says),
-        CASE(blanks_change_nothing),
-        CASE(the_page_has_these_tables),
-    };
+    const struct CMUnitTest tests[] = {CASE(every_key_does_what_its_table_says), CASE(blanks_change_nothing),
+                                       CASE(the_page_has_these_tables)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -47,10 +47,8 @@ static void test_header(void **state)
     struct nifti_header h;
     memcpy(&h, bytes, sizeof(h));
     assert_int_equal(count, data_start + num_voxels * sizeof(float));
-    assert_int_equal(h.sform_code, 1);
-    assert_int_equal(h.qform_code, 1);
-    assert_int_equal(h.datatype, NIFTI_FLOAT32);
-    assert_int_equal(h.xyzt_units & NIFTI_LENGTH_BITS, NIFTI_MILLIMETRE);
+    assert_pairs(0, {h.sform_code, 1}, {h.qform_code, 1}, {h.datatype, NIFTI_FLOAT32},
+                 {h.xyzt_units & NIFTI_LENGTH_BITS, NIFTI_MILLIMETRE});
     for (int k = 0; k < 3; k++) {
         for (int f = 0; f < 3; f++) assert_true(h.srow[k][f] == (f == k ? (float)image->grid.voxel_mm[k] : 0.0f));
         assert_true(h.srow[k][3] == (float)image->grid.origin_mm[k] && h.qoffset[k] == h.srow[k][3]);

@@ -6,7 +6,7 @@
  * sentence. */
 #include "io/images.h"
 
-/* What is written, and the file of voxels beside a header; headers of text are decimal, with 15 digits. */
+/* Files that are written, and the file of voxels beside each header; headers of text are decimal, with 15 digits. */
 static const struct {
     const char *name, *voxels;
     double tolerance;
@@ -507,19 +507,17 @@ static void test_recognition(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(test_round_trip),
-        FILES_CASE(test_npy),
-        FILES_CASE(test_places),
-        FILES_CASE(test_wrong_byte_order),
-        FILES_CASE(test_cut_headers),
-        FILES_CASE(test_metaimage_orientations),
-        FILES_CASE(test_number_types),
-        FILES_CASE(test_interfile_refusals),
-        FILES_CASE(test_metaimage_refusals),
-        FILES_CASE(test_damage),
-        FILES_CASE(test_disk_full),
-        FILES_CASE(test_recognition),
-    };
+    const struct CMUnitTest tests[] = {FILES_CASE(test_round_trip),
+                                       FILES_CASE(test_npy),
+                                       FILES_CASE(test_places),
+                                       FILES_CASE(test_wrong_byte_order),
+                                       FILES_CASE(test_cut_headers),
+                                       FILES_CASE(test_metaimage_orientations),
+                                       FILES_CASE(test_number_types),
+                                       FILES_CASE(test_interfile_refusals),
+                                       FILES_CASE(test_metaimage_refusals),
+                                       FILES_CASE(test_damage),
+                                       FILES_CASE(test_disk_full),
+                                       FILES_CASE(test_recognition)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of images share: an image in which nothing is symmetric, files of numbered voxels, and refusals. */
+ * Help for the tests of images: an image in which nothing is symmetric, files of numbered voxels, and refusals. */
 #ifndef LR_TEST_IO_IMAGES_H
 #define LR_TEST_IO_IMAGES_H
 
@@ -26,8 +26,7 @@ static inline void assert_same_grid(const lr_grid *a, const lr_grid *b, double t
 {
     for (int k = 0; k < 3; k++) {
         assert_int_equal(a->size[k], b->size[k]);
-        assert_close(a->voxel_mm[k], b->voxel_mm[k], tolerance);
-        assert_close(a->origin_mm[k], b->origin_mm[k], tolerance);
+        assert_pairs(tolerance, {a->voxel_mm[k], b->voxel_mm[k]}, {a->origin_mm[k], b->origin_mm[k]});
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of list mode share: counts of LORs, refusals, and lists that are read until they are damaged. */
+ * Help for the tests of list mode: counts of LORs, refusals, and lists that are read until they are damaged. */
 #ifndef LR_TEST_IO_LISTS_H
 #define LR_TEST_IO_LISTS_H
 
@@ -82,7 +82,7 @@ static inline void refuse_events(lr_events_source source, const lr_lors *lors, c
     assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
 }
 
-/* What the whole file holds. */
+/* Reads the events, or those before the damage. */
 static inline lr_event_list *read_until(const lr_events_source *source, bool until_damage, struct test_log *log)
 {
     lr_events_source own = *source;

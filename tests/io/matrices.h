@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of matrix files share: a grid, and writers of a file of its rows. */
+ * Help for the tests of matrix files: a grid, and writers of a file of its rows. */
 #ifndef LR_TEST_IO_MATRICES_H
 #define LR_TEST_IO_MATRICES_H
 
@@ -12,7 +12,7 @@
 
 static lr_grid grid;
 
-/* Of all rows of the grid. */
+/* A file of all rows of the grid. */
 static inline lr_matrix_writer_params params_of(const struct test_files *files, lr_matrix_format format)
 {
     lr_matrix_writer_params params = {.path = PATH, .format = format, .description = "exact", .log = &files->log.log};

@@ -35,7 +35,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Of the rows 2 to 8. */
+/* A file of the rows 2 to 8. */
 static lr_matrix_writer_params some_rows(const struct test_files *s, lr_matrix_format format)
 {
     lr_matrix_writer_params params = params_of(s, format);
@@ -118,13 +118,11 @@ static void assert_csr(const lr_lors *lors, hid_t index_type)
     const hid_t attribute = H5Aopen_by_name(file, "/matrix", "shape", H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Aread(attribute, H5T_NATIVE_INT64, shape) >= 0);
     H5Aclose(attribute);
-    assert_int_equal(shape[0], 7);
-    assert_int_equal(shape[1], lors->count);
+    assert_pairs(0, {shape[0], 7}, {shape[1], lors->count});
     assert_int_equal(read_array(file, "/matrix/indptr", index_type, H5T_NATIVE_INT64, starts, 16), 8);
     const int64_t total = read_array(file, "/matrix/indices", index_type, H5T_NATIVE_INT64, indices, room);
     assert_int_equal(read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, room), total);
-    assert_int_equal(starts[0], 0);
-    assert_int_equal(starts[7], total);
+    assert_pairs(0, {starts[0], 0}, {starts[7], total});
     int n = 0;
     for (int place = 0; place < 7; place++) {
         const bool came = n < num_rows && given.rows[n].row == 2 + place;
@@ -320,9 +318,8 @@ static void test_read(void **state)
         lr_matrix_file *file = lr_matrix_file_open(PATH, &s->log.log);
         assert_non_null(file);
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
-        assert_int_equal(info->num_rows, 7);
-        assert_int_equal(info->num_columns, s->lors->count);
-        assert_int_equal(info->is_described, formats[k] == LR_MATRIX_HDF5);
+        assert_pairs(0, {info->num_rows, 7}, {info->num_columns, s->lors->count},
+                     {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, s->lors), LR_OK);
         int64_t next = 0;
         const lr_row_sink sink = {check_row, &next};

@@ -253,9 +253,7 @@ static void test_strangers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_given_up), TEST(test_full_disk),  TEST(test_full_disk_adopted),
-        TEST(test_contents), TEST(test_long_texts), TEST(test_strangers),
-    };
+    const struct CMUnitTest tests[] = {TEST(test_given_up), TEST(test_full_disk),  TEST(test_full_disk_adopted),
+                                       TEST(test_contents), TEST(test_long_texts), TEST(test_strangers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

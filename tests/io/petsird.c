@@ -78,16 +78,14 @@ static void corners_are_the_official_ones(void **state)
     fclose(file);
     print_message("%d crystals, corners off by at most %.2g mm, of the scanner by %.2g mm\n", count, worst,
                   worst_scanner);
-    assert_int_equal(count, 256);
-    assert_int_equal(petsird.num_crystals, 256);
+    assert_pairs(0, {count, 256}, {petsird.num_crystals, 256});
     assert_true(worst < text_mm && worst_scanner < text_mm);
     assert_string_equal(petsird.version, "0.9.1");
     assert_string_equal(scanner->name, "PETSIRD_TEST");
     /* 9.4 mm of place are 9.4 / (c/2) ps; the mask excludes modules of one angle. */
     assert_close(scanner->tof_resolution_ps, 9.4 / 0.149896229, 1e-7);
     assert_close(scanner->detection_depth_mm, 10, 1e-6);
-    assert_int_equal(scanner->num_positions, 8);
-    assert_int_equal(scanner->coincidence.min_module_difference, 1);
+    assert_pairs(0, {scanner->num_positions, 8}, {scanner->coincidence.min_module_difference, 1});
     lr_scanner_destroy(scanner);
     lr_petsird_close(&petsird);
 }
@@ -111,16 +109,12 @@ static void events_are_the_official_ones(void **state)
         assert_true(at < list->count);
         const lr_event *event = &list->events[at++];
         const float *edges = list->info.tof_edges_mm;
-        assert_int_equal(event->crystals[0], bins[0]);
-        assert_int_equal(event->crystals[1], bins[1]);
-        assert_int_equal(event->time_ms, block);
+        assert_pairs(0, {event->crystals[0], bins[0]}, {event->crystals[1], bins[1]}, {event->time_ms, block});
         assert_false(event->is_delayed);
         assert_true(event->tof_mm == (float)(0.5 * ((double)edges[tof] + edges[tof + 1])));
     }
     fclose(file);
-    assert_int_equal(at, 273);
-    assert_int_equal(list->count, 273);
-    assert_int_equal(list->info.counts.prompts, 273);
+    assert_pairs(0, {at, 273}, {list->count, 273}, {list->info.counts.prompts, 273});
     lr_event_list_destroy(list);
 }
 
@@ -134,9 +128,8 @@ static void official_events_are_binned(void **state)
     lr_lors *lors = lors_of(lr_scanner_read(path, &files->log.log));
     lr_prompts_delayeds data;
     assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_OK);
-    assert_true(total(data.prompts) + (double)data.counts.not_in_coincidence == 273);
-    assert_int_equal(data.counts.unknown_crystals, 0);
-    assert_int_equal(data.delayeds->count, 0);
+    assert_pairs(0, {total(data.prompts) + (double)data.counts.not_in_coincidence, 273},
+                 {data.counts.unknown_crystals, 0}, {data.delayeds->count, 0});
     counts_finish(&data);
     lors_finish(lors);
 }
@@ -257,8 +250,7 @@ static void masks_come_back(void **state)
     for (int minor = 9; minor <= 10; minor++) {
         write_scanner(lors, minor);
         lr_lors *read = lors_of(lr_scanner_read("./" FILE_NAME, &files->log.log));
-        assert_int_equal(read->scanner->coincidence.min_module_difference, 4);
-        assert_int_equal(read->num_pairs, lors->num_pairs);
+        assert_pairs(0, {read->scanner->coincidence.min_module_difference, 4}, {read->num_pairs, lors->num_pairs});
         lors_finish(read);
     }
     assert_int_equal(files->log.num_warnings, 0);
@@ -288,14 +280,12 @@ static void schema_is_the_official_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(corners_are_the_official_ones),
-        CASE(events_are_the_official_ones),
-        CASE(official_events_are_binned),
-        CASE(events_come_back),
-        CASE(scanners_come_back),
-        CASE(masks_come_back),
-        CASE(schema_is_the_official_one),
-    };
+    const struct CMUnitTest tests[] = {CASE(corners_are_the_official_ones),
+                                       CASE(events_are_the_official_ones),
+                                       CASE(official_events_are_binned),
+                                       CASE(events_come_back),
+                                       CASE(scanners_come_back),
+                                       CASE(masks_come_back),
+                                       CASE(schema_is_the_official_one)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -302,9 +302,8 @@ static void events_of_lost_modules_are_left_out(void **state)
     lr_event_list *list = lr_event_list_read(&source);
     assert_non_null(list);
     assert_true(kept > 0 && kept < COUNT);
-    assert_int_equal(list->count, kept);
-    assert_int_equal(list->info.counts.unknown_crystals, COUNT - kept);
-    assert_int_equal(list->info.counts.prompts + list->info.counts.delayeds, COUNT);
+    assert_pairs(0, {list->count, kept}, {list->info.counts.unknown_crystals, COUNT - kept},
+                 {list->info.counts.prompts + list->info.counts.delayeds, COUNT});
     assert_int_equal(files->log.num_warnings, 2); /* crystals, then events */
     lr_event_list_destroy(list);
     free(events);
@@ -313,19 +312,17 @@ static void events_of_lost_modules_are_left_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(no_files),
-        CASE(links_are_followed),
-        CASE(truncated_files_are_refused),
-        CASE(events_before_the_end_are_read),
-        CASE(random_bytes_are_survived),
-        CASE(schemas_are_distrusted),
-        CASE(lists_of_nothing_are_refused),
-        CASE(schemas_that_explode_are_refused),
-        CASE(bad_requests_are_refused),
-        CASE(other_scanners_are_told),
-        CASE(sinks_may_stop),
-        CASE(events_of_lost_modules_are_left_out),
-    };
+    const struct CMUnitTest tests[] = {CASE(no_files),
+                                       CASE(links_are_followed),
+                                       CASE(truncated_files_are_refused),
+                                       CASE(events_before_the_end_are_read),
+                                       CASE(random_bytes_are_survived),
+                                       CASE(schemas_are_distrusted),
+                                       CASE(lists_of_nothing_are_refused),
+                                       CASE(schemas_that_explode_are_refused),
+                                       CASE(bad_requests_are_refused),
+                                       CASE(other_scanners_are_told),
+                                       CASE(sinks_may_stop),
+                                       CASE(events_of_lost_modules_are_left_out)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of PETSIRD share: the official file, a lopsided scanner and events of it. */
+ * Help for the tests of PETSIRD: the official file, a lopsided scanner and events of it. */
 #ifndef LR_TESTS_IO_PETSIRD_FILE_H
 #define LR_TESTS_IO_PETSIRD_FILE_H
 
@@ -10,8 +10,8 @@
 
 #define OFFICIAL "petsird/small_cpp_v0.9.1.petsird"
 
-/* Of the official file, or of one of ours where that is absent, and where its header begins. The files' LORs are the
- * lopsided scanner's. */
+/* The official file's bytes, or those of one of ours where that is absent, and the place where its header begins. The
+ * files' LORs are the lopsided scanner's. */
 static unsigned char *good;
 static size_t good_count;
 enum { FIRST = 11 + 10629 };

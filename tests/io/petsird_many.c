@@ -243,8 +243,7 @@ static void lors_are_found_together(void **state)
     }
     assert_int_equal(joined, found);
     assert_int_equal(lr_events_count_joined(many->lors, &span), found);
-    assert_int_equal(numbers[7], -1);
-    assert_int_equal(numbers[8], -1);
+    assert_pairs(0, {numbers[7], -1}, {numbers[8], -1});
     free(numbers);
     free(weights);
 }
@@ -293,13 +292,11 @@ static void coincidences_are_found_by_the_way(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(all_events_are_read),
-        CASE(files_may_be_cut_where_blocks_end),
-        CASE(damages_are_told_where_they_are),
-        CASE(events_may_be_passed_over),
-        CASE(lors_are_found_together),
-        CASE(coincidences_are_found_by_the_way),
-    };
+    const struct CMUnitTest tests[] = {CASE(all_events_are_read),
+                                       CASE(files_may_be_cut_where_blocks_end),
+                                       CASE(damages_are_told_where_they_are),
+                                       CASE(events_may_be_passed_over),
+                                       CASE(lors_are_found_together),
+                                       CASE(coincidences_are_found_by_the_way)};
     return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
 }

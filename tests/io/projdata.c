@@ -318,12 +318,8 @@ static void test_advice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_bins),
-        FILES_CASE(test_round_trip),
-        FILES_CASE(test_places),
-        FILES_CASE(test_compressed),
-        FILES_CASE(test_view_offset),
-        FILES_CASE(test_advice),
+        FILES_CASE(test_bins),       FILES_CASE(test_round_trip),  FILES_CASE(test_places),
+        FILES_CASE(test_compressed), FILES_CASE(test_view_offset), FILES_CASE(test_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

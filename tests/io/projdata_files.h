@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of projection data share: rings of equal crystals, and headers by hand. */
+ * Help for the tests of projection data: rings of equal crystals, and headers by hand. */
 #ifndef LR_TEST_IO_PROJDATA_FILES_H
 #define LR_TEST_IO_PROJDATA_FILES_H
 

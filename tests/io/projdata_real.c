@@ -289,8 +289,8 @@ static void test_generic_geometry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_CASE(test_refusals), FILES_CASE(test_damage),    CASE(test_mmr_headers),
-        CASE(test_other_headers),  FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry),
+        FILES_CASE(test_refusals),      FILES_CASE(test_damage),    FILES_CASE(test_mmr_headers),
+        FILES_CASE(test_other_headers), FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static const lr_progress *listen_to(struct listener *listener, int stop_at)
     return &listener->progress;
 }
 
-/* What the last call of this thread came to. */
+/* The status with which the last call of this thread has ended. */
 static lr_status last_status(bool is_null)
 {
     lr_status status = LR_OK;
@@ -115,10 +115,7 @@ static void images_are_reported(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(events_are_reported),
-        CASE(lor_data_are_reported),
-        CASE(images_are_reported),
-    };
+    const struct CMUnitTest tests[] = {CASE(events_are_reported), CASE(lor_data_are_reported),
+                                       CASE(images_are_reported)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -89,13 +89,9 @@ static size_t write_events(unsigned char bytes[80])
 static void check_events(struct test_files *files)
 {
     lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
-    assert_int_equal(files->log.num_warnings, 0);
-    assert_int_equal(data.counts.prompts, 4);
-    assert_int_equal(data.counts.delayeds, 1);
-    assert_int_equal(data.counts.time_marks, 1);
-    assert_int_equal(data.counts.unknown_crystals, 0);
-    assert_int_equal(data.counts.not_in_coincidence, 1);
-    assert_int_equal(data.prompts->count, 2);
+    assert_pairs(0, {files->log.num_warnings, 0}, {data.counts.prompts, 4}, {data.counts.delayeds, 1},
+                 {data.counts.time_marks, 1}, {data.counts.unknown_crystals, 0}, {data.counts.not_in_coincidence, 1},
+                 {data.prompts->count, 2});
     assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
     assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
     counts_finish(&data);
@@ -230,10 +226,8 @@ static void unknown_crystals(void **state)
            "detector 4, layer 0");
     write_records(bytes, writers[0], records, 3);
     lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
-    assert_int_equal(data.counts.unknown_crystals, 2);
-    assert_int_equal(data.counts.prompts, 3);
-    assert_int_equal(data.prompts->count, 1);
-    assert_int_equal(files->log.num_warnings, 1);
+    assert_pairs(0, {data.counts.unknown_crystals, 2}, {data.counts.prompts, 3}, {data.prompts->count, 1},
+                 {files->log.num_warnings, 1});
     assert_warning(&files->log, "2 of 3 prompts");
     counts_finish(&data);
     write_records(bytes, writers[0], &layered, 1); /* layers that the map does not name are unknown, too */
@@ -353,10 +347,9 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     print_message("%.0f events in %lld LORs, %.2f %% within 3 mm of the source\n", events,
                   (long long)data.prompts->count, 100 * near / events);
     assert_true(events == 1408);
-    assert_int_equal(data.counts.prompts, 1408);
-    assert_int_equal(data.counts.time_marks, 93);
-    assert_int_equal(data.counts.delayeds + data.counts.unknown_crystals + data.counts.not_in_coincidence, 0);
-    assert_int_equal(log.num_warnings, 0);
+    assert_pairs(0, {data.counts.prompts, 1408}, {data.counts.time_marks, 93},
+                 {data.counts.delayeds + data.counts.unknown_crystals + data.counts.not_in_coincidence, 0},
+                 {log.num_warnings, 0});
     assert_true(near >= 0.945 * events); /* 95 %, which the notes give without decimals */
     counts_finish(&data);
     lors_finish(lors);
@@ -364,18 +357,16 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(events_are_counted),
-        CASE(other_writers_are_read),
-        CASE(layers_are_where_the_writer_has_them),
-        CASE(every_truncation_is_refused),
-        CASE(events_before_the_end_are_read),
-        CASE(other_files_are_refused),
-        CASE(unknown_crystals),
-        CASE(wrong_maps_are_refused),
-        CASE(rounding_is_allowed_and_gaps_are_told),
-        CASE(the_map_is_found_beside_the_events),
-        CASE(the_real_source_is_where_it_is_said_to_be),
-    };
+    const struct CMUnitTest tests[] = {CASE(events_are_counted),
+                                       CASE(other_writers_are_read),
+                                       CASE(layers_are_where_the_writer_has_them),
+                                       CASE(every_truncation_is_refused),
+                                       CASE(events_before_the_end_are_read),
+                                       CASE(other_files_are_refused),
+                                       CASE(unknown_crystals),
+                                       CASE(wrong_maps_are_refused),
+                                       CASE(rounding_is_allowed_and_gaps_are_told),
+                                       CASE(the_map_is_found_beside_the_events),
+                                       CASE(the_real_source_is_where_it_is_said_to_be)};
     return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, files_end);
 }

@@ -171,11 +171,8 @@ static void geom_stands_as_castor_has_it(void **state)
         assert_int_equal(scanner->num_positions, 4);
         assert_true(distance_mm(scanner->modules[0].centre_mm, (double[]){0, 30, 0}) < 1e-9);
         assert_true(distance_mm(second->centre_mm, (double[]){k < 2 ? -30 : 30, 0, 0}) < 1e-9);
-        assert_close(second->pitch_mm[0], 3.5, 1e-9);
-        assert_close(second->pitch_mm[1], 2.25, 1e-9);
-        assert_close(second->face_mm[0], 3, 1e-9);
-        assert_close(second->depth_mm, 10, 1e-9);
-        assert_close(scanner->detection_depth_mm, 5, 1e-9);
+        assert_pairs(1e-9, {second->pitch_mm[0], 3.5}, {second->pitch_mm[1], 2.25}, {second->face_mm[0], 3},
+                     {second->depth_mm, 10}, {scanner->detection_depth_mm, 5});
         lr_scanner_destroy(scanner);
     }
 }
@@ -203,10 +200,8 @@ static void geom_layers(void **state)
                                     "crystals size depth: 7,8\ncrystals size transaxial: 4,4\n"
                                     "crystals size axial: 2,2\n",
                                     &files->log);
-    assert_int_equal(scanner->num_modules, 16);
-    assert_int_equal(scanner->num_positions, 8);
-    assert_close(scanner->modules[0].depth_mm, 7, 1e-9);
-    assert_close(scanner->modules[1].depth_mm, 8, 1e-9);
+    assert_pairs(0, {scanner->num_modules, 16}, {scanner->num_positions, 8});
+    assert_pairs(1e-9, {scanner->modules[0].depth_mm, 7}, {scanner->modules[1].depth_mm, 8});
     assert_int_equal(scanner->modules[1].position, 0);
     lr_scanner_destroy(scanner);
 }
@@ -320,9 +315,8 @@ static void maps_of_circles(void **state)
         }
         lr_scanner *scanner = read_text(files, "a_crystal_map.txt", text, &files->log);
         assert_warning(&files->log, "make no flat panels");
-        assert_int_equal(scanner->num_modules, AROUND);
-        assert_int_equal(scanner->num_positions, AROUND);
-        assert_int_equal(scanner->num_crystals, AROUND * rings);
+        assert_pairs(0, {scanner->num_modules, AROUND}, {scanner->num_positions, AROUND},
+                     {scanner->num_crystals, AROUND * rings});
         for (int m = 0; m < AROUND; m++) {
             const lr_module *module = &scanner->modules[m];
             const double front_mm = 63.019 - 0.5 * cases[k].depth_mm;
@@ -370,15 +364,11 @@ static void mct_lacks_its_virtual_crystals(void **state)
         "Number of crystals per block in transaxial direction := 14\nTOF timing resolution (ps) := 555\n"
         "!END OF INTERFILE :=\n",
         &files->log);
-    assert_int_equal(scanner->num_crystals, 32448);
-    assert_int_equal(scanner->num_modules, 48 * 4);
-    assert_int_equal(scanner->num_positions, 48);
-    assert_int_equal(scanner->modules[48].ring, 1);
-    assert_int_equal(scanner->modules[48].first_crystal_ring, 13);
+    assert_pairs(0, {scanner->num_crystals, 32448}, {scanner->num_modules, 48 * 4}, {scanner->num_positions, 48},
+                 {scanner->modules[48].ring, 1}, {scanner->modules[48].first_crystal_ring, 13});
     assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054, 1e-9);
     assert_close(scanner->modules[0].centre_mm[2] + scanner->modules[191].centre_mm[2] + 1, 1, 1e-9);
-    assert_int_equal(scanner->coincidence.min_module_difference, 9);
-    assert_close(scanner->tof_resolution_ps, 555, 0);
+    assert_pairs(0, {scanner->coincidence.min_module_difference, 9}, {scanner->tof_resolution_ps, 555});
     lr_scanner_destroy(scanner);
 }
 
@@ -399,10 +389,9 @@ static void blocks_on_a_cylinder(void **state)
 {
     struct test_files *files = *state;
     lr_scanner *scanner = read_text(files, "x.hs", BLOCKS, &files->log);
-    assert_int_equal(scanner->num_positions, 8);
-    assert_int_equal(scanner->num_modules, 8 * 2 * 2);
-    assert_close(scanner->modules[0].pitch_mm[0], 5, 1e-9);
-    assert_close(scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2], 1e-9);
+    assert_pairs(0, {scanner->num_positions, 8}, {scanner->num_modules, 8 * 2 * 2});
+    assert_pairs(1e-9, {scanner->modules[0].pitch_mm[0], 5},
+                 {scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2]});
     assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) < 1e-6);
     /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the
      * middle. */
@@ -439,9 +428,8 @@ static void headers_that_say_less(void **state)
         lr_scanner *scanner = read_text(files, "x.hs", cases[k].text, &files->log);
         const lr_module *module = &scanner->modules[0];
         assert_int_equal(scanner->num_crystals, cases[k].crystals);
-        assert_close(hypot(module->centre_mm[0], module->centre_mm[1]), cases[k].radius_mm, 1e-9);
-        assert_close(module->depth_mm, cases[k].depth_mm, 1e-9);
-        assert_close(scanner->detection_depth_mm, cases[k].hit_mm, 1e-9);
+        assert_pairs(1e-9, {hypot(module->centre_mm[0], module->centre_mm[1]), cases[k].radius_mm},
+                     {module->depth_mm, cases[k].depth_mm}, {scanner->detection_depth_mm, cases[k].hit_mm});
         lr_scanner_destroy(scanner);
     }
 }
@@ -592,26 +580,24 @@ static void writers_refuse(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(yaml_is_identical),
-        FILES_CASE(places_are_even),
-        FILES_CASE(geom_and_hscan_come_back),
-        FILES_CASE(geom_stands_as_castor_has_it),
-        FILES_CASE(geom_shifts),
-        FILES_CASE(geom_layers),
-        FILES_CASE(lut_rows),
-        FILES_CASE(safir_header_and_map_are_the_preset),
-        FILES_CASE(maps_say_where_hits_are),
-        FILES_CASE(maps_of_circles),
-        FILES_CASE(mmr_header_is_the_preset),
-        FILES_CASE(mct_lacks_its_virtual_crystals),
-        FILES_CASE(blocks_on_a_cylinder),
-        FILES_CASE(headers_that_say_less),
-        FILES_CASE(damaged_files),
-        FILES_CASE(damaged_tables),
-        FILES_CASE(huge_counts),
-        FILES_CASE(no_files),
-        FILES_CASE(writers_refuse),
-    };
+    const struct CMUnitTest tests[] = {FILES_CASE(yaml_is_identical),
+                                       FILES_CASE(places_are_even),
+                                       FILES_CASE(geom_and_hscan_come_back),
+                                       FILES_CASE(geom_stands_as_castor_has_it),
+                                       FILES_CASE(geom_shifts),
+                                       FILES_CASE(geom_layers),
+                                       FILES_CASE(lut_rows),
+                                       FILES_CASE(safir_header_and_map_are_the_preset),
+                                       FILES_CASE(maps_say_where_hits_are),
+                                       FILES_CASE(maps_of_circles),
+                                       FILES_CASE(mmr_header_is_the_preset),
+                                       FILES_CASE(mct_lacks_its_virtual_crystals),
+                                       FILES_CASE(blocks_on_a_cylinder),
+                                       FILES_CASE(headers_that_say_less),
+                                       FILES_CASE(damaged_files),
+                                       FILES_CASE(damaged_tables),
+                                       FILES_CASE(huge_counts),
+                                       FILES_CASE(no_files),
+                                       FILES_CASE(writers_refuse)};
     return cmocka_run_group_tests_name("scanner formats", tests, NULL, NULL);
 }

@@ -83,17 +83,14 @@ static void layers_are_modules(void **state)
     lr_scanner *scanner =
         scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, -0.5]}, "
                                "{depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
-    assert_int_equal(scanner->num_modules, 24);
-    assert_int_equal(scanner->num_crystals, 8 * (24 + 20 + 24));
-    assert_int_equal(lr_scanner_num_layers(scanner), 3);
+    assert_pairs(0, {scanner->num_modules, 24}, {scanner->num_crystals, 8 * (24 + 20 + 24)},
+                 {lr_scanner_num_layers(scanner), 3});
     static const double front_mm[3] = {0, 4, 8}, depth_mm[3] = {4, 3, 4};
     for (int m = 0; m < 24; m++) {
         const lr_module *module = &scanner->modules[m];
         const double a = m / 3 * acos(-1.0) / 4, r = 40 + front_mm[m % 3], off = m % 3 == 1;
-        assert_int_equal(module->layer, m % 3);
-        assert_int_equal(module->block, m / 3 + 1);
-        assert_int_equal(module->position, m / 3);
-        assert_int_equal(module->crystals[0], m % 3 == 1 ? 5 : 6);
+        assert_pairs(0, {module->layer, m % 3}, {module->block, m / 3 + 1}, {module->position, m / 3},
+                     {module->crystals[0], m % 3 == 1 ? 5 : 6});
         assert_true(module->depth_mm == depth_mm[m % 3]);
         assert_true(module->pitch_mm[0] == (m % 3 == 2 ? 2.2 : 2) && module->face_mm[0] == 1.9);
         assert_point(module->centre_mm, r * cos(a) - off * sin(a), r * sin(a) + off * cos(a), -0.5 * off);
@@ -113,12 +110,9 @@ static void listed_modules_have_layers(void **state)
     assert_int_equal(lors->scanner->num_modules, 3);
     assert_point(modules[1].centre_mm, 0, -41, 0);
     assert_point(modules[2].centre_mm, 0, -45, 0);
-    assert_int_equal(modules[1].block, modules[2].block);
-    assert_int_equal(modules[0].block, 0);
-    assert_int_equal(modules[2].layer, 1);
+    assert_pairs(0, {modules[1].block, modules[2].block}, {modules[0].block, 0}, {modules[2].layer, 1});
     assert_int_equal(lors->num_pairs, 2); /* layers of one block have none */
-    assert_int_equal(lr_lors_pair(lors, 1, 2), -1);
-    assert_int_equal(lors->count, 6 * 6 + 6 * 4);
+    assert_pairs(0, {lr_lors_pair(lors, 1, 2), -1}, {lors->count, 6 * 6 + 6 * 4});
     lors_finish(lors);
 }
 
@@ -214,8 +208,7 @@ static const lr_module *module_of(const lr_scanner *scanner, int crystal)
 static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, double most_mm)
 {
     int *block_of = calloc((size_t)a->num_modules + 1, sizeof(int));
-    assert_int_equal(a->num_crystals, b->num_crystals);
-    assert_int_equal(a->num_modules, b->num_modules);
+    assert_pairs(0, {a->num_crystals, b->num_crystals}, {a->num_modules, b->num_modules});
     for (int c = 0; c < a->num_crystals; c++) {
         double centre[3], off;
         lr_scanner_crystal_centre(a, c, centre);
@@ -265,9 +258,8 @@ static void castor_depths_differ(void **state)
     assert_warning(&files->log, "hits are read 2.5 mm behind the front faces of all layers");
     assert_true(scanner->detection_depth_mm == 2.5);
     for (int m = 0; m < scanner->num_modules; m++) {
-        assert_int_equal(scanner->modules[m].layer, m % 2);
-        assert_int_equal(scanner->modules[m].block, m / 2 + 1);
-        assert_int_equal(scanner->modules[m].position, m / 2);
+        assert_pairs(0, {scanner->modules[m].layer, m % 2}, {scanner->modules[m].block, m / 2 + 1},
+                     {scanner->modules[m].position, m / 2});
     }
     lr_scanner_destroy(scanner);
 }
@@ -329,8 +321,7 @@ static void layers_are_found(void **state)
             double centre[3];
             const lr_module *module = module_of(scanner, crystal_of[c]);
             lr_scanner_crystal_centre(scanner, crystal_of[c], centre);
-            assert_int_equal(module->layer, far ? 0 : c / 6 % 2);
-            assert_int_equal(module->block, far ? 0 : c / 12 + 1);
+            assert_pairs(0, {module->layer, far ? 0 : c / 6 % 2}, {module->block, far ? 0 : c / 12 + 1});
             for (int k = 0; k < 3; k++) assert_true(fabs(centre[k] - crystals[c].centre_mm[k]) < 1e-9);
         }
         lr_scanner_destroy(scanner);
@@ -426,20 +417,18 @@ static void events_find_their_layer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(impossible_layers_are_refused),
-        CASE(truncated_layers_are_survived),
-        CASE(layers_are_modules),
-        FILES_CASE(layers_have_materials),
-        CASE(listed_modules_have_layers),
-        CASE(rules_count_blocks),
-        FILES_CASE(yaml_there_and_back),
-        FILES_CASE(castor_there_and_back),
-        FILES_CASE(castor_depths_differ),
-        FILES_CASE(maps_have_layers),
-        CASE(layers_are_found),
-        FILES_CASE(hdf5_keeps_layers),
-        FILES_CASE(events_find_their_layer),
-    };
+    const struct CMUnitTest tests[] = {FILES_CASE(impossible_layers_are_refused),
+                                       FILES_CASE(truncated_layers_are_survived),
+                                       FILES_CASE(layers_are_modules),
+                                       FILES_CASE(layers_have_materials),
+                                       FILES_CASE(listed_modules_have_layers),
+                                       FILES_CASE(rules_count_blocks),
+                                       FILES_CASE(yaml_there_and_back),
+                                       FILES_CASE(castor_there_and_back),
+                                       FILES_CASE(castor_depths_differ),
+                                       FILES_CASE(maps_have_layers),
+                                       FILES_CASE(layers_are_found),
+                                       FILES_CASE(hdf5_keeps_layers),
+                                       FILES_CASE(events_find_their_layer)};
     return cmocka_run_group_tests_name("scanner layers", tests, NULL, NULL);
 }

@@ -74,8 +74,7 @@ static void numbers_are_as_published(void **state)
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_scanner *scanner = read_preset(cases[k].name);
-        assert_int_equal(scanner->num_modules, cases[k].modules);
-        assert_int_equal(scanner->num_crystals, cases[k].crystals);
+        assert_pairs(0, {scanner->num_modules, cases[k].modules}, {scanner->num_crystals, cases[k].crystals});
         /* Crystals of 511 keV scanners stop between LaBr3's 0.047/mm and BGO's 0.096/mm. */
         assert_true(scanner->crystal_mu_per_mm >= 0.047 && scanner->crystal_mu_per_mm <= 0.096);
         if (cases[k].rings > 0) {
@@ -96,15 +95,10 @@ static void penn_is_as_published(void **state)
     (void)state;
     lr_scanner *scanner = read_preset("penn-labr3");
     const lr_module *first = &scanner->modules[0];
-    assert_close(first->centre_mm[0], 465, 1e-15);
-    assert_close(first->normal[0], -1, 1e-15);
-    assert_int_equal(first->crystals[0], 27);
-    assert_int_equal(first->crystals[1], 60);
-    assert_close(first->pitch_mm[0], 4.3, 0);
-    assert_close(first->face_mm[1], 4.0, 0);
-    assert_close(first->depth_mm, 30, 0);
-    assert_close(scanner->coincidence.field_of_view_mm, 576, 0);
-    assert_int_equal(scanner->coincidence.min_module_difference, 0);
+    assert_pairs(1e-15, {first->centre_mm[0], 465}, {first->normal[0], -1});
+    assert_pairs(0, {first->crystals[0], 27}, {first->crystals[1], 60}, {first->pitch_mm[0], 4.3},
+                 {first->face_mm[1], 4.0}, {first->depth_mm, 30}, {scanner->coincidence.field_of_view_mm, 576},
+                 {scanner->coincidence.min_module_difference, 0});
     assert_false(scanner->coincidence.limits_ring_difference);
     assert_close(scanner->tof_resolution_ps, 400, 0);
     assert_true(scanner->detection_depth_mm == 0);
@@ -119,15 +113,12 @@ static void cluster_is_as_published(void **state)
     (void)state;
     lr_scanner *scanner = read_preset("cluster-paper-32");
     lr_lors *lors = lors_of(scanner);
-    assert_int_equal(lors->num_pairs, 9);
-    assert_int_equal(lors->count, 9 * 32 * 32 * 32 * 32);
+    assert_pairs(0, {lors->num_pairs, 9}, {lors->count, 9 * 32 * 32 * 32 * 32});
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const double *centre = module->centre_mm, *normal = module->normal;
-        for (int axis = 0; axis < 2; axis++) {
-            assert_int_equal(module->crystals[axis], 32);
-            assert_close(module->face_mm[axis], module->pitch_mm[axis], 0);
-        }
+        for (int axis = 0; axis < 2; axis++)
+            assert_pairs(0, {module->crystals[axis], 32}, {module->face_mm[axis], module->pitch_mm[axis]});
         assert_true(-(centre[0] * normal[0] + centre[1] * normal[1]) > 32 * sqrt(2));
         assert_true(fabs(normal[2]) == 0 && centre[2] == 0);
     }
@@ -256,16 +247,14 @@ static void a_folder_of_assets_comes_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(every_preset_is_a_scanner_with_sources),
-        CASE(numbers_are_as_published),
-        CASE(penn_is_as_published),
-        CASE(cluster_is_as_published),
-        CASE(doubtful_numbers_are_consistent),
-        CASE(mmr_has_4084_planes),
-        CASE(safir_agrees_with_its_crystal_map),
-        CASE(misspelt_names_meet_the_nearest),
-        CASE(a_folder_of_assets_comes_first),
-    };
+    const struct CMUnitTest tests[] = {CASE(every_preset_is_a_scanner_with_sources),
+                                       CASE(numbers_are_as_published),
+                                       CASE(penn_is_as_published),
+                                       CASE(cluster_is_as_published),
+                                       CASE(doubtful_numbers_are_consistent),
+                                       CASE(mmr_has_4084_planes),
+                                       CASE(safir_agrees_with_its_crystal_map),
+                                       CASE(misspelt_names_meet_the_nearest),
+                                       CASE(a_folder_of_assets_comes_first)};
     return cmocka_run_group_tests_name("scanner presets", tests, NULL, NULL);
 }

@@ -170,9 +170,7 @@ static void slightly_tilted_axes_are_straightened(void **state)
     const lr_module *module = &scanner->modules[1];
     const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
     assert_true(fabs(dot) < 1e-15);
-    assert_close(module->u[0], 1, 1e-15);
-    assert_close(module->v[2], 1, 1e-15);
-    assert_close(module->normal[1], 1, 1e-15);
+    assert_pairs(1e-15, {module->u[0], 1}, {module->v[2], 1}, {module->normal[1], 1});
     lr_scanner_destroy(scanner);
 }
 
@@ -245,22 +243,16 @@ static void both_forms_are_read(void **state)
     assert_non_null(scanner);
     assert_string_equal(scanner->name, "all keys");
     assert_string_equal(scanner->source, "one\ntwo\nunverified: three");
-    assert_int_equal(scanner->num_modules, 2 * 6 * 2);
-    assert_int_equal(scanner->num_positions, 6);
-    assert_int_equal(scanner->num_crystals, 2 * 6 * 15 * 12);
-    assert_int_equal(scanner->coincidence.min_module_difference, 2);
+    assert_pairs(0, {scanner->num_modules, 2 * 6 * 2}, {scanner->num_positions, 6},
+                 {scanner->num_crystals, 2 * 6 * 15 * 12}, {scanner->coincidence.min_module_difference, 2});
     assert_true(scanner->coincidence.limits_ring_difference);
-    assert_int_equal(scanner->coincidence.max_ring_difference, 0);
-    assert_close(scanner->coincidence.field_of_view_mm, 50, 0);
-    assert_close(scanner->detection_depth_mm, 6.5, 0);
-    assert_close(scanner->tof_resolution_ps, 300, 0);
-    assert_close(scanner->crystal_mu_per_mm, 0.0834, 0);
-    assert_int_equal(log.num_warnings, 0);
+    assert_pairs(0, {scanner->coincidence.max_ring_difference, 0}, {scanner->coincidence.field_of_view_mm, 50},
+                 {scanner->detection_depth_mm, 6.5}, {scanner->tof_resolution_ps, 300},
+                 {scanner->crystal_mu_per_mm, 0.0834}, {log.num_warnings, 0});
     /* 15 crystals of 2.5 mm and a gap of 0.5 mm: 38 mm, the first block of 17.5 mm at u = -10.25;
        at -90 degrees u is +x. */
-    assert_close(scanner->modules[0].centre_mm[0], -10.25, 1e-12);
-    assert_close(scanner->modules[0].centre_mm[1], -100, 1e-12);
-    assert_close(scanner->modules[0].centre_mm[2], -20, 1e-12);
+    assert_pairs(1e-12, {scanner->modules[0].centre_mm[0], -10.25}, {scanner->modules[0].centre_mm[1], -100},
+                 {scanner->modules[0].centre_mm[2], -20});
     lr_scanner_destroy(scanner);
 
     scanner = scanner_of("%s", "modules:\n" UPPER LOWER);
@@ -364,20 +356,18 @@ static void nearest_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(unknown_key_is_spelled_out),
-        CASE(wrong_texts_are_refused),
-        CASE(slightly_tilted_axes_are_straightened),
-        CASE(long_and_deep_texts_are_refused),
-        CASE(files_that_are_none),
-        CASE(long_lines_are_cut_around_the_place),
-        CASE(both_forms_are_read),
-        CASE(json_and_other_line_ends_are_read),
-        CASE(any_truncation_is_survived),
-        CASE(any_damage_is_survived),
-        CASE(numbers_have_points_in_every_locale),
-        CASE(nearest_words),
-    };
+    const struct CMUnitTest tests[] = {CASE(unknown_key_is_spelled_out),
+                                       CASE(wrong_texts_are_refused),
+                                       CASE(slightly_tilted_axes_are_straightened),
+                                       CASE(long_and_deep_texts_are_refused),
+                                       CASE(files_that_are_none),
+                                       CASE(long_lines_are_cut_around_the_place),
+                                       CASE(both_forms_are_read),
+                                       CASE(json_and_other_line_ends_are_read),
+                                       CASE(any_truncation_is_survived),
+                                       CASE(any_damage_is_survived),
+                                       CASE(numbers_have_points_in_every_locale),
+                                       CASE(nearest_words)};
     const int failed = cmocka_run_group_tests_name("scanner YAML", tests, NULL, NULL);
     remove(FILE_NAME);
     return failed;

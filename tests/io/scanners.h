@@ -86,8 +86,7 @@ static inline int nearest_crystal(const lr_scanner *scanner, const double point_
 /* Lengths agree to `most`, mm and vectors' components, all else is equal. */
 static inline void assert_same_modules(const lr_scanner *a, const lr_scanner *b, double most)
 {
-    assert_int_equal(a->num_modules, b->num_modules);
-    assert_int_equal(a->num_positions, b->num_positions);
+    assert_pairs(0, {a->num_modules, b->num_modules}, {a->num_positions, b->num_positions});
     for (int m = 0; m < a->num_modules; m++) {
         const lr_module *x = &a->modules[m], *y = &b->modules[m];
         if (!(distance_mm(x->centre_mm, y->centre_mm) <= most)) {

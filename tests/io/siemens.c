@@ -62,12 +62,9 @@ static lr_prompts_delayeds read_good(struct test_files *files, const lr_lors *lo
 
 static void assert_counts(const lr_event_counts *counts, const int64_t expected[6])
 {
-    assert_int_equal(counts->prompts, expected[0]);
-    assert_int_equal(counts->delayeds, expected[1]);
-    assert_int_equal(counts->time_marks, expected[2]);
-    assert_int_equal(counts->other_words, expected[3]);
-    assert_int_equal(counts->unknown_crystals, expected[4]);
-    assert_int_equal(counts->not_in_coincidence, expected[5]);
+    assert_pairs(0, {counts->prompts, expected[0]}, {counts->delayeds, expected[1]}, {counts->time_marks, expected[2]},
+                 {counts->other_words, expected[3]}, {counts->unknown_crystals, expected[4]},
+                 {counts->not_in_coincidence, expected[5]});
 }
 
 /* --- words by hand --- */
@@ -118,15 +115,10 @@ static void words_are_spelled_out(void **state)
     const int64_t plus = lr_lors_number(lors, small_crystal(0, 2, 0), small_crystal(4, 0, 1));
     const int64_t far_plus = lr_lors_number(lors, small_crystal(7, 2, 1), small_crystal(4, 1, 3));
     const int64_t far_minus = lr_lors_number(lors, small_crystal(7, 2, 3), small_crystal(4, 1, 1));
-    assert_int_equal(data.prompts->count, 4);
-    assert_true(value_of(data.prompts, flat) == 2);
-    assert_true(value_of(data.prompts, minus) == 1);
-    assert_true(value_of(data.prompts, plus) == 1);
-    assert_true(value_of(data.prompts, far_minus) == 1);
-    assert_int_equal(data.delayeds->count, 2);
-    assert_true(value_of(data.delayeds, flat) == 1);
-    assert_true(value_of(data.delayeds, far_plus) == 1);
-    assert_int_equal(files->log.num_warnings, 1);
+    assert_pairs(0, {data.prompts->count, 4}, {value_of(data.prompts, flat), 2}, {value_of(data.prompts, minus), 1},
+                 {value_of(data.prompts, plus), 1}, {value_of(data.prompts, far_minus), 1}, {data.delayeds->count, 2},
+                 {value_of(data.delayeds, flat), 1}, {value_of(data.delayeds, far_plus), 1},
+                 {files->log.num_warnings, 1});
     assert_warning(&files->log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
     counts_finish(&data);
 }
@@ -138,8 +130,7 @@ static void headers_are_believed(void **state)
     write_words((const uint32_t[]){0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)}, 3);
     text_write(HEADER, SMALL_HEADER "!data offset in bytes:=8\n%total listmode word counts:=77\n");
     lr_prompts_delayeds data = read_good(files, files->lors, EVENTS, HEADER);
-    assert_int_equal(data.counts.prompts, 1);
-    assert_int_equal(data.counts.other_words, 0);
+    assert_pairs(0, {data.counts.prompts, 1}, {data.counts.other_words, 0});
     assert_warning(&files->log, "holds 1 words where its header tells of 77");
     counts_finish(&data);
 }
@@ -176,9 +167,8 @@ static void every_bin_has_a_lor_of_its_own(void **state)
     remove(HEADER);
     lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
     print_message("%d bins, %d of virtual crystals\n", count, virtual_bins);
-    assert_int_equal(data.counts.unknown_crystals, virtual_bins);
-    assert_int_equal(data.counts.not_in_coincidence, 0);
-    assert_int_equal(data.prompts->count, count - virtual_bins);
+    assert_pairs(0, {data.counts.unknown_crystals, virtual_bins}, {data.counts.not_in_coincidence, 0},
+                 {data.prompts->count, count - virtual_bins});
     assert_true(total(data.prompts) == (double)data.prompts->count);
     counts_finish(&data);
 }
