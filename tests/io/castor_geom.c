@@ -54,12 +54,8 @@ enum { NUM_FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static const double size_mm[3] = {3, 3.5, 8}, crystal_gap_mm[2] = {0.2, 0.3};
 
-struct fixture {
-    struct test_folder folder;
-    struct test_log log;
-    double places_mm[MAX_CRYSTALS][3]; /* by CASToR's numbers, in our frame */
-    int count;
-};
+static double places_mm[MAX_CRYSTALS][3]; /* by CASToR's numbers, in our frame */
+static int num_places;
 
 /* --- the model --- */
 
@@ -82,9 +78,9 @@ static double along_mm(const struct form *form, const int unit[4], int axis, int
 /* Layer by layer; in each, slice by slice along the axis; in each slice the rsectors one after the other, and along
  * each its crystals. Seen with x to the right and y up the first rsector is above the axis, and they go on
  * clockwise. CASToR's x is ours reversed. */
-static void model(struct fixture *fixture, const struct form *form)
+static void model(const struct form *form)
 {
-    fixture->count = 0;
+    num_places = 0;
     int slices = 1, across = 1;
     for (int k = 0; k < 4; k++) {
         slices *= form->count[k][1];
@@ -106,7 +102,7 @@ static void model(struct fixture *fixture, const struct form *form)
         const double angle = turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
         const double across_mm = turn * along_mm(form, unit[0], 0, 1);
         const double out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
-        double *place = fixture->places_mm[fixture->count++];
+        double *place = places_mm[num_places++];
         place[0] = -(out_mm * sin(angle) + across_mm * cos(angle));
         place[1] = out_mm * cos(angle) - across_mm * sin(angle);
         place[2] =
@@ -115,14 +111,14 @@ static void model(struct fixture *fixture, const struct form *form)
 }
 
 /* Makes a form's model and writes its file; returns the path. */
-static const char *write_form(struct fixture *fixture, const struct form *form)
+static const char *write_form(struct test_files *files, const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
     static const char *const axes[2] = {"transaxial", "axial"};
     char name[64];
-    model(fixture, form);
+    model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
-    const char *path = file_in(&fixture->folder, name);
+    const char *path = file_in(&files->folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file,
@@ -131,7 +127,7 @@ static const char *write_form(struct fixture *fixture, const struct form *form)
             "rsector gap axial : %g\nrsectors first angle : %g\nrsectors angular span : %g\n"
             "rotation direction : %s\nrsectors nbZShift : %d\nrsectors ZShift : %g,%g,%g\n"
             "crystals size depth : %g\ncrystals size transaxial : %g\ncrystals size axial : %g\n",
-            form->name, fixture->count, form->layers, form->count[0][0], form->count[0][1], form->gap_mm[0][1],
+            form->name, num_places, form->layers, form->count[0][0], form->count[0][1], form->gap_mm[0][1],
             form->first_deg, form->span_deg, form->counterclockwise ? "CCW" : "CW", form->num_shifts, form->shift_mm[0],
             form->shift_mm[1], form->shift_mm[2], size_mm[2], size_mm[0], size_mm[1]);
     for (int k = 1; k < 4; k++) {
@@ -149,68 +145,56 @@ static const char *write_form(struct fixture *fixture, const struct form *form)
 
 /* --- the ways of a scanner to its events --- */
 
-static lr_scanner *read_scanner(struct fixture *fixture, const char *path)
+static lr_scanner *read_scanner(struct test_files *files, const char *path)
 {
-    lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
-    if (scanner == NULL) fail_msg("%s: %s", path, fixture->log.error);
+    lr_scanner *scanner = lr_scanner_read(path, &files->log.log);
+    if (scanner == NULL) fail_msg("%s: %s", path, files->log.error);
     return scanner;
 }
 
 /* The crystal is at the place of that number: a table has single precision; what is wrong is off by a crystal. */
-static void assert_place(const struct fixture *fixture, const double at_mm[3], int number, const char *what)
+static void assert_place(const double at_mm[3], int number, const char *what)
 {
-    const double off_mm = distance_mm(at_mm, fixture->places_mm[number]);
+    const double off_mm = distance_mm(at_mm, places_mm[number]);
     if (!(off_mm < 1e-4)) fail_msg("%s: crystal %d is %g mm off", what, number, off_mm);
 }
 
-static void assert_numbers(const struct fixture *fixture, const lr_scanner *scanner, const char *what)
+static void assert_numbers(const lr_scanner *scanner, const char *what)
 {
     int order[MAX_CRYSTALS];
-    assert_int_equal(scanner->num_crystals, fixture->count);
+    assert_int_equal(scanner->num_crystals, num_places);
     assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
-    for (int k = 0; k < fixture->count; k++) {
+    for (int k = 0; k < num_places; k++) {
         double at[3];
         lr_scanner_crystal_centre(scanner, order[k], at);
-        assert_place(fixture, at, k, what);
+        assert_place(at, k, what);
     }
 }
 
-/* A row of a look-up table is the crystal of that number. */
-static void assert_table(const struct fixture *fixture, const char *path)
-{
-    size_t bytes;
-    float(*rows)[6] = (float(*)[6])(void *)bytes_read(path, &bytes);
-    assert_int_equal(bytes, sizeof(*rows) * (size_t)fixture->count);
-    for (int k = 0; k < fixture->count; k++)
-        assert_place(fixture, (const double[3]){-rows[k][0], rows[k][1], rows[k][2]}, k, path);
-    free(rows);
-}
-
 /* Events of each crystal k and the one half of the list farther: written by CASToR's numbers, read back. */
-static void assert_events(struct fixture *fixture, const char *name, const lr_scanner *scanner, const char *companion)
+static void assert_events(struct test_files *files, const char *name, const lr_scanner *scanner, const char *companion)
 {
     char text[256];
     uint32_t words[MAX_CRYSTALS][3]; /* a little-endian machine */
-    const uint32_t count = (uint32_t)fixture->count;
+    const uint32_t count = (uint32_t)num_places;
     for (uint32_t k = 0; k < count; k++) {
         words[k][0] = words[k][1] = k;
         words[k][2] = (k + count / 2) % count;
     }
-    bytes_write(file_in(&fixture->folder, "events.Cdf"), words, count * sizeof(words[0]));
+    bytes_write(file_in(&files->folder, "events.Cdf"), words, count * sizeof(words[0]));
     snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
-             fixture->count, name);
-    const char *path = file_in(&fixture->folder, "events.Cdh");
+             num_places, name);
+    const char *path = file_in(&files->folder, "events.Cdh");
     text_write(path, text);
-    const lr_events_source source = {
-        .path = path, .scanner = scanner, .companion = companion, .log = &fixture->log.log};
+    const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files->log.log};
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) fail_msg("%s: %s", name, fixture->log.error);
-    assert_int_equal(list->count, fixture->count);
-    for (int k = 0; k < fixture->count; k++) {
+    if (list == NULL) fail_msg("%s: %s", name, files->log.error);
+    assert_int_equal(list->count, num_places);
+    for (int k = 0; k < num_places; k++) {
         for (int end = 0; end < 2; end++) {
             double at[3];
             lr_scanner_crystal_centre(scanner, list->events[k].crystals[end], at);
-            assert_place(fixture, at, end == 0 ? k : (k + fixture->count / 2) % fixture->count, name);
+            assert_place(at, end == 0 ? k : (k + num_places / 2) % num_places, name);
         }
     }
     lr_event_list_destroy(list);
@@ -220,20 +204,25 @@ static void assert_events(struct fixture *fixture, const char *name, const lr_sc
 static void numbers_are_carried(void **state)
 {
     static const char *const others[] = {"copy.yaml", "copy.hscan"};
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f++) {
-        test_log_init(&fixture->log);
-        lr_scanner *scanner = read_scanner(fixture, write_form(fixture, &forms[f]));
-        assert_numbers(fixture, scanner, forms[f].name);
-        assert_events(fixture, "unknown", scanner, NULL);
+        test_log_init(&files->log);
+        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
+        assert_numbers(scanner, forms[f].name);
+        assert_events(files, "unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
-            const char *path = file_in(&fixture->folder, others[k]);
-            assert_int_equal(lr_scanner_write(path, scanner, &fixture->log.log), LR_OK);
-            lr_scanner *again = read_scanner(fixture, path);
-            assert_numbers(fixture, again, others[k]);
+            const char *path = file_in(&files->folder, others[k]);
+            assert_int_equal(lr_scanner_write(path, scanner, &files->log.log), LR_OK);
+            lr_scanner *again = read_scanner(files, path);
+            assert_numbers(again, others[k]);
             lr_scanner_destroy(again);
         }
-        assert_table(fixture, file_in(&fixture->folder, "copy.lut"));
+        size_t bytes; /* a row of a look-up table is the crystal of that number */
+        float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
+        assert_int_equal(bytes, sizeof(*rows) * (size_t)num_places);
+        for (int k = 0; k < num_places; k++)
+            assert_place((const double[3]){-rows[k][0], rows[k][1], rows[k][2]}, k, "copy.lut");
+        free(rows);
         lr_scanner_destroy(scanner);
     }
 }
@@ -241,28 +230,28 @@ static void numbers_are_carried(void **state)
 /* A scanner without its numbers: those of the .geom that is named, or lies beside the events. */
 static void geometry_beside_events_numbers(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f += 3) {
-        const char *geom = write_form(fixture, &forms[f]);
-        lr_scanner *scanner = read_scanner(fixture, geom);
+        const char *geom = write_form(files, &forms[f]);
+        lr_scanner *scanner = read_scanner(files, geom);
         free(scanner->castor_order);
         scanner->castor_order = NULL;
-        assert_events(fixture, forms[f].name, scanner, NULL);
-        assert_events(fixture, "unknown", scanner, geom);
+        assert_events(files, forms[f].name, scanner, NULL);
+        assert_events(files, "unknown", scanner, geom);
         lr_scanner_destroy(scanner);
     }
 }
 
 static void lor_data_keep_numbers(void **state)
 {
-    struct fixture *fixture = *state;
-    lr_lors *lors = lors_of(read_scanner(fixture, write_form(fixture, &forms[1])));
+    struct test_files *files = *state;
+    lr_lors *lors = lors_of(read_scanner(files, write_form(files, &forms[1])));
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
-    const char *path = file_in(&fixture->folder, "counts.h5");
-    assert_int_equal(lr_lor_data_write(path, lors, data, &fixture->log.log), LR_OK);
-    lr_scanner *again = lr_scanner_read_hdf5(path, &fixture->log.log);
+    const char *path = file_in(&files->folder, "counts.h5");
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_OK);
+    lr_scanner *again = lr_scanner_read_hdf5(path, &files->log.log);
     assert_non_null(again);
-    assert_numbers(fixture, again, "counts.h5");
+    assert_numbers(again, "counts.h5");
     lr_scanner_destroy(again);
     lr_lor_data_destroy(data);
     lors_finish(lors);
@@ -271,20 +260,20 @@ static void lor_data_keep_numbers(void **state)
 /* Our own .geom numbers as CASToR does: another scanner's numbers are told to be lost. */
 static void another_geometry_is_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int f = 0; f < 2; f++) {
-        test_log_init(&fixture->log);
-        lr_scanner *scanner = read_scanner(fixture, write_form(fixture, &forms[f]));
-        const char *copy = file_in(&fixture->folder, "other.geom");
-        assert_int_equal(lr_scanner_write(copy, scanner, &fixture->log.log), LR_OK);
-        assert_int_equal(strstr(fixture->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
+        test_log_init(&files->log);
+        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
+        const char *copy = file_in(&files->folder, "other.geom");
+        assert_int_equal(lr_scanner_write(copy, scanner, &files->log.log), LR_OK);
+        assert_int_equal(strstr(files->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
         lr_scanner_destroy(scanner);
     }
 }
 
 static void damaged_orders_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const orders[] = {"[0, 11]", "[0, 11, 0, 11]",      "[0, 11, 12]", "[0, 22]",
                                          "[0, 24]", "[0, 11, 12, 22, 11]", "7",           "[0, 11, x, 23]"};
 #define ORDERED                                                                                                        \
@@ -292,40 +281,24 @@ static void damaged_orders_are_refused(void **state)
     "face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n"
     for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++) {
         char text[512];
-        const char *path = file_in(&fixture->folder, "bad.yaml");
-        test_log_init(&fixture->log);
+        const char *path = file_in(&files->folder, "bad.yaml");
+        test_log_init(&files->log);
         snprintf(text, sizeof(text), ORDERED, orders[k]);
         text_write(path, text);
-        assert_null(lr_scanner_read(path, &fixture->log.log));
-        assert_non_null(strstr(fixture->log.error, "castor_order"));
+        assert_null(lr_scanner_read(path, &files->log.log));
+        assert_non_null(strstr(files->log.error, "castor_order"));
     }
     lr_scanner *scanner = scanner_of(ORDERED, "[23, 12, 0, 11]");
     assert_true(scanner->castor_order[0] == 23);
     lr_scanner_destroy(scanner);
 }
 
-static int begin(void **state)
-{
-    static struct fixture fixture;
-    folder_init(&fixture.folder);
-    test_log_init(&fixture.log);
-    *state = &fixture;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct fixture *fixture = *state;
-    folder_finish(&fixture->folder);
-    return 0;
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(numbers_are_carried),      TEST(geometry_beside_events_numbers), TEST(lor_data_keep_numbers),
-        TEST(another_geometry_is_told), TEST(damaged_orders_are_refused),
+        FILES_CASE(numbers_are_carried),        FILES_CASE(geometry_beside_events_numbers),
+        FILES_CASE(lor_data_keep_numbers),      FILES_CASE(another_geometry_is_told),
+        FILES_CASE(damaged_orders_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

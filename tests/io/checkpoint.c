@@ -10,23 +10,6 @@ enum { NUM_IMAGES = 3, NUM_VALUES = 24 };
 
 static const char key[] = "backend native; subsets 2; measurement, contents 0123";
 
-static lr_checkpoint make(float *values)
-{
-    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) values[k] = 0.25f * (float)k;
-    lr_checkpoint checkpoint = {.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
-                                .num_images = NUM_IMAGES,
-                                .num_values = NUM_VALUES,
-                                .images = values,
-                                .iterations = 12,
-                                .ranks = 3,
-                                .frame = 2,
-                                .guess_iterations = 1,
-                                .local_iterations = 5,
-                                .log_likelihood = -1234.5678901234567};
-    snprintf(checkpoint.key, sizeof(checkpoint.key), "%s", key);
-    return checkpoint;
-}
-
 /* One in a file. */
 struct fixture {
     float values[NUM_IMAGES * NUM_VALUES];
@@ -39,7 +22,18 @@ struct fixture {
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    fixture.checkpoint = make(fixture.values);
+    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) fixture.values[k] = 0.25f * (float)k;
+    fixture.checkpoint = (lr_checkpoint){.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
+                                         .num_images = NUM_IMAGES,
+                                         .num_values = NUM_VALUES,
+                                         .images = fixture.values,
+                                         .iterations = 12,
+                                         .ranks = 3,
+                                         .frame = 2,
+                                         .guess_iterations = 1,
+                                         .local_iterations = 5,
+                                         .log_likelihood = -1234.5678901234567};
+    memcpy(fixture.checkpoint.key, key, sizeof(key));
     files_begin(state);
     fixture.files = *state;
     *state = &fixture;

@@ -23,6 +23,14 @@ static inline double total(const lr_lor_data *data)
     return sum;
 }
 
+/* Prompts, delayeds, time marks, other words, unknown crystals, and pairs not in coincidence. */
+static inline void assert_counts(const lr_event_counts *counts, const int64_t expected[6])
+{
+    assert_pairs(0, {counts->prompts, expected[0]}, {counts->delayeds, expected[1]}, {counts->time_marks, expected[2]},
+                 {counts->other_words, expected[3]}, {counts->unknown_crystals, expected[4]},
+                 {counts->not_in_coincidence, expected[5]});
+}
+
 static inline void counts_finish(lr_prompts_delayeds *data)
 {
     lr_lor_data_destroy(data->prompts);

@@ -53,17 +53,6 @@ static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
     return pieces->status;
 }
 
-static void assert_comes_in_pieces(const lr_lors *lors, const lr_lor_data *data)
-{
-    struct pieces pieces = {.data = data};
-    const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
-    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
-    assert_int_equal(pieces.next, data->count);
-    assert_true(pieces.most <= 1 << 18);
-    pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
-    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
-}
-
 static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
 {
     struct test_log log = TEST_LOG(log);
@@ -76,7 +65,13 @@ static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
     if (data->index != NULL) assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
     assert_int_equal(log.num_warnings, 0);
     lr_lor_data_destroy(back);
-    assert_comes_in_pieces(lors, data);
+    struct pieces pieces = {.data = data};
+    const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
+    assert_int_equal(pieces.next, data->count);
+    assert_true(pieces.most <= 1 << 18);
+    pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
 }
 
 static void test_round_trip(void **state)

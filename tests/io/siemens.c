@@ -60,13 +60,6 @@ static lr_prompts_delayeds read_good(struct test_files *files, const lr_lors *lo
     return data;
 }
 
-static void assert_counts(const lr_event_counts *counts, const int64_t expected[6])
-{
-    assert_pairs(0, {counts->prompts, expected[0]}, {counts->delayeds, expected[1]}, {counts->time_marks, expected[2]},
-                 {counts->other_words, expected[3]}, {counts->unknown_crystals, expected[4]},
-                 {counts->not_in_coincidence, expected[5]});
-}
-
 /* --- words by hand --- */
 
 /* Crystal p of a module in a ring of crystals counted from +z downwards. */
@@ -189,13 +182,6 @@ static void ends_of(struct test_files *files, uint32_t word, double lead_deg, do
     counts_finish(&data);
 }
 
-/* Angle between a point and a direction around the axis, degrees. */
-static double angle_off(const double point[3], double deg)
-{
-    const double off = atan2(point[1], point[0]) * 180 / pi - deg;
-    return off - 360 * floor(off / 360 + 0.5);
-}
-
 /* On a circle of N places the line of view v and tangential index t joins the angles
  * 360 (v + floor(t/2)) / N and 360 (v - floor((t+1)/2)) / N + 180 and passes the axis at
  * R sin(pi |t| / N). In STIR's frame the first angle is 0 at the top of the bore and turns towards
@@ -220,7 +206,8 @@ static void lines_lie_where_their_bins_say(void **state)
         if (!bin_of(seen % NUM_SHOWN, view, bin, &word, places)) continue;
         ends_of(files, word, 90 + 360.0 / AROUND * places[0], ends);
         for (int e = 0; e < 2; e++) {
-            worst_deg = fmax(worst_deg, fabs(angle_off(ends[e], 90 + 360.0 / AROUND * places[e])));
+            const double off_deg = atan2(ends[e][1], ends[e][0]) * 180 / pi - (90 + 360.0 / AROUND * places[e]);
+            worst_deg = fmax(worst_deg, fabs(off_deg - 360 * floor(off_deg / 360 + 0.5)));
             assert_close(ends[e][2], (31.5 - plane[1 + e]) * pitch_mm, 1e-12);
         }
         const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1];
