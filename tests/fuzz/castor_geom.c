@@ -3,13 +3,9 @@
  *
  * libFuzzer target: CASToR's generated geometry. Not part of CTest; scanner_yaml.c says how to
  * build it. */
-#include "io/scanners/scanner_formats.h"
-#include "scanner_file.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const char *path = fuzz_path(".geom");
-    fuzz_write(path, bytes, count);
-    fuzz_read(path, lr_geom_read);
-    return 0;
+    return fuzz_scanner(lr_geom_read(fuzz_file("x.geom", bytes, count), &fuzz_log));
 }

@@ -4,8 +4,6 @@
  * libFuzzer target: any bytes are a MetaImage or one sentence about bad input. */
 #include "files.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     return fuzz_image("a.mha", bytes, count);

@@ -6,32 +6,17 @@
 #include "files.h"
 #include "io/matrix/store.h"
 
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 enum { NUM_ROWS = 64 };
 
 /* What a run leaves that has taken two rows. */
 static void leave_some(const struct lr_matrix_store_params *params)
 {
     struct lr_matrix_store store;
-    const int64_t lors[3] = {1, 5, 7};
-    const double probabilities[3] = {0.25, 0.5, 0.125};
-    const lr_row row = {0, 3, lors, probabilities};
+    const lr_row row = {0, 3, (const int64_t[]){1, 5, 7}, (const double[]){0.25, 0.5, 0.125}};
     if (lr_matrix_store_open(&store, params) != LR_OK || lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
         lr_matrix_store_append(&store, &row, 0.0) != LR_OK || lr_matrix_store_checkpoint(&store) != LR_OK)
         abort();
     lr_matrix_store_leave(&store);
-}
-
-/* Puts the bytes over what follows the head of the file of rows. */
-static void spoil(const char *rows, long begin, const uint8_t *bytes, size_t count)
-{
-    FILE *file = fopen(rows, "r+b");
-    if (file == NULL || fseek(file, begin, SEEK_SET) != 0 || fwrite(bytes, 1, count, file) != count ||
-        fclose(file) != 0)
-        abort();
 }
 
 /* All counts; they are of rows that have been taken. */
@@ -49,15 +34,13 @@ static void read_counts(struct lr_matrix_store *store)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static long begin;
-    char path[64], rows[96];
-    lr_status status = LR_OK;
-    const lr_log log = {fuzz_note, &status};
-    fuzz_write(path, "a", bytes, 0);
+    char rows[96];
+    const char *path = fuzz_file("a", bytes, 0);
     snprintf(rows, sizeof(rows), "%s.part", path);
     remove(rows);
     snprintf(rows, sizeof(rows), "%s.part-rows", path);
     remove(rows);
-    struct lr_matrix_store_params params = {.path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &log};
+    struct lr_matrix_store_params params = {.path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &fuzz_log};
     leave_some(&params);
     struct lr_matrix_store store;
     params.resumes = true;
@@ -65,10 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         begin = (long)store.segments_begin;
         lr_matrix_store_leave(&store);
     }
-    spoil(rows, count > 0 && bytes[0] == 'h' ? 0 : begin, bytes, count);
-    status = LR_OK;
+    FILE *file = fopen(rows, "r+b"); /* the bytes go over what follows the head */
+    if (file == NULL || fseek(file, count > 0 && bytes[0] == 'h' ? 0 : begin, SEEK_SET) != 0 ||
+        fwrite(bytes, 1, count, file) != count || fclose(file) != 0)
+        abort();
+    fuzz_status = LR_OK;
     const lr_status opened = lr_matrix_store_open(&store, &params);
-    if (opened != status || (opened == LR_OK && store.totals.rows > NUM_ROWS)) abort();
+    if (opened != fuzz_status || (opened == LR_OK && store.totals.rows > NUM_ROWS)) abort();
     if (opened == LR_OK) {
         read_counts(&store);
         lr_matrix_store_remove(&store);

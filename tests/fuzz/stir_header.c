@@ -3,13 +3,9 @@
  *
  * libFuzzer target: STIR's scanner block. Not part of CTest; scanner_yaml.c says how to
  * build it. */
-#include "io/scanners/scanner_formats.h"
-#include "scanner_file.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const char *path = fuzz_path(".hs");
-    fuzz_write(path, bytes, count);
-    fuzz_read(path, lr_stir_header_read);
-    return 0;
+    return fuzz_scanner(lr_stir_header_read(fuzz_file("x.hs", bytes, count), &fuzz_log));
 }

@@ -6,15 +6,13 @@
 
 #include "files.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    lr_status noted = LR_OK;
-    const lr_log log = {fuzz_note, &noted};
     struct lr_view_session session;
-    const lr_status status = lr_view_session_parse("fuzz.yaml", (const char *)bytes, (int64_t)count, &session, &log);
-    if (status != noted || (status != LR_OK && status != LR_BAD_INPUT)) abort();
+    fuzz_status = LR_OK;
+    const lr_status status =
+        lr_view_session_parse("fuzz.yaml", (const char *)bytes, (int64_t)count, &session, &fuzz_log);
+    if (status != fuzz_status || (status != LR_OK && status != LR_BAD_INPUT)) abort();
     if (status == LR_OK && session.num_ranges > LR_SESSION_RANGES) abort();
     lr_view_session_finish(&session);
     return 0;

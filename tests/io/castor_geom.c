@@ -3,7 +3,7 @@
  *
  * Crystals of CASToR's .geom keep CASToR's numbers: beside a model of that numbering written from its
  * documentation of the format, in whatever way the scanner comes to the events. */
-#include "io/files.h"
+#include "io/scanners.h"
 
 #include "io/scanners/castor_order.h"
 
@@ -54,12 +54,8 @@ enum { NUM_FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static const double size_mm[3] = {3, 3.5, 8}, crystal_gap_mm[2] = {0.2, 0.3};
 
-struct fixture {
-    struct test_folder folder;
-    struct test_log log;
-    double places_mm[MAX_CRYSTALS][3]; /* by CASToR's numbers, in our frame */
-    int count;
-};
+static double places_mm[MAX_CRYSTALS][3]; /* by CASToR's numbers, in our frame */
+static int num_places;
 
 /* --- the model --- */
 
@@ -82,9 +78,9 @@ static double along_mm(const struct form *form, const int unit[4], int axis, int
 /* Layer by layer; in each, slice by slice along the axis; in each slice the rsectors one after the other, and along
  * each its crystals. Seen with x to the right and y up the first rsector is above the axis, and they go on
  * clockwise. CASToR's x is ours reversed. */
-static void model(struct fixture *fixture, const struct form *form)
+static void model(const struct form *form)
 {
-    fixture->count = 0;
+    num_places = 0;
     int slices = 1, across = 1;
     for (int k = 0; k < 4; k++) {
         slices *= form->count[k][1];
@@ -106,7 +102,7 @@ static void model(struct fixture *fixture, const struct form *form)
         const double angle = turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
         const double across_mm = turn * along_mm(form, unit[0], 0, 1);
         const double out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
-        double *place = fixture->places_mm[fixture->count++];
+        double *place = places_mm[num_places++];
         place[0] = -(out_mm * sin(angle) + across_mm * cos(angle));
         place[1] = out_mm * cos(angle) - across_mm * sin(angle);
         place[2] =
@@ -114,10 +110,15 @@ static void model(struct fixture *fixture, const struct form *form)
     }
 }
 
-static void write_form(const struct fixture *fixture, const struct form *form, const char *path)
+/* Makes a form's model and writes its file; returns the path. */
+static const char *write_form(struct test_files *files, const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
     static const char *const axes[2] = {"transaxial", "axial"};
+    char name[64];
+    model(form);
+    snprintf(name, sizeof(name), "%s.geom", form->name);
+    const char *path = file_in(&files->folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file,
@@ -126,7 +127,7 @@ static void write_form(const struct fixture *fixture, const struct form *form, c
             "rsector gap axial : %g\nrsectors first angle : %g\nrsectors angular span : %g\n"
             "rotation direction : %s\nrsectors nbZShift : %d\nrsectors ZShift : %g,%g,%g\n"
             "crystals size depth : %g\ncrystals size transaxial : %g\ncrystals size axial : %g\n",
-            form->name, fixture->count, form->layers, form->count[0][0], form->count[0][1], form->gap_mm[0][1],
+            form->name, num_places, form->layers, form->count[0][0], form->count[0][1], form->gap_mm[0][1],
             form->first_deg, form->span_deg, form->counterclockwise ? "CCW" : "CW", form->num_shifts, form->shift_mm[0],
             form->shift_mm[1], form->shift_mm[2], size_mm[2], size_mm[0], size_mm[1]);
     for (int k = 1; k < 4; k++) {
@@ -139,73 +140,61 @@ static void write_form(const struct fixture *fixture, const struct form *form, c
           "field of view transaxial : 100\nfield of view axial : 50\n",
           file);
     assert_int_equal(fclose(file), 0);
+    return path;
 }
 
 /* --- the ways of a scanner to its events --- */
 
-static lr_scanner *read_scanner(struct fixture *fixture, const char *path)
+static lr_scanner *read_scanner(struct test_files *files, const char *path)
 {
-    lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
-    if (scanner == NULL) fail_msg("%s: %s", path, fixture->log.error);
+    lr_scanner *scanner = lr_scanner_read(path, &files->log.log);
+    if (scanner == NULL) fail_msg("%s: %s", path, files->log.error);
     return scanner;
 }
 
-static void assert_numbers(const struct fixture *fixture, const lr_scanner *scanner, const char *what)
+/* The crystal is at the place of that number: a table has single precision; what is wrong is off by a crystal. */
+static void assert_place(const double at_mm[3], int number, const char *what)
 {
-    int order[MAX_CRYSTALS];
-    assert_int_equal(scanner->num_crystals, fixture->count);
-    assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
-    for (int k = 0; k < fixture->count; k++) {
-        double at[3];
-        const double *place = fixture->places_mm[k];
-        lr_scanner_crystal_centre(scanner, order[k], at);
-        const double off = hypot(hypot(at[0] - place[0], at[1] - place[1]), at[2] - place[2]);
-        if (!(off < 1e-4)) /* a table has single precision; what is wrong is off by a crystal */
-            fail_msg("%s: crystal %d is %g mm off", what, k, off);
-    }
+    const double off_mm = distance_mm(at_mm, places_mm[number]);
+    if (!(off_mm < 1e-4)) fail_msg("%s: crystal %d is %g mm off", what, number, off_mm);
 }
 
-/* A row of a look-up table is the crystal of that number. */
-static void assert_table(const struct fixture *fixture, const char *path)
+static void assert_numbers(const lr_scanner *scanner, const char *what)
 {
-    size_t bytes;
-    unsigned char *rows = bytes_read(path, &bytes);
-    assert_int_equal(bytes, 24 * (size_t)fixture->count);
-    for (int k = 0; k < fixture->count; k++) {
-        float at[3];
-        memcpy(at, rows + 24 * k, sizeof(at));
-        assert_true(fabs(-at[0] - fixture->places_mm[k][0]) < 1e-4 && fabs(at[1] - fixture->places_mm[k][1]) < 1e-4 &&
-                    fabs(at[2] - fixture->places_mm[k][2]) < 1e-4);
+    int order[MAX_CRYSTALS];
+    assert_int_equal(scanner->num_crystals, num_places);
+    assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
+    for (int k = 0; k < num_places; k++) {
+        double at[3];
+        lr_scanner_crystal_centre(scanner, order[k], at);
+        assert_place(at, k, what);
     }
-    free(rows);
 }
 
 /* Events of each crystal k and the one half of the list farther: written by CASToR's numbers, read back. */
-static void assert_events(struct fixture *fixture, const char *name, const lr_scanner *scanner, const char *companion)
+static void assert_events(struct test_files *files, const char *name, const lr_scanner *scanner, const char *companion)
 {
-    char path[128], text[256], file[64];
-    unsigned char bytes[12 * MAX_CRYSTALS] = {0};
-    for (int k = 0; k < fixture->count; k++) {
-        const uint32_t words[3] = {(uint32_t)k, (uint32_t)k, (uint32_t)((k + fixture->count / 2) % fixture->count)};
-        memcpy(bytes + 12 * k, words, 12); /* a little-endian machine */
+    char text[256];
+    uint32_t words[MAX_CRYSTALS][3]; /* a little-endian machine */
+    const uint32_t count = (uint32_t)num_places;
+    for (uint32_t k = 0; k < count; k++) {
+        words[k][0] = words[k][1] = k;
+        words[k][2] = (k + count / 2) % count;
     }
-    bytes_write(folder_file(&fixture->folder, path, "events.Cdf"), bytes, 12 * (size_t)fixture->count);
+    bytes_write(file_in(&files->folder, "events.Cdf"), words, count * sizeof(words[0]));
     snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
-             fixture->count, name);
-    snprintf(file, sizeof(file), "events.Cdh");
-    bytes_write(folder_file(&fixture->folder, path, file), text, strlen(text));
-    const lr_events_source source = {
-        .path = path, .scanner = scanner, .companion = companion, .log = &fixture->log.log};
+             num_places, name);
+    const char *path = file_in(&files->folder, "events.Cdh");
+    text_write(path, text);
+    const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files->log.log};
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) fail_msg("%s: %s", name, fixture->log.error);
-    assert_int_equal(list->count, fixture->count);
-    for (int k = 0; k < fixture->count; k++) {
+    if (list == NULL) fail_msg("%s: %s", name, files->log.error);
+    assert_int_equal(list->count, num_places);
+    for (int k = 0; k < num_places; k++) {
         for (int end = 0; end < 2; end++) {
             double at[3];
-            const double *place = fixture->places_mm[end == 0 ? k : (k + fixture->count / 2) % fixture->count];
             lr_scanner_crystal_centre(scanner, list->events[k].crystals[end], at);
-            assert_true(fabs(at[0] - place[0]) < 1e-4 && fabs(at[1] - place[1]) < 1e-4 &&
-                        fabs(at[2] - place[2]) < 1e-4);
+            assert_place(at, end == 0 ? k : (k + num_places / 2) % num_places, name);
         }
     }
     lr_event_list_destroy(list);
@@ -214,26 +203,26 @@ static void assert_events(struct fixture *fixture, const char *name, const lr_sc
 /* From the .geom itself, from YAML and the table made of it, and from LOR data. */
 static void numbers_are_carried(void **state)
 {
-    struct fixture *fixture = *state;
+    static const char *const others[] = {"copy.yaml", "copy.hscan"};
+    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f++) {
-        const struct form *form = &forms[f];
-        char name[64], geom[128], path[128];
-        test_log_init(&fixture->log);
-        model(fixture, form);
-        snprintf(name, sizeof(name), "%s.geom", form->name);
-        write_form(fixture, form, folder_file(&fixture->folder, geom, name));
-        lr_scanner *scanner = read_scanner(fixture, geom);
-        assert_numbers(fixture, scanner, name);
-        assert_events(fixture, "unknown", scanner, NULL);
-        static const char *const others[] = {"copy.yaml", "copy.hscan"};
+        test_log_init(&files->log);
+        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
+        assert_numbers(scanner, forms[f].name);
+        assert_events(files, "unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
-            folder_file(&fixture->folder, path, others[k]);
-            assert_int_equal(lr_scanner_write(path, scanner, &fixture->log.log), LR_OK);
-            lr_scanner *again = read_scanner(fixture, path);
-            assert_numbers(fixture, again, others[k]);
+            const char *path = file_in(&files->folder, others[k]);
+            assert_int_equal(lr_scanner_write(path, scanner, &files->log.log), LR_OK);
+            lr_scanner *again = read_scanner(files, path);
+            assert_numbers(again, others[k]);
             lr_scanner_destroy(again);
         }
-        assert_table(fixture, folder_file(&fixture->folder, path, "copy.lut"));
+        size_t bytes; /* a row of a look-up table is the crystal of that number */
+        float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
+        assert_int_equal(bytes, sizeof(*rows) * (size_t)num_places);
+        for (int k = 0; k < num_places; k++)
+            assert_place((const double[3]){-rows[k][0], rows[k][1], rows[k][2]}, k, "copy.lut");
+        free(rows);
         lr_scanner_destroy(scanner);
     }
 }
@@ -241,106 +230,75 @@ static void numbers_are_carried(void **state)
 /* A scanner without its numbers: those of the .geom that is named, or lies beside the events. */
 static void geometry_beside_events_numbers(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f += 3) {
-        const struct form *form = &forms[f];
-        char name[64], geom[128];
-        model(fixture, form);
-        snprintf(name, sizeof(name), "%s.geom", form->name);
-        write_form(fixture, form, folder_file(&fixture->folder, geom, name));
-        lr_scanner *scanner = read_scanner(fixture, geom);
+        const char *geom = write_form(files, &forms[f]);
+        lr_scanner *scanner = read_scanner(files, geom);
         free(scanner->castor_order);
         scanner->castor_order = NULL;
-        assert_events(fixture, form->name, scanner, NULL);
-        assert_events(fixture, "unknown", scanner, geom);
+        assert_events(files, forms[f].name, scanner, NULL);
+        assert_events(files, "unknown", scanner, geom);
         lr_scanner_destroy(scanner);
     }
 }
 
 static void lor_data_keep_numbers(void **state)
 {
-    struct fixture *fixture = *state;
-    const struct form *form = &forms[1];
-    char geom[128], path[128];
-    model(fixture, form);
-    write_form(fixture, form, folder_file(&fixture->folder, geom, "ccw.geom"));
-    lr_scanner *scanner = read_scanner(fixture, geom);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    lr_lor_data *data = lr_lor_data_create(lors, &fixture->log.log);
-    assert_int_equal(lr_lor_data_write(folder_file(&fixture->folder, path, "counts.h5"), lors, data, &fixture->log.log),
-                     LR_OK);
-    lr_scanner *again = lr_scanner_read_hdf5(path, &fixture->log.log);
+    struct test_files *files = *state;
+    lr_lors *lors = lors_of(read_scanner(files, write_form(files, &forms[1])));
+    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    const char *path = file_in(&files->folder, "counts.h5");
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_OK);
+    lr_scanner *again = lr_scanner_read_hdf5(path, &files->log.log);
     assert_non_null(again);
-    assert_numbers(fixture, again, "counts.h5");
+    assert_numbers(again, "counts.h5");
     lr_scanner_destroy(again);
     lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    lors_finish(lors);
 }
 
 /* Our own .geom numbers as CASToR does: another scanner's numbers are told to be lost. */
 static void another_geometry_is_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int f = 0; f < 2; f++) {
-        char geom[128], copy[128];
-        test_log_init(&fixture->log);
-        model(fixture, &forms[f]);
-        write_form(fixture, &forms[f], folder_file(&fixture->folder, geom, "one.geom"));
-        lr_scanner *scanner = read_scanner(fixture, geom);
-        folder_file(&fixture->folder, copy, "other.geom");
-        assert_int_equal(lr_scanner_write(copy, scanner, &fixture->log.log), LR_OK);
-        assert_int_equal(strstr(fixture->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
+        test_log_init(&files->log);
+        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
+        const char *copy = file_in(&files->folder, "other.geom");
+        assert_int_equal(lr_scanner_write(copy, scanner, &files->log.log), LR_OK);
+        assert_int_equal(strstr(files->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
         lr_scanner_destroy(scanner);
     }
 }
 
 static void damaged_orders_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const orders[] = {"[0, 11]", "[0, 11, 0, 11]",      "[0, 11, 12]", "[0, 22]",
                                          "[0, 24]", "[0, 11, 12, 22, 11]", "7",           "[0, 11, x, 23]"};
-    char path[128], text[512];
-    for (size_t k = 0; k <= sizeof(orders) / sizeof(orders[0]); k++) {
-        test_log_init(&fixture->log);
-        const bool good = k == sizeof(orders) / sizeof(orders[0]);
-        snprintf(text, sizeof(text),
-                 "ring: {radius_mm: 40, modules: 4, first_angle_deg: 0}\nmodule: {crystals: [3, 2], "
-                 "pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n",
-                 good ? "[23, 12, 0, 11]" : orders[k]);
-        bytes_write(folder_file(&fixture->folder, path, "bad.yaml"), text, strlen(text));
-        lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
-        assert_true((scanner != NULL) == good);
-        assert_true(good || strstr(fixture->log.error, "castor_order") != NULL);
-        assert_true(!good || scanner->castor_order[0] == 23);
-        lr_scanner_destroy(scanner);
+#define ORDERED                                                                                                        \
+    "ring: {radius_mm: 40, modules: 4, first_angle_deg: 0}\nmodule: {crystals: [3, 2], pitch_mm: [2, 2], "             \
+    "face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n"
+    for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++) {
+        char text[512];
+        const char *path = file_in(&files->folder, "bad.yaml");
+        test_log_init(&files->log);
+        snprintf(text, sizeof(text), ORDERED, orders[k]);
+        text_write(path, text);
+        assert_null(lr_scanner_read(path, &files->log.log));
+        assert_non_null(strstr(files->log.error, "castor_order"));
     }
-}
-
-static int begin(void **state)
-{
-    static struct fixture fixture;
-    folder_init(&fixture.folder);
-    test_log_init(&fixture.log);
-    *state = &fixture;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct fixture *fixture = *state;
-    folder_finish(&fixture->folder);
-    return 0;
+    lr_scanner *scanner = scanner_of(ORDERED, "[23, 12, 0, 11]");
+    assert_true(scanner->castor_order[0] == 23);
+    lr_scanner_destroy(scanner);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(numbers_are_carried, begin, end),
-        cmocka_unit_test_setup_teardown(geometry_beside_events_numbers, begin, end),
-        cmocka_unit_test_setup_teardown(lor_data_keep_numbers, begin, end),
-        cmocka_unit_test_setup_teardown(another_geometry_is_told, begin, end),
-        cmocka_unit_test_setup_teardown(damaged_orders_are_refused, begin, end),
+        FILES_CASE(numbers_are_carried),        FILES_CASE(geometry_beside_events_numbers),
+        FILES_CASE(lor_data_keep_numbers),      FILES_CASE(another_geometry_is_told),
+        FILES_CASE(damaged_orders_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * CASToR's look-up tables as they are found: orientations that contradict the positions, headers
  * without sizes, crystals too long for the room between panels. Positions prevail. */
-#include "io/files.h"
+#include "io/scanners.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -34,20 +34,17 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 
 static int begin(void **state)
 {
-    struct table *table = calloc(1, sizeof(*table));
-    assert_non_null(table);
-    folder_init(&table->folder);
-    folder_file(&table->folder, table->header, "table.hscan");
-    folder_file(&table->folder, table->path, "table.lut");
-    *state = table;
+    static struct table table;
+    folder_init(&table.folder);
+    folder_file(&table.folder, table.header, "table.hscan");
+    folder_file(&table.folder, table.path, "table.lut");
+    *state = &table;
     return 0;
 }
 
 static int end(void **state)
 {
-    struct table *table = *state;
-    folder_finish(&table->folder);
-    free(table);
+    folder_finish(&((struct table *)*state)->folder);
     return 0;
 }
 
@@ -69,13 +66,14 @@ static void fill(struct table *table, const struct form *form)
             const double angle = (form->first_deg + k / form->across * 360.0 / form->panels) * pi / 180;
             const double out[2] = {sin(angle), cos(angle)};
             const double along = (k % form->across - 0.5 * (form->across - 1)) * form->pitch_mm;
-            float *row = table->rows[table->count++];
-            row[0] = (float)(form->centre_mm * out[0] + along * out[1]);
-            row[1] = (float)(form->centre_mm * out[1] - along * out[0]);
-            row[2] = (float)form->z_mm(ring);
-            row[3] = (float)out[0];
-            row[4] = (float)out[1];
-            row[5] = 0;
+            const double row[6] = {form->centre_mm * out[0] + along * out[1],
+                                   form->centre_mm * out[1] - along * out[0],
+                                   form->z_mm(ring),
+                                   out[0],
+                                   out[1],
+                                   0};
+            for (int i = 0; i < 6; i++) table->rows[table->count][i] = (float)row[i];
+            table->count++;
         }
     }
 }
@@ -104,7 +102,7 @@ static void write_table(const struct table *table, const char *sizes)
              "modality: PET\nscanner name: table\nnumber of elements: %d\nnumber of layers: 1\n"
              "number of crystals in layer: %d\n%s",
              table->count, table->count, sizes);
-    bytes_write(table->header, text, strlen(text));
+    text_write(table->header, text);
     bytes_write(table->path, table->rows, (size_t)table->count * sizeof(table->rows[0]));
 }
 
@@ -121,18 +119,6 @@ static lr_scanner *read_table(struct table *table)
     return scanner;
 }
 
-static double distance_to(const lr_scanner *scanner, int module, const double at[3])
-{
-    const lr_module *m = &scanner->modules[module];
-    double least = INFINITY;
-    for (int n = 0; n < m->crystals[0] * m->crystals[1]; n++) {
-        double centre[3];
-        lr_module_crystal_centre(m, n % m->crystals[0], n / m->crystals[0], centre);
-        least = fmin(least, hypot(hypot(centre[0] - at[0], centre[1] - at[1]), centre[2] - at[2]));
-    }
-    return least;
-}
-
 /* Every row has a crystal there, of as many. */
 static void assert_positions(const struct table *table, const lr_scanner *scanner)
 {
@@ -142,12 +128,17 @@ static void assert_positions(const struct table *table, const lr_scanner *scanne
         double least = INFINITY;
         for (int m = 0; m < scanner->num_modules && least > most_off_mm; m++) {
             const lr_module *module = &scanner->modules[m];
+            const int nu = module->crystals[0], nv = module->crystals[1];
             const double way[3] = {at[0] - module->centre_mm[0], at[1] - module->centre_mm[1],
                                    at[2] - module->centre_mm[2]};
             const double across = way[0] * module->u[0] + way[1] * module->u[1];
-            if (fabs(across) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-                fabs(way[2]) < 0.5 * module->crystals[1] * module->pitch_mm[1])
-                least = fmin(least, distance_to(scanner, m, at));
+            if (fabs(across) >= 0.5 * nu * module->pitch_mm[0] || fabs(way[2]) >= 0.5 * nv * module->pitch_mm[1])
+                continue;
+            for (int n = 0; n < nu * nv; n++) {
+                double centre[3];
+                lr_module_crystal_centre(module, n % nu, n / nu, centre);
+                least = fmin(least, distance_mm(centre, at));
+            }
         }
         if (least > most_off_mm) fail_msg("crystal %d is %g mm off", c, least);
     }
@@ -171,11 +162,8 @@ static void orientations_follow_positions(void **state)
         }
         write_table(table, mmr_sizes);
         lr_scanner *scanner = read_table(table);
-        assert_int_equal(table->warned[0], way > 0);
-        assert_int_equal(table->log.num_warnings, way > 0);
-        assert_int_equal(scanner->num_modules, 56);
-        assert_int_equal(scanner->num_positions, 56);
-        assert_int_equal(scanner->modules[0].crystals[0], 8);
+        assert_pairs(0, {table->warned[0], way > 0}, {table->log.num_warnings, way > 0}, {scanner->num_modules, 56},
+                     {scanner->num_positions, 56}, {scanner->modules[0].crystals[0], 8});
         assert_positions(table, scanner);
         lr_scanner_destroy(scanner);
     }
@@ -185,56 +173,50 @@ static void orientations_follow_positions(void **state)
 static void panels_stay_flat(void **state)
 {
     struct table *table = *state;
-    fill(table, &mmr);
-    for (int c = 0; c < table->count; c++) {
-        float *row = table->rows[c];
-        const float r = hypotf(row[0], row[1]);
-        row[3] = row[0] / r;
-        row[4] = row[1] / r;
+    for (int n = 0; n < 2; n++) {
+        fill(table, n == 0 ? &mmr : &inveon);
+        for (int c = 0; c < table->count; c++) {
+            float *row = table->rows[c];
+            const float r = hypotf(row[0], row[1]);
+            row[3] = row[0] / r;
+            row[4] = row[1] / r;
+        }
+        write_table(table, n == 0 ? mmr_sizes : "crystals size depth: 5\n");
+        lr_scanner *scanner = read_table(table);
+        if (n == 0) assert_int_equal(scanner->num_modules, 56);
+        if (n == 1) assert_int_equal(table->warned[3], 1); /* panels of 20: up to 11 degrees off, which is told */
+        if (n == 1) assert_int_equal(scanner->modules[0].crystals[0], 20);
+        assert_positions(table, scanner);
+        lr_scanner_destroy(scanner);
     }
-    write_table(table, mmr_sizes);
-    lr_scanner *scanner = read_table(table);
-    assert_int_equal(scanner->num_modules, 56);
-    assert_positions(table, scanner);
-    lr_scanner_destroy(scanner);
-    /* Panels of 20: up to 11 degrees off, which is told. */
-    fill(table, &inveon);
-    for (int c = 0; c < table->count; c++) {
-        float *row = table->rows[c];
-        const float r = hypotf(row[0], row[1]);
-        row[3] = row[0] / r;
-        row[4] = row[1] / r;
-    }
-    write_table(table, "crystals size depth: 5\n");
-    scanner = read_table(table);
-    assert_int_equal(table->warned[3], 1);
-    assert_int_equal(scanner->modules[0].crystals[0], 20);
-    assert_positions(table, scanner);
-    lr_scanner_destroy(scanner);
 }
 
 /* --- sizes --- */
 
 static void sizes_are_inferred(void **state)
 {
+    static const struct {
+        const char *sizes;
+        int warned;
+        double face_mm[2]; /* 0 = not compared */
+    } cases[] = {
+        {"crystals size depth: 20\ncrystals size axial: 4\n", 1, {4.17252, 4}},
+        {"crystals size depth: 20\n", 2, {0, 4.0625}},
+        /* what CASToR takes for none */
+        {"crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n", 2, {0, 0}},
+    };
     struct table *table = *state;
     fill(table, &mmr);
-    write_table(table, "crystals size depth: 20\ncrystals size axial: 4\n");
-    lr_scanner *scanner = read_table(table);
-    assert_int_equal(table->warned[1], 1);
-    assert_close(scanner->modules[0].face_mm[0], 4.17252, 1e-5);
-    assert_close(scanner->modules[0].face_mm[1], 4, 1e-12);
-    assert_positions(table, scanner);
-    lr_scanner_destroy(scanner);
-    write_table(table, "crystals size depth: 20\n");
-    scanner = read_table(table);
-    assert_int_equal(table->warned[1], 2);
-    assert_close(scanner->modules[0].face_mm[1], 4.0625, 1e-5);
-    lr_scanner_destroy(scanner);
-    write_table(table, "crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n");
-    scanner = read_table(table); /* what CASToR takes for none */
-    assert_int_equal(table->warned[1], 2);
-    lr_scanner_destroy(scanner);
+    for (int n = 0; n < 3; n++) {
+        write_table(table, cases[n].sizes);
+        lr_scanner *scanner = read_table(table);
+        assert_int_equal(table->warned[1], cases[n].warned);
+        for (int k = 0; k < 2; k++)
+            if (cases[n].face_mm[k] > 0)
+                assert_close(scanner->modules[0].face_mm[k], cases[n].face_mm[k], n == 0 && k == 1 ? 1e-12 : 1e-5);
+        if (n == 0) assert_positions(table, scanner);
+        lr_scanner_destroy(scanner);
+    }
 }
 
 /* Blocks closer than crystals, and 10 mm of depth where flat panels leave room for 7.2 mm: places
@@ -245,16 +227,13 @@ static void inveon_is_made_to_fit(void **state)
     fill(table, &inveon);
     write_table(table, "crystals size depth: 10.\nmean depth of interaction: 4.584\n");
     lr_scanner *scanner = read_table(table);
-    assert_int_equal(table->warned[1], 2);
-    assert_int_equal(table->warned[2], 1);
-    assert_int_equal(scanner->num_positions, 16);
+    assert_pairs(0, {table->warned[1], 2}, {table->warned[2], 1}, {scanner->num_positions, 16});
     assert_int_equal(scanner->num_modules, 16 * 7); /* 19, 2, 18, 2, 18, 2 and 19 rings */
     assert_positions(table, scanner);
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const double front_mm = -(module->normal[0] * module->centre_mm[0] + module->normal[1] * module->centre_mm[1]);
-        assert_close(module->face_mm[0], 1.63, 1e-4);
-        assert_close(module->face_mm[1], 1.5, 1e-4);
+        assert_pairs(1e-4, {module->face_mm[0], 1.63}, {module->face_mm[1], 1.5});
         assert_true(module->depth_mm > 7.1 && module->depth_mm < 7.25);
         assert_close(front_mm + scanner->detection_depth_mm, 85.54 - 5 + 4.584, 1e-4);
         /* Neighbours touch at their fronts, to the step of depths: half of the width there. */
@@ -278,8 +257,7 @@ static void what_does_not_fit_is_refused(void **state)
         write_table(table, sizes[k]);
         test_log_init(&table->log);
         assert_null(lr_scanner_read(table->header, &table->log.log));
-        assert_int_equal(table->log.status, LR_BAD_INPUT);
-        assert_non_null(strstr(table->log.error, "overlap by"));
+        assert_error(&table->log, LR_BAD_INPUT, "overlap by");
     }
 }
 
@@ -318,13 +296,12 @@ static void real_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(orientations_follow_positions, begin, end),
-        cmocka_unit_test_setup_teardown(panels_stay_flat, begin, end),
-        cmocka_unit_test_setup_teardown(sizes_are_inferred, begin, end),
-        cmocka_unit_test_setup_teardown(inveon_is_made_to_fit, begin, end),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown(real_tables, begin, end),
-    };
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {TEST(orientations_follow_positions),
+                                       TEST(panels_stay_flat),
+                                       TEST(sizes_are_inferred),
+                                       TEST(inveon_is_made_to_fit),
+                                       TEST(what_does_not_fit_is_refused),
+                                       TEST(real_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

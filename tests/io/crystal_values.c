@@ -3,82 +3,60 @@
  *
  * Numbers per crystal: arrays as our own writer and as NumPy lay them out, text, and what can be
  * wrong with either. */
-#include "io/lor_scanner.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "io/scanners.h"
 
 #define FILE_NAME "crystal_values_test"
 
 enum { CRYSTALS = 36 };
 
-struct fixture {
-    lr_scanner *scanner;
-    float known[CRYSTALS];
-    struct test_log log;
-};
+static float known[CRYSTALS];
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture.scanner = small_ring(30, 0);
-    for (int k = 0; k < CRYSTALS; k++) fixture.known[k] = 0.125f * (float)k;
-    *state = &fixture;
-    return fixture.scanner->num_crystals != CRYSTALS;
+    for (int k = 0; k < CRYSTALS; k++) known[k] = 0.125f * (float)k;
+    return files_begin_with(state, small_ring(30, 0));
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    lr_scanner_destroy(fixture->scanner);
-    remove(FILE_NAME);
-    return 0;
-}
-
-static void check(struct fixture *fixture)
+static void check(struct test_files *files)
 {
     float values[CRYSTALS];
     memset(values, 0xff, sizeof(values));
-    test_log_init(&fixture->log);
-    if (lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log) != LR_OK)
-        fail_msg("%s", fixture->log.error);
-    assert_memory_equal(values, fixture->known, sizeof(values));
+    test_log_init(&files->log);
+    if (lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log) != LR_OK)
+        fail_msg("%s", files->log.error);
+    assert_memory_equal(values, known, sizeof(values));
 }
 
-static void expect(struct fixture *fixture, const char *sentence)
+static void expect(struct test_files *files, const char *sentence)
 {
     float values[CRYSTALS];
-    test_log_init(&fixture->log);
-    assert_int_equal(lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log), LR_BAD_INPUT);
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
+    test_log_init(&files->log);
+    assert_int_equal(lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log), LR_BAD_INPUT);
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 static void our_own_arrays_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const int64_t shapes[][3] = {{CRYSTALS}, {4, 9}, {2, 3, 6}};
     for (int dims = 1; dims <= 3; dims++) {
-        const lr_array array = {fixture->known, shapes[dims - 1], dims};
+        const lr_array array = {known, shapes[dims - 1], dims};
         assert_int_equal(lr_npy_write(FILE_NAME, &array, NULL), LR_OK);
-        check(fixture);
+        check(files);
     }
 }
 
 /* A header of that version and text, then the numbers as doubles; the last `cut` bytes missing. */
-static void write_doubles(const struct fixture *fixture, int version, const char *text, long cut)
+static void write_doubles(int version, const char *text, long cut)
 {
     FILE *file = fopen(FILE_NAME, "wb");
     assert_non_null(file);
-    const size_t length = strlen(text);
-    fprintf(file, "\x93NUMPY%c%c%c%c", version, 0, (int)(length & 255), (int)(length >> 8));
+    fprintf(file, "\x93NUMPY%c%c%c%c", version, 0, (int)(strlen(text) & 255), (int)(strlen(text) >> 8));
     if (version > 1) fprintf(file, "%c%c", 0, 0);
     fputs(text, file);
     for (int k = 0; k < CRYSTALS; k++) {
-        const double value = fixture->known[k];
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof(bits));
-        for (int b = 0; b < 8; b++) fputc((int)(bits >> (8 * b) & 255), file);
+        const double value = known[k]; /* a little-endian machine */
+        fwrite(&value, sizeof(value), 1, file);
     }
     fflush(file);
     assert_int_equal(ftruncate(fileno(file), ftell(file) - cut), 0);
@@ -89,18 +67,18 @@ static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'sha
 
 static void doubles_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (int version = 1; version <= 3; version++) {
-        write_doubles(fixture, version, good_header, 0);
-        check(fixture);
+        write_doubles(version, good_header, 0);
+        check(files);
     }
-    write_doubles(fixture, 1, "{'shape': (6, 6), 'descr':'<f8', 'fortran_order':False}", 0);
-    check(fixture);
+    write_doubles(1, "{'shape': (6, 6), 'descr':'<f8', 'fortran_order':False}", 0);
+    check(files);
 }
 
 static void wrong_arrays_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
         {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
@@ -115,46 +93,37 @@ static void wrong_arrays_are_refused(void **state)
         {"", "astype('<f4')"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_doubles(fixture, 1, cases[k][0], 0);
-        expect(fixture, cases[k][1]);
+        write_doubles(1, cases[k][0], 0);
+        expect(files, cases[k][1]);
     }
     for (int version = 0; version <= 4; version += 4) {
-        write_doubles(fixture, version, good_header, 0);
-        expect(fixture, "and 1 to 3 are read");
+        write_doubles(version, good_header, 0);
+        expect(files, "and 1 to 3 are read");
     }
     for (long cut = 1; cut <= 8 * CRYSTALS + (long)sizeof(good_header) + 3; cut++) {
-        write_doubles(fixture, 1, good_header, cut);
-        expect(fixture, "is truncated");
+        write_doubles(1, good_header, cut);
+        expect(files, "is truncated");
     }
-}
-
-static void write_text(const char *text)
-{
-    FILE *file = fopen(FILE_NAME, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
 }
 
 /* Every number with another separator, comments between them. */
 static void text_is_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const separators[] = {" ", "\n", "\r\n", ", ", "\t", " # 3 4\n", "\n#\n\n"};
     char text[2048] = "# efficiencies";
     strcat(text, "\n");
     for (int k = 0; k < CRYSTALS; k++) {
         const size_t used = strlen(text);
-        snprintf(text + used, sizeof(text) - used, "%g%s", (double)fixture->known[k],
-                 k + 1 < CRYSTALS ? separators[k % 7] : "");
+        snprintf(text + used, sizeof(text) - used, "%g%s", (double)known[k], k + 1 < CRYSTALS ? separators[k % 7] : "");
     }
-    write_text(text);
-    check(fixture);
+    text_write(FILE_NAME, text);
+    check(files);
 }
 
 static void wrong_text_is_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", "holds 0 numbers where small ring has 36"},
         {"# nothing", "holds 0 numbers"},
@@ -166,31 +135,28 @@ static void wrong_text_is_refused(void **state)
         {"1e39", "must be finite"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_text(cases[k][0]);
-        expect(fixture, cases[k][1]);
+        text_write(FILE_NAME, cases[k][0]);
+        expect(files, cases[k][1]);
     }
     char many[2 * CRYSTALS + 3];
     for (int k = 0; k < CRYSTALS + 1; k++) memcpy(many + 2 * (size_t)k, "1 ", 3);
-    write_text(many);
-    expect(fixture, "holds 37 numbers");
+    text_write(FILE_NAME, many);
+    expect(files, "holds 37 numbers");
     char line[3000];
     memset(line, '7', sizeof(line));
     line[sizeof(line) - 1] = '\0';
-    write_text(line);
-    expect(fixture, FILE_NAME ":1: the number of crystal 0 is 7.7");
+    text_write(FILE_NAME, line);
+    expect(files, FILE_NAME ":1: the number of crystal 0 is 7.7");
     remove(FILE_NAME);
-    expect(fixture, FILE_NAME ": cannot be opened: No such file");
+    expect(files, FILE_NAME ": cannot be opened: No such file");
     assert_int_equal(mkdir(FILE_NAME, 0777), 0);
-    expect(fixture, FILE_NAME ": is a folder: give a file");
+    expect(files, FILE_NAME ": is a folder: give a file");
     rmdir(FILE_NAME);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(our_own_arrays_are_read),  cmocka_unit_test(doubles_are_read),
-        cmocka_unit_test(wrong_arrays_are_refused), cmocka_unit_test(text_is_read),
-        cmocka_unit_test(wrong_text_is_refused),
-    };
-    return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, tear_down);
+    const struct CMUnitTest tests[] = {CASE(our_own_arrays_are_read), CASE(doubles_are_read),
+                                       CASE(wrong_arrays_are_refused), CASE(text_is_read), CASE(wrong_text_is_refused)};
+    return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, files_end);
 }

@@ -51,7 +51,7 @@ void *__wrap_realloc(void *block, size_t bytes)
 struct patient {
     struct setup *s;
     const struct format *format;
-    char path[160], spoilt[160];
+    char path[128], spoilt[128];
     unsigned char *bytes;
     size_t count;
 };
@@ -59,9 +59,8 @@ struct patient {
 /* LR_OK or LR_BAD_INPUT with a sentence that names the folder's file. */
 static lr_status read_patient(const struct patient *patient, const char *what)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct stat facts;
-    test_log_init(&log);
     const size_t there = stat(patient->spoilt, &facts) == 0 ? (size_t)facts.st_size : 0;
     const size_t allowed = 64 * (there + patient->count) + (2u << 20);
     largest_bytes = 0;
@@ -69,10 +68,8 @@ static lr_status read_patient(const struct patient *patient, const char *what)
     const size_t taken = largest_bytes;
     if (status == LR_OK ? log.status != LR_OK
                         : status != LR_BAD_INPUT || log.status != LR_BAD_INPUT ||
-                              strstr(log.error, patient->s->folder.path) == NULL) {
-        fail_msg("%s of %s, %s: status %d, sentence \"%s\"", patient->spoilt, patient->path, what, (int)status,
-                 log.error);
-    }
+                              strstr(log.error, patient->s->folder.path) == NULL)
+        fail_msg("%s of %s, %s: status %d, sentence \"%s\"", patient->spoilt, patient->path, what, status, log.error);
     if (taken > allowed)
         fail_msg("%s of %s, %s: %zu bytes at once for %zu", patient->spoilt, patient->path, what, taken, there);
     return status;
@@ -112,35 +109,32 @@ static size_t step_of(const struct patient *patient)
 
 static void test_other_things(void **state)
 {
+    static const char *const links[][2] = {{"nowhere", "a link to nothing"},
+                                           {NULL, "a link to itself"},
+                                           {".", "a link to a folder"},
+                                           {"/dev/zero", "a link to zeros without end"}};
     for (int n = 0; n < NUM_FORMATS; n++) {
         struct patient patient;
-        char other[160];
         begin(&patient, *state, &formats[n]);
-        remove(patient.spoilt);
+        const char *spoilt = patient.spoilt, *itself = strrchr(spoilt, '/') + 1;
+        remove(spoilt);
         assert_refused(&patient, "missing");
-        assert_int_equal(mkdir(patient.spoilt, 0777), 0);
+        assert_int_equal(mkdir(spoilt, 0777), 0);
         assert_refused(&patient, "a folder");
-        assert_int_equal(rmdir(patient.spoilt), 0);
-        assert_int_equal(symlink("nowhere", patient.spoilt), 0);
-        assert_refused(&patient, "a link to nothing");
-        remove(patient.spoilt);
-        assert_int_equal(symlink(strrchr(patient.spoilt, '/') + 1, patient.spoilt), 0);
-        assert_refused(&patient, "a link to itself");
-        remove(patient.spoilt);
-        assert_int_equal(symlink(".", patient.spoilt), 0);
-        assert_refused(&patient, "a link to a folder");
-        remove(patient.spoilt);
-        assert_int_equal(symlink("/dev/zero", patient.spoilt), 0);
-        assert_refused(&patient, "a link to zeros without end");
-        remove(patient.spoilt);
-        assert_int_equal(mkfifo(patient.spoilt, 0666), 0);
+        for (int k = 0; k < 4; k++) {
+            remove(spoilt);
+            assert_int_equal(symlink(links[k][0] != NULL ? links[k][0] : itself, spoilt), 0);
+            assert_refused(&patient, links[k][1]);
+        }
+        remove(spoilt);
+        assert_int_equal(mkfifo(spoilt, 0666), 0);
         assert_refused(&patient, "a pipe");
-        remove(patient.spoilt);
-        bytes_write(patient.spoilt, "", 0);
+        remove(spoilt);
+        bytes_write(spoilt, "", 0);
         assert_refused(&patient, "empty");
-        remove(patient.spoilt);
-        bytes_write(folder_file(&patient.s->folder, other, "other"), patient.bytes, patient.count);
-        assert_int_equal(symlink("other", patient.spoilt), 0);
+        remove(spoilt);
+        bytes_write(file_in(&patient.s->folder, "other"), patient.bytes, patient.count);
+        assert_int_equal(symlink("other", spoilt), 0);
         assert_int_equal(read_patient(&patient, "a link to the good one"), LR_OK);
         end(&patient);
     }
@@ -198,8 +192,8 @@ static void test_changed_bytes(void **state)
         for (size_t k = 0; k < 200; k += step_of(&patient)) {
             memcpy(spoilt, patient.bytes, patient.count);
             for (size_t m = 0; m < 1 + k / 5 % 8; m++) {
-                spoilt[(size_t)(test_random(&s->seed) * (double)patient.count)] =
-                    (unsigned char)(test_random(&s->seed) * 256);
+                const size_t at = (size_t)(test_random(&s->seed) * (double)patient.count);
+                spoilt[at] = (unsigned char)(test_random(&s->seed) * 256);
             }
             bytes_write(patient.spoilt, spoilt, patient.count);
             (void)read_patient(&patient, "changed bytes");
@@ -254,10 +248,8 @@ static void test_no_memory(void **state)
             fails_after = k;
             status = formats[n].read(*state, patient.path, &log);
             fails_after = -1;
-            if (status == LR_OK ? log.status != LR_OK : status != LR_FAILED || log.status != LR_FAILED) {
-                fail_msg("%s without memory for block %ld: status %d, sentence \"%s\"", patient.path, k, (int)status,
-                         log.error);
-            }
+            if (status == LR_OK ? log.status != LR_OK : status != LR_FAILED || log.status != LR_FAILED)
+                fail_msg("%s without memory for block %ld: status %d, \"%s\"", patient.path, k, status, log.error);
         }
         end(&patient);
     }
@@ -265,9 +257,7 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_things),  cmocka_unit_test(test_truncations),  cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory),
-    };
+    const struct CMUnitTest tests[] = {CASE(test_other_things),  CASE(test_truncations),  CASE(test_random_bytes),
+                                       CASE(test_changed_bytes), CASE(test_huge_numbers), CASE(test_no_memory)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,13 +2,9 @@
  * Copyright The LORaster authors
  *
  * gzip output of any length, read back by zlib. */
-#include "test.h"
-
+#include "io/files.h"
 #include "io/files/output.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum { BLOCK = 1 << 17 }; /* as the writer has them, by the way: it is not in its interface */
@@ -47,16 +43,6 @@ static void expect_stream(const unsigned char *bytes, size_t count)
     assert_int_equal(gzclose(file), Z_OK);
     assert_true(count == 0 || memcmp(found, bytes, count) == 0);
     free(found);
-}
-
-static long file_bytes(void)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    const long bytes = ftell(file);
-    fclose(file);
-    return bytes;
 }
 
 /* noise: of 8 bits, how many are random. */
@@ -109,17 +95,14 @@ static void blocks_know_those_before(void **state)
     for (size_t k = PERIOD; k < COUNT; k++) bytes[k] = bytes[k - PERIOD];
     write_stream(&(struct lr_piece){bytes, COUNT}, 1);
     expect_stream(bytes, COUNT);
-    print_message("%ld bytes of %d\n", file_bytes(), COUNT);
-    assert_true(file_bytes() < 40 * PERIOD / 4);
+    print_message("%zu bytes of %d\n", file_size(path), COUNT);
+    assert_true(file_size(path) < 40 * PERIOD / 4);
     free(bytes);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_back),
-        cmocka_unit_test(pieces_follow_each_other),
-        cmocka_unit_test(blocks_know_those_before),
-    };
+    const struct CMUnitTest tests[] = {CASE(bytes_come_back), CASE(pieces_follow_each_other),
+                                       CASE(blocks_know_those_before)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

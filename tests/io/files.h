@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of files share: a folder of their own, bytes in and out, a disk that fills up. */
+ * Help for the tests of files: a folder of their own, bytes in and out, sentences, damage, a disk that fills up. */
 #ifndef LR_TEST_IO_FILES_H
 #define LR_TEST_IO_FILES_H
 
@@ -14,6 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A log that has heard nothing: struct test_log log = TEST_LOG(log). */
+#define TEST_LOG(name)                                                                                                 \
+    {                                                                                                                  \
+        .log = { test_log_write, &(name) }                                                                             \
+    }
+
 /* A folder made for one test; every file in it goes with it. */
 struct test_folder {
     char path[64];
@@ -25,7 +31,16 @@ static inline void folder_init(struct test_folder *folder)
     assert_non_null(mkdtemp(folder->path));
 }
 
-/* "folder/name" */
+/* "folder/name", which stands until this has been called 16 times more. */
+static inline const char *file_in(const struct test_folder *folder, const char *name)
+{
+    static char paths[16][384];
+    static unsigned next;
+    char *path = paths[next++ % 16];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder->path, name);
+    return path;
+}
+
 static inline const char *folder_file(const struct test_folder *folder, char path[128], const char *name)
 {
     snprintf(path, 128, "%s/%s", folder->path, name);
@@ -41,11 +56,7 @@ static inline int folder_visit(const struct test_folder *folder, bool removes)
     for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         count++;
-        if (removes) {
-            char path[384];
-            snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name);
-            remove(path);
-        }
+        if (removes) remove(file_in(folder, entry->d_name));
     }
     closedir(open);
     return count;
@@ -57,19 +68,118 @@ static inline void folder_finish(const struct test_folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* All bytes of a file; free them. */
+/* Destroys LORs and their scanner. */
+static inline void lors_finish(lr_lors *lors)
+{
+    lr_scanner *scanner = lors != NULL ? (lr_scanner *)lors->scanner : NULL;
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+/* A case, or all of them, begin with an empty folder, which is the working one until the end, a log that has heard
+ * nothing, and LORs where they are set. */
+struct test_files {
+    struct test_folder folder;
+    struct test_log log;
+    lr_lors *lors;
+    char name[64];
+};
+
+static inline int files_begin(void **state)
+{
+    static struct test_files files;
+    files.lors = NULL;
+    folder_init(&files.folder);
+    memcpy(files.name, files.folder.path, sizeof(files.name));
+    assert_int_equal(chdir(files.name), 0);
+    snprintf(files.folder.path, sizeof(files.folder.path), ".");
+    test_log_init(&files.log);
+    *state = &files;
+    return 0;
+}
+
+static inline int files_end(void **state)
+{
+    struct test_files *files = *state;
+    lors_finish(files->lors);
+    folder_visit(&files->folder, true);
+    assert_int_equal(chdir(".."), 0);
+    return rmdir(files->name);
+}
+
+#define CASE(name) cmocka_unit_test(name)
+#define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
+
+/* Fails unless the last error has this status, and these words. */
+static inline void assert_error(const struct test_log *log, lr_status status, const char *words)
+{
+    if (log->status != status || strstr(log->error, words) == NULL)
+        fail_msg("expected '%s' (%d), found '%s' (%d)", words, (int)status, log->error, (int)log->status);
+}
+
+/* Fails unless the last warning has these words. */
+static inline void assert_warning(const struct test_log *log, const char *words)
+{
+    if (strstr(log->warning, words) == NULL) fail_msg("expected '%s', found '%s'", words, log->warning);
+}
+
+/* Fails unless both numbers of each pair agree to a tolerance, as a part of the larger; 0 = they are equal. */
+#define assert_pairs(tolerance, ...)                                                                                   \
+    check_pairs(#__VA_ARGS__, tolerance, (const double[][2]){__VA_ARGS__},                                             \
+                sizeof((const double[][2]){__VA_ARGS__}) / sizeof(double[2]))
+
+static inline void check_pairs(const char *text, double tolerance, const double (*pairs)[2], size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        const double a = pairs[k][0], b = pairs[k][1];
+        if (!(fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b))))
+            fail_msg("pair %zu of %s: %.15g and %.15g, to %g", k, text, a, b, tolerance);
+    }
+}
+
+/* All bytes of a file and a zero behind them; free them. count NULL: of a text. */
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
+    struct stat facts;
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *count = (size_t)ftell(file);
-    rewind(file);
-    unsigned char *bytes = malloc(*count + 1);
+    assert_int_equal(fstat(fileno(file), &facts), 0);
+    const size_t size = (size_t)facts.st_size;
+    unsigned char *bytes = calloc(size + 1, 1);
     assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *count, file), *count);
+    assert_int_equal(fread(bytes, 1, size, file), size);
     fclose(file);
+    if (count != NULL) *count = size;
     return bytes;
+}
+
+static inline size_t file_size(const char *path)
+{
+    struct stat facts;
+    assert_int_equal(stat(path, &facts), 0);
+    return (size_t)facts.st_size;
+}
+
+static inline void bytes_write(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void text_write(const char *path, const char *text)
+{
+    bytes_write(path, text, strlen(text));
+}
+
+static inline void assert_holds(const char *path, const char *text)
+{
+    size_t count;
+    char *bytes = (char *)bytes_read(path, &count);
+    assert_string_equal(bytes, text);
+    assert_int_equal(count, strlen(text));
+    free(bytes);
 }
 
 /* Until the clock shows another second: time stamps of files and in files then differ. */
@@ -89,12 +199,34 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     free(b);
 }
 
-static inline void bytes_write(const char *path, const void *bytes, size_t count)
+/* Reads a file; false: it is refused. */
+typedef bool reads_function(const void *user, const char *path, struct test_log *log);
+
+/* A file, which is read by way of `path`, is cut at each step and its bytes are changed in so many rounds: it is read,
+ * or a sentence says why not; where it `must_be_whole`, always if it is cut. */
+static inline void check_damage(const char *path, const char *file, size_t step, int rounds, bool must_be_whole,
+                                reads_function *reads, const void *user)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
+    size_t count;
+    uint64_t seed = test_seed();
+    unsigned char *bytes = bytes_read(file, &count);
+    for (size_t length = 0; length <= count; length += step) {
+        struct test_log log = TEST_LOG(log);
+        bytes_write(file, bytes, length);
+        const bool is_read = reads(user, path, &log), is_refused = !is_read && log.status == LR_BAD_INPUT;
+        if ((!is_read && !is_refused) || (must_be_whole && is_refused != (length < count)))
+            fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
+    }
+    for (int round = 0; round < rounds; round++) {
+        struct test_log log = TEST_LOG(log);
+        const size_t at = (size_t)(test_random(&seed) * (double)count);
+        const unsigned char kept = bytes[at];
+        bytes[at] = (unsigned char)(test_random(&seed) * 256);
+        bytes_write(file, bytes, count);
+        bytes[at] = kept;
+        assert_true(reads(user, path, &log) || log.status == LR_BAD_INPUT);
+    }
+    free(bytes);
 }
 
 /* From here on no file of this process may grow beyond that many bytes: a disk that is full, as

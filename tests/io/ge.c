@@ -3,12 +3,10 @@
  *
  * GE's list mode as HDF5: files written here in that layout, against the places that parallelproj's
  * model of the Discovery MI gives their numbers, and what can be wrong with them. */
-#include "io/files.h"
-#include "test.h"
+#include "io/lists.h"
+#include "io/scanners.h"
 
 #include <hdf5.h>
-#include <math.h>
-#include <unistd.h>
 
 #define EVENTS "ge_test.BLF"
 #define MANY "ge_test_many.h5"
@@ -18,31 +16,9 @@ static const double pi = 3.14159265358979323846;
 /* parallelproj's model: 34 sides of 16 places, 36 rings in units of 9. */
 enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
 
-struct fixture {
-    lr_scanner *scanner;
-    lr_lors *lors;
-    struct test_log log;
-    double turned_deg; /* clockwise, of the side at the top */
-};
-
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    test_log_init(&fixture.log);
-    fixture.scanner = lr_scanner_read("ge-discovery-mi", &fixture.log.log);
-    fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
-    *state = &fixture;
-    return fixture.lors == NULL;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    lr_lors_destroy(fixture->lors);
-    lr_scanner_destroy(fixture->scanner);
-    remove(EVENTS);
-    remove(MANY);
-    return 0;
+    return files_begin_with(state, lr_scanner_read("ge-discovery-mi", NULL));
 }
 
 /* As the acquisition has it: 16-bit numbers, in compressed chunks. */
@@ -52,37 +28,33 @@ static void write_events(const char *path, const int16_t *numbers, int64_t count
     const hsize_t chunk[2] = {count < 4096 ? (hsize_t)count : 4096, (hsize_t)columns};
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t group = H5Gcreate2(file, "MiceList", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(2, extent, NULL);
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t space = H5Screate_simple(2, extent, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
     assert_true(H5Pset_chunk(layout, 2, chunk) >= 0 && H5Pset_deflate(layout, 4) >= 0);
     const hid_t set = H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(H5Dwrite(set, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+    if (numbers != NULL) /* else no chunk is written */
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
     assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 && H5Gclose(group) >= 0 &&
                 H5Fclose(file) >= 0);
 }
 
-static lr_event_list *read_list(struct fixture *fixture, const char *path)
+static lr_event_list *read_list(struct test_files *files, const char *path)
 {
-    const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
+    const lr_events_source source = {.path = path, .scanner = files->lors->scanner, .log = &files->log.log};
+    test_log_init(&files->log);
     return lr_event_list_read(&source);
+}
+
+static void expect(struct test_files *files, const char *sentence)
+{
+    assert_null(read_list(files, EVENTS));
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 /* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
 static void promised_events_must_be_there(void **state)
 {
-    struct fixture *fixture = *state;
-    const hsize_t extent[2] = {1000000000000, COLUMNS}, chunk[2] = {4096, COLUMNS};
-    const hid_t file = H5Fcreate(EVENTS, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t group = H5Gcreate2(file, "MiceList", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(2, extent, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(layout, 2, chunk);
-    const hid_t set = H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 && H5Gclose(group) >= 0 &&
-                H5Fclose(file) >= 0);
-    assert_null(read_list(fixture, EVENTS));
-    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "5000000000000 numbers, more than the file can hold"));
+    write_events(EVENTS, NULL, 1000000000000, COLUMNS);
+    expect(*state, "5000000000000 numbers, more than the file can hold");
 }
 
 /* --- places and times --- */
@@ -100,16 +72,16 @@ static void model_place(int ring, int place, double turned_deg, double at_mm[3])
     at_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
 }
 
-static void check_place(const struct fixture *fixture, int crystal, int ring, int place)
+static void check_place(const lr_scanner *scanner, double turned_deg, int crystal, int ring, int place)
 {
     double is_mm[3], model_mm[3];
-    lr_scanner_hit_centre(fixture->scanner, crystal, is_mm);
-    model_place(ring, place, fixture->turned_deg, model_mm);
+    lr_scanner_hit_centre(scanner, crystal, is_mm);
+    model_place(ring, place, turned_deg, model_mm);
     for (int k = 0; k < 3; k++) assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
 }
 
-/* Every place of a ring, every ring, and every time. */
-static void check_all(struct fixture *fixture)
+/* Every place of a ring, every ring, and every time. turned_deg: clockwise, of the side at the top. */
+static void check_all(struct test_files *files, double turned_deg)
 {
     enum { COUNT = SIDES * PER_SIDE };
     int16_t numbers[COUNT][COLUMNS];
@@ -120,17 +92,16 @@ static void check_all(struct fixture *fixture)
         memcpy(numbers[k], event, sizeof(event));
     }
     write_events(EVENTS, &numbers[0][0], COUNT, COLUMNS);
-    lr_event_list *list = read_list(fixture, EVENTS);
-    if (list == NULL) fail_msg("%s", fixture->log.error);
+    lr_event_list *list = read_list(files, EVENTS);
+    if (list == NULL) fail_msg("%s", files->log.error);
     assert_int_equal(list->info.format, LR_EVENTS_GE);
-    assert_int_equal(list->count, COUNT);
-    assert_int_equal(list->info.num_tof_bins, 29);
+    assert_pairs(0, {list->count, COUNT}, {list->info.num_tof_bins, 29});
     assert_close(lr_events_info_tof_bin_mm(&list->info), 13 * 1.95164890158, 1e-6);
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
-        check_place(fixture, event->crystals[0], k % RINGS, k);
-        check_place(fixture, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
+        check_place(files->lors->scanner, turned_deg, event->crystals[0], k % RINGS, k);
+        check_place(files->lors->scanner, turned_deg, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
         /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
         assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
         assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
@@ -142,10 +113,9 @@ static void check_all(struct fixture *fixture)
 /* More than is read at a time, recognised by what the file holds. */
 static void long_lists_are_read_in_pieces(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const int64_t count = 150000;
     int16_t *numbers = calloc((size_t)count * COLUMNS, sizeof(*numbers));
-    assert_non_null(numbers);
     for (int64_t k = 0; k < count; k++) {
         numbers[COLUMNS * k + 1] = (int16_t)(k % 100);
         numbers[COLUMNS * k + 3] = (int16_t)(272 + k % 89);
@@ -153,45 +123,33 @@ static void long_lists_are_read_in_pieces(void **state)
     write_events(MANY, numbers, count, COLUMNS);
     free(numbers);
     assert_int_equal(lr_events_recognise(MANY), LR_EVENTS_GE);
-    const lr_events_source source = {.path = MANY, .log = &fixture->log.log};
+    const lr_events_source source = {.path = MANY, .log = &files->log.log};
     lr_prompts_delayeds data;
-    test_log_init(&fixture->log);
-    assert_int_equal(lr_events_bin(&source, fixture->lors, &data, NULL), LR_OK);
-    assert_int_equal(data.counts.prompts, count);
-    assert_int_equal(data.prompts->count, 100 * 89);
-    double sum = 0;
-    for (int64_t k = 0; k < data.prompts->count; k++) sum += data.prompts->values[k];
-    assert_true(sum == (double)count);
-    lr_lor_data_destroy(data.prompts);
-    lr_lor_data_destroy(data.delayeds);
+    test_log_init(&files->log);
+    assert_int_equal(lr_events_bin(&source, files->lors, &data, NULL), LR_OK);
+    assert_pairs(0, {data.counts.prompts, count}, {data.prompts->count, 100 * 89},
+                 {total(data.prompts), (double)count});
+    counts_finish(&data);
 }
 
 /* --- what can be wrong --- */
 
 static void unknown_crystals_are_left_out(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t numbers[3][COLUMNS] = {{0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
     write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
-    lr_event_list *list = read_list(fixture, EVENTS);
+    lr_event_list *list = read_list(files, EVENTS);
     assert_non_null(list);
-    assert_int_equal(list->count, 1);
-    assert_int_equal(list->info.counts.unknown_crystals, 2);
-    assert_non_null(strstr(fixture->log.warning, "2 of 3 events name crystals that GE Discovery MI"));
-    assert_non_null(strstr(fixture->log.warning, "first rings 36 and 0, places 0 and 272"));
+    assert_pairs(0, {list->count, 1}, {list->info.counts.unknown_crystals, 2});
+    assert_warning(&files->log, "2 of 3 events name crystals that GE Discovery MI");
+    assert_warning(&files->log, "first rings 36 and 0, places 0 and 272");
     lr_event_list_destroy(list);
-}
-
-static void expect(struct fixture *fixture, const char *sentence)
-{
-    assert_null(read_list(fixture, EVENTS));
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
 }
 
 static void places_and_times_are_the_models(void **state)
 {
-    check_all(*state);
+    check_all(*state, 0);
 }
 
 /* The module with which the description of the scanner begins does not matter, but the place of its modules does. */
@@ -202,65 +160,54 @@ static void place_0_is_at_the_top(void **state)
     static const double first[][2] = {
         {90 - 10 * step_deg, 0},    {0, 0.5 * step_deg}, {90 + 0.5 * step_deg, 0.5 * step_deg}, {88, 2},
         {85.7 + 7 * step_deg, 4.3}, {95.1, -5.1}};
-    const struct fixture *preset = *state;
+    const struct test_files *preset = *state;
     for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
-        struct fixture fixture = {.turned_deg = first[k][1]};
-        size_t count;
-        test_log_init(&fixture.log);
-        assert_int_equal(lr_scanner_write(path, preset->scanner, &fixture.log.log), LR_OK);
-        char *text = (char *)bytes_read(path, &count);
-        text[count] = '\0';
+        struct test_files turned = {.lors = NULL};
+        assert_int_equal(lr_scanner_write(path, preset->lors->scanner, NULL), LR_OK);
+        char *text = (char *)bytes_read(path, NULL);
         const char *at = strstr(text, key), *end = strchr(at, '\n');
         FILE *file = fopen(path, "w");
         fprintf(file, "%.*s%s%.12g%s", (int)(at - text), text, key, first[k][0], end);
         fclose(file);
         free(text);
-        fixture.scanner = lr_scanner_read(path, &fixture.log.log);
-        fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
-        assert_non_null(fixture.lors);
-        check_all(&fixture);
-        lr_lors_destroy(fixture.lors);
-        lr_scanner_destroy(fixture.scanner);
-        remove(path);
+        turned.lors = lors_of(lr_scanner_read(path, NULL));
+        check_all(&turned, first[k][1]);
+        lors_finish(turned.lors);
     }
 }
 
 static void other_layouts_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t steps[2][COLUMNS] = {{0, 0, 0, 272, 13}, {0, 0, 0, 272, 5}};
     static const int16_t late[1][COLUMNS] = {{0, 0, 0, 272, 15 * 13}};
     write_events(EVENTS, &steps[0][0], 2, COLUMNS);
-    expect(fixture, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
+    expect(files, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
     write_events(EVENTS, &late[0][0], 1, COLUMNS);
-    expect(fixture, "event 0 has the time of flight 195");
+    expect(files, "event 0 has the time of flight 195");
     write_events(EVENTS, &steps[0][0], 2, 4);
-    expect(fixture, "has 4 numbers, and not the 5");
+    expect(files, "has 4 numbers, and not the 5");
     assert_int_equal(truncate(EVENTS, 700), 0);
-    test_log_init(&fixture->log);
-    assert_null(read_list(fixture, EVENTS));
-    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
+    expect(files, "");
 }
 
 static void the_scanner_must_be_named(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const int16_t numbers[1][COLUMNS] = {{0, 0, 0, 272, 0}};
     write_events(EVENTS, &numbers[0][0], 1, COLUMNS);
-    const lr_events_source source = {.path = EVENTS, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
+    const lr_events_source source = {.path = EVENTS, .log = &files->log.log};
+    test_log_init(&files->log);
     assert_null(lr_event_list_read(&source));
-    assert_int_equal(fixture->log.status, LR_USAGE);
-    assert_non_null(strstr(fixture->log.error, "GE list mode names no places of crystals"));
+    assert_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_and_times_are_the_models), cmocka_unit_test(place_0_is_at_the_top),
-        cmocka_unit_test(long_lists_are_read_in_pieces),   cmocka_unit_test(promised_events_must_be_there),
-        cmocka_unit_test(unknown_crystals_are_left_out),   cmocka_unit_test(other_layouts_are_refused),
-        cmocka_unit_test(the_scanner_must_be_named),
+        CASE(places_and_times_are_the_models), CASE(place_0_is_at_the_top),         CASE(long_lists_are_read_in_pieces),
+        CASE(promised_events_must_be_there),   CASE(unknown_crystals_are_left_out), CASE(other_layouts_are_refused),
+        CASE(the_scanner_must_be_named),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, files_end);
 }

@@ -6,37 +6,30 @@
  * another's end: the test would hang. And readers that are not ours. */
 #define _XOPEN_SOURCE 700 /* realpath */
 
-#include "io/files.h"
 #include "io/files/hdf5_input.h"
-#include "io/lor_scanner.h"
 #include "io/matrix/writer.h"
+#include "io/scanners.h"
 
 #include <fcntl.h>
 #include <lr/direct.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40 };
 
-struct setup {
-    struct test_folder folder;
-    char path[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    atomic_bool is_over;
-    atomic_int wrong;
-};
+#define PATH "data.h5"
+
+static char *libexec; /* where the reader is */
+static atomic_bool is_over;
+static atomic_int wrong;
 
 static void *read_often(void *user)
 {
-    struct setup *s = user;
+    struct test_files *s = user;
     for (int n = 0; n < NUM_READINGS; n++) {
-        lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
-        if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&s->wrong, 1);
+        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
+        if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&wrong, 1);
         lr_lor_data_destroy(data);
     }
     return NULL;
@@ -44,8 +37,8 @@ static void *read_often(void *user)
 
 static void *allocate_often(void *user)
 {
-    struct setup *s = user;
-    for (size_t turn = 1; !atomic_load(&s->is_over); turn++) {
+    (void)user;
+    for (size_t turn = 1; !atomic_load(&is_over); turn++) {
         volatile char *block = malloc(turn * 7919 % (1 << 20) + 1);
         if (block != NULL) block[0] = 1;
         free((void *)block);
@@ -53,64 +46,47 @@ static void *allocate_often(void *user)
     return NULL;
 }
 
-static void write_numbers(struct setup *s)
+static int set_up(void **state)
 {
-    lr_lor_data *data = lr_lor_data_create(s->lors, NULL);
-    for (int64_t n = 0; n < s->lors->count; n++) data->values[n] = (float)n;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, data, NULL), LR_OK);
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    for (int64_t n = 0; n < lors->count; n++) data->values[n] = (float)n;
+    assert_int_equal(lr_lor_data_write(PATH, lors, data, NULL), LR_OK);
     lr_lor_data_destroy(data);
+    libexec = strdup(getenv("LORASTER_LIBEXEC"));
+    return 0;
 }
 
-static void setup_init(struct setup *s)
+static int tear_down(void **state)
 {
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->path, "data.h5");
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
-    write_numbers(s);
-}
-
-static void setup_finish(struct setup *s)
-{
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
-    folder_finish(&s->folder);
+    const int failed = setenv("LORASTER_LIBEXEC", libexec, 1);
+    free(libexec);
+    return files_end(state) != 0 || failed;
 }
 
 static void test_threads(void **state)
 {
-    (void)state;
-    struct setup s = {0};
+    struct test_files *s = *state;
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
-    setup_init(&s);
-    for (int k = 0; k < NUM_ALLOCATING; k++) assert_int_equal(pthread_create(&others[k], NULL, allocate_often, &s), 0);
-    for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, &s), 0);
+    for (int k = 0; k < NUM_ALLOCATING; k++) assert_int_equal(pthread_create(&others[k], NULL, allocate_often, s), 0);
+    for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, s), 0);
     for (int k = 0; k < NUM_READERS; k++) pthread_join(readers[k], NULL);
-    atomic_store(&s.is_over, true);
+    atomic_store(&is_over, true);
     for (int k = 0; k < NUM_ALLOCATING; k++) pthread_join(others[k], NULL);
-    assert_int_equal(atomic_load(&s.wrong), 0);
-    setup_finish(&s);
+    assert_int_equal(atomic_load(&wrong), 0);
 }
 
 /* Writes a program that stands where the reader should. */
-static void write_reader(const struct setup *s, const char *text)
+static void write_reader(const struct test_files *s, const char *text)
 {
-    char path[128];
-    folder_file(&s->folder, path, "loraster-hdf5-reader");
-    bytes_write(path, text, strlen(text));
+    const char *path = file_in(&s->folder, "loraster-hdf5-reader");
+    text_write(path, text);
     assert_int_equal(chmod(path, 0700), 0);
 }
 
-static void assert_unread(const struct setup *s, const char *why)
-{
-    struct test_log log;
-    test_log_init(&log);
-    assert_null(lr_lor_data_read(s->path, s->lors, &log.log));
-    assert_non_null(strstr(log.error, why));
-}
-
 /* The folder of the test, by its whole path, has the reader from now on. */
-static void take_own_reader(const struct setup *s)
+static void take_own_reader(const struct test_files *s)
 {
     char *whole = realpath(s->folder.path, NULL);
     assert_int_equal(setenv("LORASTER_LIBEXEC", whole, 1), 0);
@@ -120,59 +96,49 @@ static void take_own_reader(const struct setup *s)
 /* Another LORaster's reader, one that only waits for its end, and none at all. */
 static void test_reader(void **state)
 {
-    (void)state;
-    struct setup s = {0};
-    setup_init(&s);
-    char *libexec = strdup(getenv("LORASTER_LIBEXEC"));
-    take_own_reader(&s);
-    assert_unread(&s, "set LORASTER_LIBEXEC to the whole path of the folder");
-    write_reader(&s, "#!/bin/sh\nexit 64\n");
-    assert_unread(&s, "is not that of LORaster");
-    write_reader(&s, "#!/bin/sh\nkill -SEGV $$\n");
-    assert_unread(&s, "is damaged");
-    write_reader(&s, "#!/bin/sh\nexit 127\n");
-    assert_unread(&s, "lacks a library");
-    write_reader(&s, "#!/bin/sh\nexit 1\n");
-    assert_unread(&s, "is damaged");
-    write_reader(&s, "no program\n");
-    assert_unread(&s, "cannot start");
-    assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
-    free(libexec);
-    setup_finish(&s);
+    static const char *const cases[][2] = {{NULL, "set LORASTER_LIBEXEC to the whole path of the folder"},
+                                           {"#!/bin/sh\nexit 64\n", "is not that of LORaster"},
+                                           {"#!/bin/sh\nkill -SEGV $$\n", "is damaged"},
+                                           {"#!/bin/sh\nexit 127\n", "lacks a library"},
+                                           {"#!/bin/sh\nexit 1\n", "is damaged"},
+                                           {"no program\n", "cannot start"}};
+    struct test_files *s = *state;
+    take_own_reader(s);
+    for (int k = 0; k < 6; k++) {
+        struct test_log log = TEST_LOG(log);
+        if (cases[k][0] != NULL) write_reader(s, cases[k][0]);
+        assert_null(lr_lor_data_read(PATH, s->lors, &log.log));
+        assert_non_null(strstr(log.error, cases[k][1]));
+    }
 }
 
 /* Started from a program that has closed the first three files, as demons do: what they would be must
  * not be the reader's. */
 static void test_without_standard_files(void **state)
 {
-    (void)state;
-    struct setup s = {0};
+    struct test_files *s = *state;
     int kept[3];
-    setup_init(&s);
     for (int k = 0; k < 3; k++) {
         kept[k] = fcntl(k, F_DUPFD_CLOEXEC, 10);
         close(k);
     }
-    lr_lor_data *data = lr_lor_data_read(s.path, s.lors, NULL);
+    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
     for (int k = 0; k < 3; k++) {
         dup2(kept[k], k);
         close(kept[k]);
     }
     assert_non_null(data);
     lr_lor_data_destroy(data);
-    setup_finish(&s);
 }
 
 /* A child that the program forks may close what it has of a file; that stays open for the parent. */
 static void test_forked(void **state)
 {
-    (void)state;
-    struct setup s = {0};
+    struct test_files *s = *state;
     struct lr_hdf5_input in;
     int64_t shape[2];
     int way = -1;
-    setup_init(&s);
-    assert_int_equal(lr_hdf5_input_open(&in, s.path, NULL), LR_OK);
+    assert_int_equal(lr_hdf5_input_open(&in, PATH, NULL), LR_OK);
     const pid_t child = fork();
     if (child == 0) {
         (void)lr_hdf5_process_end(in.process);
@@ -181,51 +147,43 @@ static void test_forked(void **state)
     assert_int_equal(waitpid(child, &way, 0), child);
     assert_int_equal(way, 0);
     assert_int_equal(lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
-    assert_int_equal(shape[0], s.lors->count);
+    assert_int_equal(shape[0], s->lors->count);
     lr_hdf5_input_close(&in);
-    setup_finish(&s);
 }
 
 /* A view of a histo-image is one entry, and may be larger than what is read at a time: 4 MiB. */
 static void test_long_entries(void **state)
 {
     (void)state;
-    struct setup s = {0};
     const lr_view views[2] = {{0, 0}, {30, 5}};
     const lr_grid grid = lr_grid_centred((const int[3]){128, 100, 90}, (const double[3]){2, 2, 2});
-    setup_init(&s);
     lr_histo_images *histo = lr_histo_images_create(&grid, views, 2, NULL);
     const int64_t count = 2 * lr_grid_num_voxels(&grid);
     for (int64_t k = 0; k < count; k++) histo->values[k] = (float)(k % 65521);
-    assert_int_equal(lr_histo_images_write(s.path, histo, NULL), LR_OK);
-    lr_histo_images *read = lr_histo_images_read(s.path, NULL);
+    assert_int_equal(lr_histo_images_write(PATH, histo, NULL), LR_OK);
+    lr_histo_images *read = lr_histo_images_read(PATH, NULL);
     assert_non_null(read);
     assert_memory_equal(read->values, histo->values, (size_t)count * sizeof(*read->values));
     lr_histo_images_destroy(read);
     lr_histo_images_destroy(histo);
-    setup_finish(&s);
 }
 
 /* With less and less memory for the reader a good file never becomes a damaged one. */
 static void test_little_memory(void **state)
 {
-    (void)state;
-    struct setup s = {0};
+    struct test_files *s = *state;
     int failed = 0, read = 0;
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* terabytes of addresses are reserved */
 #endif
-    setup_init(&s);
-    char *libexec = strdup(getenv("LORASTER_LIBEXEC"));
-    take_own_reader(&s);
+    take_own_reader(s);
     for (int mebibytes = 8; mebibytes <= 96; mebibytes += 2) {
         char text[512];
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         snprintf(text, sizeof(text), "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
                  1024 * mebibytes, libexec);
-        write_reader(&s, text);
-        lr_lor_data *data = lr_lor_data_read(s.path, s.lors, &log.log);
+        write_reader(s, text);
+        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, &log.log);
         if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL))
             fail_msg("with %d MiB: status %d, \"%s\"", mebibytes, (int)log.status, log.error);
         failed += data == NULL;
@@ -233,9 +191,6 @@ static void test_little_memory(void **state)
         lr_lor_data_destroy(data);
     }
     assert_true(failed > 0 && read > 0);
-    assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
-    free(libexec);
-    setup_finish(&s);
 }
 
 static void write_matrix_of(const char *path, const lr_lors *lors)
@@ -244,11 +199,9 @@ static void write_matrix_of(const char *path, const lr_lors *lors)
     const lr_matrix_writer_params params = {
         .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"};
     lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
-    const int64_t columns[2] = {1, 5};
     for (int64_t row = 0; row < 2; row++) {
-        const lr_row given = {row, 2, columns, (const double[2]){0.25, 0.5}};
+        const lr_row given = {row, 2, (const int64_t[2]){1, 5}, (const double[2]){0.25, 0.5}};
         assert_int_equal(sink.take(sink.user, &given), LR_OK);
     }
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
@@ -277,13 +230,10 @@ static pid_t find_child(void)
 /* Whoever comes back to a matrix whose reader has died is told, each time. */
 static void test_rows_after_death(void **state)
 {
-    (void)state;
-    struct setup s = {0};
-    struct test_log log;
-    setup_init(&s);
-    write_matrix_of(s.path, s.lors);
-    test_log_init(&log);
-    lr_matrix_file *file = lr_matrix_file_open(s.path, &log.log);
+    struct test_files *s = *state;
+    struct test_log log = TEST_LOG(log);
+    write_matrix_of(PATH, s->lors);
+    lr_matrix_file *file = lr_matrix_file_open(PATH, &log.log);
     assert_non_null(file);
     int rows = 0;
     const lr_row_sink sink = {pass_row, &rows};
@@ -295,20 +245,17 @@ static void test_rows_after_death(void **state)
         const lr_status status = lr_matrix_file_rows(file, &sink, NULL);
         assert_int_not_equal(status, LR_OK);
         assert_int_equal(log.status, status);
-        assert_non_null(strstr(log.error, s.path));
+        assert_non_null(strstr(log.error, PATH));
     }
     lr_matrix_file_close(file);
-    setup_finish(&s);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_reader),
-                                       cmocka_unit_test(test_without_standard_files),
-                                       cmocka_unit_test(test_forked),
-                                       cmocka_unit_test(test_long_entries),
-                                       cmocka_unit_test(test_little_memory),
-                                       cmocka_unit_test(test_rows_after_death)};
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_threads),      TEST(test_reader),        TEST(test_without_standard_files), TEST(test_forked),
+        TEST(test_long_entries), TEST(test_little_memory), TEST(test_rows_after_death),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

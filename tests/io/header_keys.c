@@ -20,8 +20,7 @@ enum { ROOM = 16384 };
 
 struct fixture {
     struct test_folder folder;
-    lr_scanner *even, *octagon;
-    lr_lors *lors, *octagon_lors;
+    lr_lors *even, *octagon;
     char projection_data[8192];
     lr_log log;
     char error[2048], warnings[ROOM];
@@ -38,338 +37,186 @@ typedef char *make_function(struct fixture *fixture, const char *path);
     "scaling factor (mm/pixel) [1] := 2\nscaling factor (mm/pixel) [2] := 3\n"
 #define THIRD "!matrix size [3] := 3\nscaling factor (mm/pixel) [3] := 4\n"
 
-static const char geom[] = "modality: PET\nscanner name: mine\nnumber of elements: 1024\nnumber of layers: 1\n"
-                           "scanner radius: 60\nnumber of rsectors: 8\nnumber of rsectors axial: 2\n"
-                           "rsector gap axial: 1\nnumber of modules transaxial: 2\nnumber of modules axial: 2\n"
-                           "number of submodules transaxial: 2\nnumber of submodules axial: 2\n"
-                           "number of crystals transaxial: 2\nnumber of crystals axial: 2\ncrystals size depth: 10\n"
-                           "crystals size trans: 3\ncrystals size axial: 2\nfield of view axial: 30\n";
-static const char *const geom_trials[] = {"scanner name: another",
-                                          "number of elements: 193",
-                                          "number of layers: 2",
-                                          "scanner radius: 70",
-                                          "number of rsectors: 9",
-                                          "number of rsectors axial: 3",
-                                          "rsector gap axial: 4",
-                                          "rsectors first angle: 10",
-                                          "rsectors angular span: 300",
-                                          "rsectors nbZShift: 1",
-                                          "rsectors nbZShift: 2\nrsectors ZShift: 0,1",
-                                          "rotation direction: CCW",
-                                          "number of modules transaxial: 3",
-                                          "number of modules axial: 3",
-                                          "module gap transaxial: 0.5",
-                                          "module gap axial: 0.5",
-                                          "number of submodules transaxial: 3",
-                                          "number of submodules axial: 1",
-                                          "submodule gap transaxial: 0.5",
-                                          "submodule gap axial: 0.5",
-                                          "number of crystals transaxial: 4",
-                                          "number of crystals axial: 3",
-                                          "crystal gap transaxial: 0.2",
-                                          "crystal gap axial: 0.2",
-                                          "crystals size trans: 3.1",
-                                          "crystals size axial: 2.1",
-                                          "crystals size depth: 11",
-                                          "mean depth of interaction: 3",
-                                          "min angle difference: 90",
-                                          NULL};
+static const char geom[] =
+    "modality: PET\nscanner name: mine\nnumber of elements: 1024\nnumber of layers: 1\nscanner radius: 60\n"
+    "number of rsectors: 8\nnumber of rsectors axial: 2\nrsector gap axial: 1\nnumber of modules transaxial: 2\n"
+    "number of modules axial: 2\nnumber of submodules transaxial: 2\nnumber of submodules axial: 2\n"
+    "number of crystals transaxial: 2\nnumber of crystals axial: 2\ncrystals size depth: 10\n"
+    "crystals size trans: 3\ncrystals size axial: 2\nfield of view axial: 30\n";
+static const char geom_trials[] =
+    "scanner name: another|number of elements: 193|number of layers: 2|scanner radius: 70|number of rsectors: 9|"
+    "number of rsectors axial: 3|rsector gap axial: 4|rsectors first angle: 10|rsectors angular span: 300|"
+    "rsectors nbZShift: 1|rsectors nbZShift: 2\nrsectors ZShift: 0,1|rotation direction: CCW|"
+    "number of modules transaxial: 3|number of modules axial: 3|module gap transaxial: 0.5|module gap axial: 0.5|"
+    "number of submodules transaxial: 3|number of submodules axial: 1|submodule gap transaxial: 0.5|"
+    "submodule gap axial: 0.5|number of crystals transaxial: 4|number of crystals axial: 3|"
+    "crystal gap transaxial: 0.2|crystal gap axial: 0.2|crystals size trans: 3.1|crystals size axial: 2.1|"
+    "crystals size depth: 11|mean depth of interaction: 3|min angle difference: 90";
 
 static const char hscan[] = "modality: PET\nscanner name: mine\nnumber of elements: 8\nnumber of layers: 1\n"
                             "number of crystals in layer(s): 8\ncrystals size depth: 10\ncrystals size transaxial: 3\n"
                             "crystals size axial: 2\nfield of view axial: 30\n";
-static const char *const hscan_trials[] = {"scanner name: another",     "number of elements: 9",
-                                           "number of layers: 2",       "number of crystals in layer(s): 7",
-                                           "crystals size depth: 11",   "crystals size transaxial: 2.9",
-                                           "crystals size axial: 1.9",  "mean depth of interaction: 3",
-                                           "min angle difference: 120", NULL};
+static const char hscan_trials[] =
+    "scanner name: another|number of elements: 9|number of layers: 2|number of crystals in layer(s): 7|"
+    "crystals size depth: 11|crystals size transaxial: 2.9|crystals size axial: 1.9|mean depth of interaction: 3|"
+    "min angle difference: 120";
 
-static const char cdh[] = "Data filename: x.Cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\n"
-                          "Scanner name: mine\nStart time (s): 0\nDuration (s): 9\nCalibration factor: 1\n"
-                          "TOF information flag: 1\nTOF resolution (ps): 300\nList TOF measurement range (ps): 2000\n";
-static const char *const cdh_trials[] = {"Data filename: gone.Cdf",
-                                         "Number of events: 3",
-                                         "Data mode: histogram",
-                                         "Data mode: NORM",
-                                         "=Data mode: LIST",
-                                         "=Data mode: ListMode",
-                                         "=Data mode: 0",
-                                         "=Data type: pet",
-                                         "Scanner name: another",
-                                         "Duration (s): 10",
-                                         "Attenuation correction flag: 1",
-                                         "Normalization correction flag: 1",
-                                         "Scatter correction flag: 1",
-                                         "Random correction flag: 1",
-                                         "Coincidence kind flag: 1",
-                                         "TOF information flag: 0",
-                                         "TOF resolution (ps): 400",
-                                         "List TOF measurement range (ps): 3000",
-                                         "List TOF quantization bin size (ps): 50",
-                                         "=POI correction flag: 0,0,0",
-                                         "=Some TOF resolution (ps): 400",
-                                         NULL};
-static const char histogram[] = "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\n"
-                                "Duration (s): 9\nHisto TOF number of bins: 2\nHisto TOF bin size (ps): 100\n"
-                                "TOF information flag: 1\nTOF resolution (ps): 300\n";
-static const char *const histogram_trials[] = {"Histo TOF number of bins: 3", "Histo TOF bin size (ps): 200", NULL};
+static const char cdh[] =
+    "Data filename: x.Cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\nScanner name: mine\n"
+    "Start time (s): 0\nDuration (s): 9\nCalibration factor: 1\nTOF information flag: 1\n"
+    "TOF resolution (ps): 300\nList TOF measurement range (ps): 2000\n";
+static const char cdh_trials[] =
+    "Data filename: gone.Cdf|Number of events: 3|Data mode: histogram|Data mode: NORM|=Data mode: LIST|"
+    "=Data mode: ListMode|=Data mode: 0|=Data type: pet|Scanner name: another|Duration (s): 10|"
+    "Attenuation correction flag: 1|Normalization correction flag: 1|Scatter correction flag: 1|"
+    "Random correction flag: 1|Coincidence kind flag: 1|TOF information flag: 0|TOF resolution (ps): 400|"
+    "List TOF measurement range (ps): 3000|List TOF quantization bin size (ps): 50|=POI correction flag: 0,0,0|"
+    "=Some TOF resolution (ps): 400";
+static const char histogram[] =
+    "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\nDuration (s): 9\n"
+    "Histo TOF number of bins: 2\nHisto TOF bin size (ps): 100\nTOF information flag: 1\nTOF resolution (ps): 300\n";
+static const char histogram_trials[] = "Histo TOF number of bins: 3|Histo TOF bin size (ps): 200";
 
 static const char buckets[] =
-    "!INTERFILE :=\nScanner type := mine\nNumber of rings := 6\n"
-    "Number of detectors per ring := 48\nInner ring diameter (cm) := 10\n"
-    "Average depth of interaction (cm) := 0.5\nDistance between rings (cm) := 0.3\n"
-    "View offset (degrees) := 10\nNumber of blocks per bucket in transaxial direction := 2\n"
-    "Number of crystals per block in axial direction := 3\n"
+    "!INTERFILE :=\nScanner type := mine\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
+    "Inner ring diameter (cm) := 10\nAverage depth of interaction (cm) := 0.5\n"
+    "Distance between rings (cm) := 0.3\nView offset (degrees) := 10\n"
+    "Number of blocks per bucket in transaxial direction := 2\nNumber of crystals per block in axial direction := 3\n"
     "Number of crystals per block in transaxial direction := 3\nNumber of detector layers := 1\n"
     "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := BlocksOnCylindrical\n"
     "Distance between crystals in axial direction (cm) := 0.3\n"
     "Distance between crystals in transaxial direction (cm) := 0.5\n"
     "Distance between blocks in axial direction (cm) := 1\n"
     "Distance between blocks in transaxial direction (cm) := 1.7\n!END OF INTERFILE :=\n";
-static const char *const buckets_trials[] = {"Scanner type := another",
-                                             "Scanner type :=\noriginating system := another",
-                                             "Number of rings := 3",
-                                             "Number of detectors per ring := 54",
-                                             "Inner ring diameter (cm) := 12",
-                                             "Average depth of interaction (cm) := 0.4",
-                                             "View offset (degrees) := 20",
-                                             "Number of detector layers := 2",
-                                             "Maximum number of non-arc-corrected bins := 20",
-                                             "Number of crystals per block in transaxial direction := 4",
-                                             "Number of crystals per block in axial direction := 2",
-                                             "Number of blocks per bucket in transaxial direction := 1",
-                                             "Scanner geometry := Cylindrical",
-                                             "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical",
-                                             "Distance between crystals in axial direction (cm) := 0.2",
-                                             "Distance between crystals in transaxial direction (cm) := 0.4",
-                                             "Distance between blocks in axial direction (cm) := 1.1",
-                                             "Distance between blocks in transaxial direction (cm) := 1.8",
-                                             "Scanner geometry := Generic\nName of crystal map := gone.txt",
-                                             "TOF timing resolution (ps) := 300",
-                                             "Timing resolution (ps) := 300",
-                                             "maximum ring difference per segment := {1}",
-                                             "=start horizontal bed position (mm) := 30",
-                                             "=applied corrections := {arc correction}",
-                                             NULL};
-static const char cylinder[] = "!INTERFILE :=\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
-                               "Inner ring diameter (cm) := 10\nDistance between rings (cm) := 0.3\n"
-                               "Number of crystals per block in transaxial direction := 6\n!END OF INTERFILE :=\n";
-static const char *const cylinder_trials[] = {"Distance between rings (cm) := 0.4", NULL};
+static const char buckets_trials[] =
+    "Scanner type := another|Scanner type :=\noriginating system := another|Number of rings := 3|"
+    "Number of detectors per ring := 54|Inner ring diameter (cm) := 12|Average depth of interaction (cm) := 0.4|"
+    "View offset (degrees) := 20|Number of detector layers := 2|Maximum number of non-arc-corrected bins := 20|"
+    "Number of crystals per block in transaxial direction := 4|"
+    "Number of crystals per block in axial direction := 2|Number of blocks per bucket in transaxial direction := 1|"
+    "Scanner geometry := Cylindrical|Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical|"
+    "Distance between crystals in axial direction (cm) := 0.2|"
+    "Distance between crystals in transaxial direction (cm) := 0.4|"
+    "Distance between blocks in axial direction (cm) := 1.1|"
+    "Distance between blocks in transaxial direction (cm) := 1.8|"
+    "Scanner geometry := Generic\nName of crystal map := gone.txt|TOF timing resolution (ps) := 300|"
+    "Timing resolution (ps) := 300|maximum ring difference per segment := {1}|"
+    "=start horizontal bed position (mm) := 30|=applied corrections := {arc correction}";
+static const char cylinder[] =
+    "!INTERFILE :=\nNumber of rings := 6\nNumber of detectors per ring := 48\nInner ring diameter (cm) := 10\n"
+    "Distance between rings (cm) := 0.3\nNumber of crystals per block in transaxial direction := 6\n"
+    "!END OF INTERFILE :=\n";
+static const char cylinder_trials[] = "Distance between rings (cm) := 0.4";
 
-static const char *const data_trials[] = {"name of data file := gone.s",
-                                          "imagedata byte order := BIGENDIAN",
-                                          "imagedata byte order :=\nimage data byte order := BIGENDIAN",
-                                          "!number format := signed integer",
-                                          "!number of bytes per pixel := 2",
-                                          "number of dimensions := 5",
-                                          "matrix axis label [1] := view",
-                                          "matrix axis label [4] := timing positions",
-                                          "!matrix size [1] := 3",
-                                          "data offset in bytes[1] := 4",
-                                          "data starting block := 1",
-                                          "image scaling factor[1] := 2",
-                                          "quantification units := 2",
-                                          "minimum ring difference per segment := {0}",
-                                          "maximum ring difference per segment := {0}",
-                                          "applied corrections := {arc correction}",
-                                          "applied corrections := {normalisation}",
-                                          "=applied corrections := {None}",
-                                          "number of time frames := 2",
-                                          "Number of rings := 7",
-                                          "Number of detectors per ring := 11",
-                                          "View offset (degrees) := 30",
-                                          "Number of detector layers := 2",
-                                          "Scanner geometry := Generic",
-                                          NULL};
+static const char data_trials[] =
+    "name of data file := gone.s|imagedata byte order := BIGENDIAN|"
+    "imagedata byte order :=\nimage data byte order := BIGENDIAN|!number format := signed integer|"
+    "!number of bytes per pixel := 2|number of dimensions := 5|matrix axis label [1] := view|"
+    "matrix axis label [4] := timing positions|!matrix size [1] := 3|data offset in bytes[1] := 4|"
+    "data starting block := 1|image scaling factor[1] := 2|quantification units := 2|"
+    "minimum ring difference per segment := {0}|maximum ring difference per segment := {0}|"
+    "applied corrections := {arc correction}|applied corrections := {normalisation}|=applied corrections := {None}|"
+    "number of time frames := 2|Number of rings := 7|Number of detectors per ring := 11|"
+    "View offset (degrees) := 30|Number of detector layers := 2|Scanner geometry := Generic";
 
 static const char stir_image[] =
     "!INTERFILE :=\n!version of keys := STIR4.0\n" IMAGE THIRD "!PET data type := Image\n!END OF INTERFILE :=\n";
-static const char *const stir_image_trials[] = {"name of data file := gone",
-                                                "imagedata byte order := BIGENDIAN",
-                                                "imagedata byte order :=\nimage data byte order := BIGENDIAN",
-                                                "!number format := unsigned integer",
-                                                "!number of bytes per pixel := 8",
-                                                "!matrix size [1] := 3",
-                                                "!matrix size [4] := 2",
-                                                "matrix axis label [1] := view",
-                                                "data offset in bytes := 4",
-                                                "data starting block := 1",
-                                                "version of keys := CASToRv3.1",
-                                                "scaling factor (mm/pixel) [1] := 3",
-                                                "first pixel offset (mm) [2] := 3",
-                                                "image scaling factor [1] := 2",
-                                                "image scaling factor := {1, 2, 3}",
-                                                "quantification units := 2",
-                                                "=quantification units := kBq/ml",
-                                                NULL};
+static const char stir_image_trials[] =
+    "name of data file := gone|imagedata byte order := BIGENDIAN|"
+    "imagedata byte order :=\nimage data byte order := BIGENDIAN|!number format := unsigned integer|"
+    "!number of bytes per pixel := 8|!matrix size [1] := 3|!matrix size [4] := 2|matrix axis label [1] := view|"
+    "data offset in bytes := 4|data starting block := 1|version of keys := CASToRv3.1|"
+    "scaling factor (mm/pixel) [1] := 3|first pixel offset (mm) [2] := 3|image scaling factor [1] := 2|"
+    "image scaling factor := {1, 2, 3}|quantification units := 2|=quantification units := kBq/ml";
 static const char castor_image[] =
     "!INTERFILE :=\n" IMAGE "scale factor (mm/pixel) [3] := 4\n!matrix size [3] := 3\n!END OF INTERFILE :=\n";
-static const char *const castor_image_trials[] = {"scale factor (mm/pixel) [3] := 5",
-                                                  "origin (mm) [1] := 2",
-                                                  "offset [2] := 2",
-                                                  "rescale slope := 2",
-                                                  "data rescale slope := 2",
-                                                  "rescale intercept := 2",
-                                                  "data rescale intercept := 2",
-                                                  "data rescale offset := 2",
-                                                  "%sms-mi header name space := image subheader",
-                                                  NULL};
-static const char gate_image[] = "!INTERFILE :=\n" IMAGE "!total number of images := 3\nslice thickness (pixels) := 4\n"
-                                 "!END OF INTERFILE :=\n";
-static const char *const gate_image_trials[] = {"!total number of images := 2",
-                                                "number of images := 2",
-                                                "!number of slices := 2",
-                                                "slice thickness (pixels) := 5",
-                                                "centre-centre slice separation (pixels) := 5",
-                                                "center-center slice separation (pixels) := 5",
-                                                "=centre-centre slice separation (pixels) := 4",
-                                                NULL};
+static const char castor_image_trials[] =
+    "scale factor (mm/pixel) [3] := 5|origin (mm) [1] := 2|offset [2] := 2|rescale slope := 2|"
+    "data rescale slope := 2|rescale intercept := 2|data rescale intercept := 2|data rescale offset := 2|"
+    "%sms-mi header name space := image subheader";
+static const char gate_image[] =
+    "!INTERFILE :=\n" IMAGE "!total number of images := 3\nslice thickness (pixels) := 4\n!END OF INTERFILE :=\n";
+static const char gate_image_trials[] =
+    "!total number of images := 2|number of images := 2|!number of slices := 2|slice thickness (pixels) := 5|"
+    "centre-centre slice separation (pixels) := 5|center-center slice separation (pixels) := 5|"
+    "=centre-centre slice separation (pixels) := 4";
 
-static const char siemens[] = "!INTERFILE:=\n%SMS-MI header name space:=PETLINK bin address\nname of data file:=x.l\n"
-                              "data format:=CoincidenceList\nnumber of rings:=4\n%number of projections:=20\n"
-                              "%number of views:=16\n%maximum ring difference:=2\n%axial compression:=1\n"
-                              "%LM event and tag words format (bits):=32\n%total listmode word counts:=3\n"
-                              "%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
-static const char *const siemens_trials[] = {"name of data file:=gone.l",
-                                             "data format:=sinogram",
-                                             "data offset in bytes:=4",
-                                             "%LM event and tag words format (bits):=64",
-                                             "%axial compression:=11",
-                                             "%maximum ring difference:=1",
-                                             "%number of projections:=18",
-                                             "%number of views:=15",
-                                             "number of rings:=5",
-                                             "%number of TOF time bins:=13",
-                                             "%total listmode word counts:=99",
-                                             NULL};
+static const char siemens[] =
+    "!INTERFILE:=\n%SMS-MI header name space:=PETLINK bin address\nname of data file:=x.l\n"
+    "data format:=CoincidenceList\nnumber of rings:=4\n%number of projections:=20\n%number of views:=16\n"
+    "%maximum ring difference:=2\n%axial compression:=1\n%LM event and tag words format (bits):=32\n"
+    "%total listmode word counts:=3\n%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
+static const char siemens_trials[] =
+    "name of data file:=gone.l|data format:=sinogram|data offset in bytes:=4|"
+    "%LM event and tag words format (bits):=64|%axial compression:=11|%maximum ring difference:=1|"
+    "%number of projections:=18|%number of views:=15|number of rings:=5|%number of TOF time bins:=13|"
+    "%total listmode word counts:=99";
 
-static const char meta[] = "ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\n"
-                           "ElementType = MET_FLOAT\nElementDataFile = voxels\n";
-static const char *const meta_trials[] = {"NDims = 2",
-                                          "DimSize = 5 4 2",
-                                          "ElementSpacing = 1 2 3",
-                                          "ElementSize = 1 2 3",
-                                          "Offset = 1 2 3",
-                                          "Position = 1 2 3",
-                                          "Origin = 1 2 3",
-                                          "TransformMatrix = 0 1 0 1 0 0 0 0 1",
-                                          "Orientation = 0 1 0 1 0 0 0 0 1",
-                                          "Rotation = 0 1 0 1 0 0 0 0 1",
-                                          "ElementType = MET_INT",
-                                          "ElementByteOrderMSB = True",
-                                          "BinaryDataByteOrderMSB = True",
-                                          "HeaderSize = 4",
-                                          "ElementDataFile = gone",
-                                          NULL};
+static const char meta[] =
+    "ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\nElementType = MET_FLOAT\nElementDataFile = voxels\n";
+static const char meta_trials[] =
+    "NDims = 2|DimSize = 5 4 2|ElementSpacing = 1 2 3|ElementSize = 1 2 3|Offset = 1 2 3|Position = 1 2 3|"
+    "Origin = 1 2 3|TransformMatrix = 0 1 0 1 0 0 0 0 1|Orientation = 0 1 0 1 0 0 0 0 1|"
+    "Rotation = 0 1 0 1 0 0 0 0 1|ElementType = MET_INT|ElementByteOrderMSB = True|BinaryDataByteOrderMSB = True|"
+    "HeaderSize = 4|ElementDataFile = gone";
 
 static const char nifti[] =
     "sizeof_hdr = 348\nregular = r\ndim = 3 5 4 3 1 1 1 1\ndatatype = 4\nbitpix = 16\npixdim = 1 2 3 4 0 0 0 0\n"
     "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\n"
     "qoffset_z = -6\nqform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\n"
     "magic = n+1\n";
-static const char *const nifti_trials[] = {"sizeof_hdr = 540",
-                                           "dim = 3 5 4 2 1 1 1 1",
-                                           "dim = 4 5 4 3 2 1 1 1",
-                                           "dim = 5 5 4 3 1 3 1 1",
-                                           "=dim = 3 5 4 3 7 7 7 7",
-                                           "=dim = 7 5 4 3 1 1 1 1",
-                                           "datatype = 512", /* of no other length: as large as unsigned numbers */
-                                           "datatype = 32",
-                                           "datatype = 2304",
-                                           "datatype = 8\nbitpix = 32",
-                                           "pixdim = 1 2 3 5 0 0 0 0",
-                                           "pixdim = -1 2 3 4 0 0 0 0",
-                                           "=pixdim = 1 2 3 4 77 77 77 77",
-                                           "sform_code = 0\npixdim = 1 2 0 4 0 0 0 0",
-                                           "sform_code = 0\npixdim = 1 2 nan 4 0 0 0 0",
-                                           "vox_offset = 354",
-                                           "vox_offset = 352.5",
-                                           "vox_offset = nan",
-                                           "scl_slope = 2",
-                                           "scl_slope = 0",
-                                           "scl_slope = inf",
-                                           "scl_inter = 2",
-                                           "scl_inter = nan",
-                                           "xyzt_units = 1",
-                                           "xyzt_units = 3",
-                                           "xyzt_units = 5",
-                                           "=xyzt_units = 0",
-                                           "=xyzt_units = 26",
-                                           "quatern_b = 1",
-                                           "quatern_c = 0.01",
-                                           "quatern_d = 0.7071068",
-                                           "qoffset_x = -3",
-                                           "qoffset_y = -4",
-                                           "qoffset_z = -7",
-                                           "=qoffset_z = -6.1",
-                                           "sform_code = 0\nqform_code = 0",
-                                           "srow_x = 2 0 0 -3",
-                                           "srow_y = 0 -3 0 4",
-                                           "srow_z = 0 0.1 4 -6",
-                                           "magic = ni1",
-                                           NULL};
+/* Datatype 512 has no other length: it is as large as unsigned numbers. */
+static const char nifti_trials[] =
+    "sizeof_hdr = 540|dim = 3 5 4 2 1 1 1 1|dim = 4 5 4 3 2 1 1 1|dim = 5 5 4 3 1 3 1 1|=dim = 3 5 4 3 7 7 7 7|"
+    "=dim = 7 5 4 3 1 1 1 1|datatype = 512|datatype = 32|datatype = 2304|datatype = 8\nbitpix = 32|"
+    "pixdim = 1 2 3 5 0 0 0 0|pixdim = -1 2 3 4 0 0 0 0|=pixdim = 1 2 3 4 77 77 77 77|"
+    "sform_code = 0\npixdim = 1 2 0 4 0 0 0 0|sform_code = 0\npixdim = 1 2 nan 4 0 0 0 0|vox_offset = 354|"
+    "vox_offset = 352.5|vox_offset = nan|scl_slope = 2|scl_slope = 0|scl_slope = inf|scl_inter = 2|scl_inter = nan|"
+    "xyzt_units = 1|xyzt_units = 3|xyzt_units = 5|=xyzt_units = 0|=xyzt_units = 26|quatern_b = 1|quatern_c = 0.01|"
+    "quatern_d = 0.7071068|qoffset_x = -3|qoffset_y = -4|qoffset_z = -7|=qoffset_z = -6.1|"
+    "sform_code = 0\nqform_code = 0|srow_x = 2 0 0 -3|srow_y = 0 -3 0 4|srow_z = 0 0.1 4 -6|magic = ni1";
 
-static const char safir[] = "signature = SAFIR CListModeData\ntime = 5\ntype = 0\nringA = 1\nringB = 2\ndetA = 1\n"
-                            "detB = 13\nlayerA = 0\nlayerB = 0\n";
-static const char *const safir_trials[] = {"signature = SAFIR CListModeDatb",
-                                           "type = 1",
-                                           "isDelayed = 1",
-                                           "ringA = 2",
-                                           "ringB = 3",
-                                           "detA = 2",
-                                           "detB = 14",
-                                           "layerA = 1",
-                                           "layerB = 1",
-                                           "time = 500",
-                                           NULL};
+static const char safir[] =
+    "signature = SAFIR CListModeData\ntime = 5\ntype = 0\nringA = 1\nringB = 2\ndetA = 1\ndetB = 13\nlayerA = 0\n"
+    "layerB = 0\n";
+static const char safir_trials[] =
+    "signature = SAFIR CListModeDatb|type = 1|isDelayed = 1|ringA = 2|ringB = 3|detA = 2|detB = 14|layerA = 1|"
+    "layerB = 1|time = 500";
 
 static const char word_list[] = "0 event = 1073741894\n100 time = 7\n";
 static const char words_header[] = "!INTERFILE:=\nname of data file:=words.l\nnumber of rings:=4\n"
                                    "%number of projections:=20\n%number of views:=16\n";
-static const char *const word_trials[] = {"0 event = 1073741873", "0 event = 70", "100 time = 9", NULL};
+static const char word_trials[] = "0 event = 1073741873|0 event = 70|100 time = 9";
 
 static const char map[] = "ring = 1\ndet = 1\nlayer = 0\n";
-static const char *const map_trials[] = {"ring = 9", "det = 99", "layer = 1", "x = 7", "y = 7", "z = 7", NULL};
-static const char *const map_scanner_trials[] = {"# depth_mm = 11", "# face_mm = 3 3.5", "z = 7", NULL};
+static const char map_trials[] = "ring = 9|det = 99|layer = 1|x = 7|y = 7|z = 7";
+static const char map_scanner_trials[] = "# depth_mm = 11|# face_mm = 3 3.5|z = 7";
 
-static const char ge[] = "MiceList/TofCoinc = 1 2 3 13 26\nHeaderData/SystemGeometry/axialCrystalsPerBlock = 2\n"
-                         "HeaderData/SystemGeometry/axialBlocksPerModule = 2\n"
-                         "HeaderData/SystemGeometry/axialModulesPerSystem = 1\n"
-                         "HeaderData/SystemGeometry/radialCrystalsPerBlock = 3\n"
-                         "HeaderData/SystemGeometry/radialBlocksPerModule = 1\n"
-                         "HeaderData/SystemGeometry/radialModulesPerSystem = 8\n"
-                         "HeaderData/SystemGeometry/effectiveRingDiameter = 128\n"
-                         "HeaderData/SystemGeometry/detectorAxialSize = 20.4\n";
-static const char *const ge_trials[] = {"MiceList/TofCoinc = 1 2 3 14 26",
-                                        "MiceList/TofCoinc = 1 2 3 13 -13",
-                                        "HeaderData/SystemGeometry/axialCrystalsPerBlock = 3",
-                                        "HeaderData/SystemGeometry/axialBlocksPerModule = 1",
-                                        "HeaderData/SystemGeometry/axialModulesPerSystem = 2",
-                                        "HeaderData/SystemGeometry/radialCrystalsPerBlock = 4",
-                                        "HeaderData/SystemGeometry/radialBlocksPerModule = 2",
-                                        "HeaderData/SystemGeometry/radialModulesPerSystem = 9",
-                                        "HeaderData/SystemGeometry/effectiveRingDiameter = 119",
-                                        "HeaderData/SystemGeometry/effectiveRingDiameter = 141",
-                                        "=HeaderData/SystemGeometry/effectiveRingDiameter = 0",
-                                        "HeaderData/SystemGeometry/detectorAxialSize = 22",
-                                        "HeaderData/SystemGeometry/transaxial_crystal_0_offset = 50",
-                                        "=HeaderData/SystemGeometry/transaxial_crystal_0_offset = -4.5",
-                                        "HeaderData/SystemGeometry/timingResolutionInPico = 400",
-                                        "=HeaderData/SystemGeometry/timingResolutionInPico = 0",
-                                        "HeaderData/AcqStats/frameDuration = 2000",
-                                        "=HeaderData/AcqParameters/EDCATParameters/coincTimingPrecision = 0.0130208",
-                                        NULL};
+static const char ge[] =
+    "MiceList/TofCoinc = 1 2 3 13 26\nHeaderData/SystemGeometry/axialCrystalsPerBlock = 2\n"
+    "HeaderData/SystemGeometry/axialBlocksPerModule = 2\nHeaderData/SystemGeometry/axialModulesPerSystem = 1\n"
+    "HeaderData/SystemGeometry/radialCrystalsPerBlock = 3\nHeaderData/SystemGeometry/radialBlocksPerModule = 1\n"
+    "HeaderData/SystemGeometry/radialModulesPerSystem = 8\n"
+    "HeaderData/SystemGeometry/effectiveRingDiameter = 128\nHeaderData/SystemGeometry/detectorAxialSize = 20.4\n";
+static const char ge_trials[] =
+    "MiceList/TofCoinc = 1 2 3 14 26|MiceList/TofCoinc = 1 2 3 13 -13|"
+    "HeaderData/SystemGeometry/axialCrystalsPerBlock = 3|HeaderData/SystemGeometry/axialBlocksPerModule = 1|"
+    "HeaderData/SystemGeometry/axialModulesPerSystem = 2|HeaderData/SystemGeometry/radialCrystalsPerBlock = 4|"
+    "HeaderData/SystemGeometry/radialBlocksPerModule = 2|HeaderData/SystemGeometry/radialModulesPerSystem = 9|"
+    "HeaderData/SystemGeometry/effectiveRingDiameter = 119|HeaderData/SystemGeometry/effectiveRingDiameter = 141|"
+    "=HeaderData/SystemGeometry/effectiveRingDiameter = 0|HeaderData/SystemGeometry/detectorAxialSize = 22|"
+    "HeaderData/SystemGeometry/transaxial_crystal_0_offset = 50|"
+    "=HeaderData/SystemGeometry/transaxial_crystal_0_offset = -4.5|"
+    "HeaderData/SystemGeometry/timingResolutionInPico = 400|=HeaderData/SystemGeometry/timingResolutionInPico = 0|"
+    "HeaderData/AcqStats/frameDuration = 2000|"
+    "=HeaderData/AcqParameters/EDCATParameters/coincTimingPrecision = 0.0130208";
 
-static const char corrections[] = "correction_lists/sens = 0.5 0.25\ncorrection_lists/atten = 0.75 1\n"
-                                  "correction_lists/contam = 3 4\nall_xtals/xtal_ids = 2 1 13 3 3 1 14 2\n"
-                                  "all_xtals/sens = 0.5 0.25\nall_xtals/atten = 0.75 1\n";
-static const char *const corrections_trials[] = {"correction_lists/sens = 0.5 0.5",
-                                                 "correction_lists/atten = 0.75 0.5",
-                                                 "correction_lists/contam = 3 5",
-                                                 "all_xtals/xtal_ids = 2 1 13 3 3 1 15 2",
-                                                 "all_xtals/sens = 0.5 0.5",
-                                                 "all_xtals/atten = 0.75 0.5",
-                                                 NULL};
+static const char corrections[] =
+    "correction_lists/sens = 0.5 0.25\ncorrection_lists/atten = 0.75 1\ncorrection_lists/contam = 3 4\n"
+    "all_xtals/xtal_ids = 2 1 13 3 3 1 14 2\nall_xtals/sens = 0.5 0.25\nall_xtals/atten = 0.75 1\n";
+static const char corrections_trials[] =
+    "correction_lists/sens = 0.5 0.5|correction_lists/atten = 0.75 0.5|correction_lists/contam = 3 5|"
+    "all_xtals/xtal_ids = 2 1 13 3 3 1 15 2|all_xtals/sens = 0.5 0.5|all_xtals/atten = 0.75 0.5";
 
 /* Two formats whose readers have no table of their own, since nothing in them is refused or warned of. */
 static const struct lr_known_key map_columns[] = {
@@ -498,16 +345,15 @@ static void write_map(const struct fixture *fixture, const char *path, const cha
     char field[128], value[256];
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    lr_module_crystal_centre(&fixture->octagon->modules[0], 1, 1, &own[3]);
+    lr_module_crystal_centre(&fixture->octagon->scanner->modules[0], 1, 1, &own[3]);
     while (next_field(&text, field, value)) {
         if (field[0] == '#') fprintf(file, "%s: %s\n", field, value);
         for (int k = 0; k < 6; k++) own[k] = strcmp(field, names[k]) == 0 ? strtod(value, NULL) : own[k];
     }
-    for (int k = 0; k < fixture->octagon->num_crystals; k++) {
-        const int module = k / 12, q = k % 12 / 3, p = k % 3;
+    for (int k = 0; k < fixture->octagon->scanner->num_crystals; k++) {
         double at[3];
-        lr_module_crystal_centre(&fixture->octagon->modules[module], p, q, at);
-        if (k != 4) fprintf(file, "%d %d 0 %.4f %.4f %.4f\n", q, 3 * module + p, at[0], at[1], at[2]);
+        lr_scanner_crystal_centre(fixture->octagon->scanner, k, at);
+        if (k != 4) fprintf(file, "%d %d 0 %.4f %.4f %.4f\n", k % 12 / 3, k / 12 * 3 + k % 3, at[0], at[1], at[2]);
     }
     fprintf(file, "%g %g %g %.4f %.4f %.4f\n", own[0], own[1], own[2], own[3], own[4], own[5]);
     assert_int_equal(fclose(file), 0);
@@ -542,21 +388,26 @@ static void write_hdf5(const struct fixture *fixture, const char *path, const ch
 
 static char *print_scanner(struct fixture *fixture, const char *path)
 {
-    char yaml[128];
-    size_t count;
     lr_scanner *scanner = lr_scanner_read(path, &fixture->log);
     if (scanner == NULL) return NULL;
-    folder_file(&fixture->folder, yaml, "made.yaml");
+    const char *yaml = file_in(&fixture->folder, "made.yaml");
     assert_int_equal(lr_scanner_write(yaml, scanner, NULL), LR_OK);
     lr_scanner_destroy(scanner);
-    char *text = (char *)bytes_read(yaml, &count);
-    text[count] = '\0';
-    return text;
+    return (char *)bytes_read(yaml, NULL);
 }
 
-static char *print_list(struct fixture *fixture, lr_events_source source)
+/* Events of a file that is named, or of the one beside which it lies. */
+static char *print_events(struct fixture *fixture, const char *path)
 {
-    source.log = &fixture->log;
+    const struct test_folder *folder = &fixture->folder;
+    lr_events_source source = {.path = path, .scanner = fixture->octagon->scanner, .log = &fixture->log};
+    if (strstr(path, ".Cdh") != NULL) source.scanner = fixture->even->scanner;
+    if (strstr(path, ".safir") != NULL) source.companion = file_in(folder, "octagon.map");
+    if (strstr(path, ".map") != NULL) source.companion = path;
+    if (strstr(path, ".map") != NULL) source.path = file_in(folder, "octagon.safir");
+    if (strstr(path, ".hdr") != NULL || strstr(path, ".l") != NULL) source.format = LR_EVENTS_SIEMENS;
+    if (strstr(path, ".hdr") != NULL) source.path = file_in(folder, "x.l");
+    if (strstr(path, ".l") != NULL) source.companion = file_in(folder, "words.hdr");
     lr_event_list *list = lr_event_list_read(&source);
     if (list == NULL) return NULL;
     char *text = calloc(ROOM, 1);
@@ -572,53 +423,9 @@ static char *print_list(struct fixture *fixture, lr_events_source source)
     return text;
 }
 
-static char *print_castor(struct fixture *fixture, const char *path)
-{
-    return print_list(fixture, (lr_events_source){.path = path, .scanner = fixture->even});
-}
-
-static char *print_siemens(struct fixture *fixture, const char *path)
-{
-    char events[128];
-    (void)path;
-    return print_list(fixture, (lr_events_source){.path = folder_file(&fixture->folder, events, "x.l"),
-                                                  .format = LR_EVENTS_SIEMENS,
-                                                  .scanner = fixture->octagon});
-}
-
-static char *print_safir(struct fixture *fixture, const char *path)
-{
-    char map_path[128];
-    return print_list(fixture, (lr_events_source){.path = path,
-                                                  .companion = folder_file(&fixture->folder, map_path, "octagon.map"),
-                                                  .scanner = fixture->octagon});
-}
-
-static char *print_map(struct fixture *fixture, const char *path)
-{
-    char events[128];
-    return print_list(fixture, (lr_events_source){.path = folder_file(&fixture->folder, events, "octagon.safir"),
-                                                  .companion = path,
-                                                  .scanner = fixture->octagon});
-}
-
-static char *print_words(struct fixture *fixture, const char *path)
-{
-    char header[128];
-    return print_list(fixture, (lr_events_source){.path = path,
-                                                  .companion = folder_file(&fixture->folder, header, "words.hdr"),
-                                                  .format = LR_EVENTS_SIEMENS,
-                                                  .scanner = fixture->octagon});
-}
-
-static char *print_ge(struct fixture *fixture, const char *path)
-{
-    return print_list(fixture, (lr_events_source){.path = path, .scanner = fixture->octagon});
-}
-
 static char *print_corrections(struct fixture *fixture, const char *path)
 {
-    lr_event_corrections *found = lr_event_corrections_read(path, fixture->octagon_lors, &fixture->log);
+    lr_event_corrections *found = lr_event_corrections_read(path, fixture->octagon, &fixture->log);
     if (found == NULL) return NULL;
     char *text = calloc(ROOM, 1);
     int used = 0;
@@ -636,7 +443,7 @@ static char *print_corrections(struct fixture *fixture, const char *path)
 
 static char *print_data(struct fixture *fixture, const char *path)
 {
-    lr_lor_data *data = lr_lor_data_read(path, fixture->lors, &fixture->log);
+    lr_lor_data *data = lr_lor_data_read(path, fixture->even, &fixture->log);
     if (data == NULL) return NULL;
     double sum = 0, moment = 0;
     for (int64_t k = 0; k < data->count; k++) {
@@ -671,29 +478,29 @@ static char *print_image(struct fixture *fixture, const char *path)
 static const struct format {
     const struct lr_known_keys *known;
     const char *name, *separator;
-    const char *good;          /* NULL: the fixture's projection data */
-    const char *const *trials; /* lines of keys that are read; behind '=', of values that change nothing */
+    const char *good;   /* NULL: the fixture's projection data */
+    const char *trials; /* lines of keys that are read, with '|' between; behind '=', of values that change nothing */
     make_function *make;
     write_function *write; /* NULL: the text is the file */
 } formats[] = {
     {&lr_geom_keys, "x.geom", ":", geom, geom_trials, print_scanner, NULL},
     {&lr_hscan_keys, "x.hscan", ":", hscan, hscan_trials, print_scanner, NULL},
-    {&lr_castor_header_keys, "x.Cdh", ":", cdh, cdh_trials, print_castor, NULL},
-    {&lr_castor_header_keys, "y.Cdh", ":", histogram, histogram_trials, print_castor, NULL},
+    {&lr_castor_header_keys, "x.Cdh", ":", cdh, cdh_trials, print_events, NULL},
+    {&lr_castor_header_keys, "y.Cdh", ":", histogram, histogram_trials, print_events, NULL},
     {&lr_stir_scanner_keys, "x.hs", ":=", buckets, buckets_trials, print_scanner, NULL},
     {&lr_stir_scanner_keys, "y.hs", ":=", cylinder, cylinder_trials, print_scanner, NULL},
     {&lr_stir_data_keys, "data.hs", ":=", NULL, data_trials, print_data, NULL},
     {&lr_interfile_image_keys, "x.hv", ":=", stir_image, stir_image_trials, print_image, NULL},
     {&lr_interfile_image_keys, "x.hdr", ":=", castor_image, castor_image_trials, print_image, NULL},
     {&lr_interfile_image_keys, "y.hv", ":=", gate_image, gate_image_trials, print_image, NULL},
-    {&lr_siemens_keys, "siemens.hdr", ":=", siemens, siemens_trials, print_siemens, NULL},
+    {&lr_siemens_keys, "siemens.hdr", ":=", siemens, siemens_trials, print_events, NULL},
     {&lr_metaimage_keys, "x.mhd", "=", meta, meta_trials, print_image, NULL},
     {&lr_nifti_keys, "x.nii", "=", nifti, nifti_trials, print_image, write_nifti},
-    {&lr_safir_fields, "x.safir", "=", safir, safir_trials, print_safir, write_safir},
-    {&map_keys, "x.map", "=", map, map_trials, print_map, write_map},
+    {&lr_safir_fields, "x.safir", "=", safir, safir_trials, print_events, write_safir},
+    {&map_keys, "x.map", "=", map, map_trials, print_events, write_map},
     {&map_keys, "x.txt", "=", map, map_scanner_trials, print_scanner, write_map},
-    {&lr_siemens_words, "words.l", "=", word_list, word_trials, print_words, write_words},
-    {&lr_ge_keys, "x.BLF", "=", ge, ge_trials, print_ge, write_hdf5},
+    {&lr_siemens_words, "words.l", "=", word_list, word_trials, print_events, write_words},
+    {&lr_ge_keys, "x.BLF", "=", ge, ge_trials, print_events, write_hdf5},
     {&corrections_keys, "corrections.h5", "=", corrections, corrections_trials, print_corrections, write_hdf5},
     {&lr_petsird_keys, NULL, NULL, NULL, NULL, NULL, NULL}, /* test_events.py tries those */
 };
@@ -724,11 +531,28 @@ static char *make(struct fixture *fixture, const struct format *format, const ch
     if (format->write != NULL)
         format->write(fixture, path, header);
     else
-        bytes_write(path, header, strlen(header));
+        text_write(path, header);
     char *made = format->make(fixture, path);
     assert_true((made == NULL) == (fixture->error[0] != '\0'));
     remove(path);
     return made;
+}
+
+/* Element n of a list with '|' between; false behind the last. */
+static bool element_of(const char *list, int n, char element[128])
+{
+    for (; list != NULL && n > 0; n--) {
+        list = strchr(list, '|');
+        list += list != NULL;
+    }
+    snprintf(element, 128, "%.*s", list != NULL ? (int)strcspn(list, "|") : 0, list != NULL ? list : "");
+    return list != NULL;
+}
+
+static const char *last_line(const char *text)
+{
+    const char *end = strrchr(text, '\n');
+    return end != NULL ? end + 1 : text;
 }
 
 /* A line's key without '!' and '%', and its length without blanks behind it. */
@@ -765,8 +589,7 @@ static void try_line(struct fixture *fixture, const struct format *format, const
 {
     char header[ROOM], usual_warnings[ROOM], key[128];
     size_t length;
-    const char *last = strrchr(line, '\n') != NULL ? strrchr(line, '\n') + 1 : line;
-    const char *begin = key_of(format, last, &length);
+    const char *begin = key_of(format, last_line(line), &length);
     snprintf(key, sizeof(key), "'%.*s'", (int)length, begin);
     char *usual = make(fixture, format, good_of(fixture, format));
     if (usual == NULL) fail_msg("%s", fixture->error);
@@ -790,29 +613,17 @@ static void try_line(struct fixture *fixture, const struct format *format, const
     free(usual);
 }
 
-/* Element n of a list with '|' between; false behind the last. */
-static bool element_of(const char *list, int n, char element[128])
-{
-    for (; list != NULL && n > 0; n--) {
-        list = strchr(list, '|');
-        list += list != NULL;
-    }
-    snprintf(element, 128, "%.*s", list != NULL ? (int)strcspn(list, "|") : 0, list != NULL ? list : "");
-    return list != NULL;
-}
-
 static bool has_trial(const struct lr_known_keys *known, const char *key)
 {
     const size_t length = strcspn(key, "*");
+    char trial[128];
     for (int n = 0; n < NUM_TEXTS; n++) {
-        for (const char *const *trial = formats[n].trials; formats[n].known == known && *trial != NULL; trial++) {
+        for (int t = 0; formats[n].known == known && element_of(formats[n].trials, t, trial); t++) {
             size_t own_length;
-            const char *last = strrchr(*trial, '\n') != NULL ? strrchr(*trial, '\n') + 1 : *trial;
-            const char *own = key_of(&formats[n], last, &own_length);
-            if (strncasecmp(own, key, length) != 0) continue;
+            const char *own = key_of(&formats[n], last_line(trial), &own_length);
             const char *rest = own + length + (own[length] == ' ');
-            if (own_length == length || key[length] == '*' || *rest == '[' ||
-                (known->finds_parts && own[length] != ' '))
+            if (strncasecmp(own, key, length) == 0 && (own_length == length || key[length] == '*' || *rest == '[' ||
+                                                       (known->finds_parts && own[length] != ' ')))
                 return true;
         }
     }
@@ -825,8 +636,8 @@ static void every_key_does_what_its_table_says(void **state)
     char key[128], value[128], line[512];
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
-        for (const char *const *trial = format->trials; *trial != NULL; trial++)
-            try_line(fixture, format, *trial + (**trial == '='), **trial == '=' ? LR_KEY_IDLE : LR_KEY_READ);
+        for (int t = 0; element_of(format->trials, t, value); t++)
+            try_line(fixture, format, value + (*value == '='), *value == '=' ? LR_KEY_IDLE : LR_KEY_READ);
         for (int r = 0; r < format->known->count; r++) {
             const struct lr_known_key *row = &format->known->rows[r];
             for (int k = 0; element_of(row->keys, k, key); k++) {
@@ -904,84 +715,60 @@ static void print_tables(char *text, size_t room)
 static void the_page_has_these_tables(void **state)
 {
     static char tables[4 * ROOM];
-    size_t count;
     (void)state;
-    char *page = (char *)bytes_read(KEYS_PAGE, &count);
-    page[count] = '\0';
+    char *page = (char *)bytes_read(KEYS_PAGE, NULL);
     print_tables(tables, sizeof(tables));
     const char *begin = strstr(page, "\n## ");
-    if (begin == NULL || strcmp(begin, tables) != 0) {
-        fail_msg("%s has other tables than src/io: put what 'test_io_header_keys print' prints in "
-                 "their place",
-                 KEYS_PAGE);
-    }
+    if (begin == NULL || strcmp(begin, tables) != 0)
+        fail_msg("%s has other tables than src/io: put what 'test_io_header_keys print' prints there", KEYS_PAGE);
     free(page);
-}
-
-static void write_beside(const struct fixture *fixture)
-{
-    char path[128];
-    float rows[8][6], voxels[60];
-    for (int k = 0; k < 8; k++) { /* four panels of two crystals */
-        const double angle = k / 2 * 1.5707963267948966, along = k % 2 == 0 ? -1.6 : 1.6;
-        const double row[6] = {
-            65 * sin(angle) + along * cos(angle), 65 * cos(angle) - along * sin(angle), 0, sin(angle), cos(angle), 0};
-        for (int i = 0; i < 6; i++) rows[k][i] = (float)row[i];
-    }
-    bytes_write(folder_file(&fixture->folder, path, "x.lut"), rows, sizeof(rows));
-    for (int k = 0; k < 60; k++) voxels[k] = (float)(k + 1);
-    bytes_write(folder_file(&fixture->folder, path, "voxels"), voxels, sizeof(voxels));
-    const uint32_t list[] = {0, 0, 1, 20, 0, 0, 2, 21}; /* time, time of flight, crystals */
-    bytes_write(folder_file(&fixture->folder, path, "x.Cdf"), list, sizeof(list));
-    const uint32_t bins[] = {0, 0x3f800000, 0x40000000, 1, 20}; /* time, two bins, crystals */
-    bytes_write(folder_file(&fixture->folder, path, "y.Cdf"), bins, sizeof(bins));
-    const uint32_t words[] = {0x40000000 | (10 * 16 * 20 + 3 * 20 + 10), 0x40000000 | (2 * 20 + 9),
-                              0x40000000 | (3 * 20 + 10)};
-    bytes_write(folder_file(&fixture->folder, path, "x.l"), words, sizeof(words));
 }
 
 static int begin(void **state)
 {
     static struct fixture fixture;
-    static const int crystals[2] = {3, 4};
-    char path[128];
-    size_t count;
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = 8,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4, 5},
-                          .face_mm = {4, 5},
-                          .depth_mm = 10};
-    const lr_scanner_params params = {.name = "octagon"};
+    const struct test_folder *folder = &fixture.folder;
+    float rows[8][6], voxels[60];
     folder_init(&fixture.folder);
     fixture.log = (lr_log){keep_sentence, &fixture};
-    fixture.even = even_ring(8, 90);
-    fixture.octagon = lr_scanner_create_ring(&params, &ring);
-    fixture.lors = lors_of(fixture.even);
-    fixture.octagon_lors = lors_of(fixture.octagon);
-    write_beside(&fixture);
-    write_map(&fixture, folder_file(&fixture.folder, path, "octagon.map"), map);
-    write_safir(&fixture, folder_file(&fixture.folder, path, "octagon.safir"), safir);
-    bytes_write(folder_file(&fixture.folder, path, "words.hdr"), words_header, strlen(words_header));
-    lr_lor_data *data = numbered(fixture.lors);
-    folder_file(&fixture.folder, path, "data.hs");
-    assert_int_equal(lr_lor_data_write(path, fixture.lors, data, NULL), LR_OK);
+    fixture.even = lors_of(even_ring(8, 90));
+    fixture.octagon = lors_of(octagon());
+    for (int k = 0; k < 8; k++) { /* four panels of two crystals */
+        const double angle = k / 2 * 1.5707963267948966, along = k % 2 == 0 ? -1.6 : 1.6, s = sin(angle),
+                     c = cos(angle);
+        const double row[6] = {65 * s + along * c, 65 * c - along * s, 0, s, c, 0};
+        for (int i = 0; i < 6; i++) rows[k][i] = (float)row[i];
+    }
+    for (int k = 0; k < 60; k++) voxels[k] = (float)(k + 1);
+    const uint32_t list[] = {0, 0, 1, 20, 0, 0, 2, 21};         /* time, time of flight, crystals */
+    const uint32_t bins[] = {0, 0x3f800000, 0x40000000, 1, 20}; /* time, two bins, crystals */
+    const uint32_t words[] = {0x40000000 | (10 * 16 * 20 + 3 * 20 + 10), 0x40000000 | (2 * 20 + 9),
+                              0x40000000 | (3 * 20 + 10)};
+    bytes_write(file_in(folder, "x.lut"), rows, sizeof(rows));
+    bytes_write(file_in(folder, "voxels"), voxels, sizeof(voxels));
+    bytes_write(file_in(folder, "x.Cdf"), list, sizeof(list));
+    bytes_write(file_in(folder, "y.Cdf"), bins, sizeof(bins));
+    bytes_write(file_in(folder, "x.l"), words, sizeof(words));
+    write_map(&fixture, file_in(folder, "octagon.map"), map);
+    write_safir(&fixture, file_in(folder, "octagon.safir"), safir);
+    text_write(file_in(folder, "words.hdr"), words_header);
+    const char *path = file_in(folder, "data.hs");
+    lr_lor_data *data = numbered(fixture.even);
+    assert_int_equal(lr_lor_data_write(path, fixture.even, data, NULL), LR_OK);
     lr_lor_data_destroy(data);
-    char *text = (char *)bytes_read(path, &count);
-    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%.*s", (int)count, text);
+    char *text = (char *)bytes_read(path, NULL);
+    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", text);
     free(text);
     *state = &fixture;
-    return fixture.octagon == NULL;
+    return 0;
 }
 
 static int end(void **state)
 {
     struct fixture *fixture = *state;
     folder_finish(&fixture->folder);
-    lr_lors_destroy(fixture->lors);
-    lr_lors_destroy(fixture->octagon_lors);
-    lr_scanner_destroy(fixture->even);
-    lr_scanner_destroy(fixture->octagon);
+    lors_finish(fixture->even);
+    lors_finish(fixture->octagon);
     return 0;
 }
 
@@ -993,10 +780,7 @@ int main(int argc, char **argv)
         fputs(tables, stdout);
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_does_what_its_table_says),
-        cmocka_unit_test(blanks_change_nothing),
-        cmocka_unit_test(the_page_has_these_tables),
-    };
+    const struct CMUnitTest tests[] = {CASE(every_key_does_what_its_table_says), CASE(blanks_change_nothing),
+                                       CASE(the_page_has_these_tables)};
     return cmocka_run_group_tests(tests, begin, end);
 }

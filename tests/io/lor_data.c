@@ -3,50 +3,33 @@
  *
  * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types, cut short
  * or with values that make no sense are refused; a full disk leaves nothing behind. */
-#include "io/files.h"
-#include "io/lor_scanner.h"
+#include "io/scanners.h"
 
 #include <hdf5.h>
 
-struct setup {
-    struct test_folder folder;
-    char path[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    lr_lor_data *dense;
-    lr_lor_data sparse; /* of three LORs */
-    int64_t index[3];
-    float values[3];
-};
+#define PATH "data.h5"
+
+static lr_lor_data *dense, sparse; /* the latter of three LORs */
+static int64_t lors_of_sparse[3];
+static float values_of_sparse[3];
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->path, "data.h5");
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
-    s->dense = lr_lor_data_create(s->lors, NULL);
-    for (int64_t n = 0; n < s->lors->count; n++) s->dense->values[n] = (float)n * 0.7f - 3.0f;
-    const int64_t index[3] = {0, 17, s->lors->count - 1};
-    for (int n = 0; n < 3; n++) {
-        s->index[n] = index[n];
-        s->values[n] = (float)n + 1.0f;
-    }
-    s->sparse = (lr_lor_data){3, s->index, s->values};
-    *state = s;
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    dense = lr_lor_data_create(lors, NULL);
+    for (int64_t n = 0; n < lors->count; n++) dense->values[n] = (float)n * 0.7f - 3.0f;
+    for (int n = 0; n < 3; n++) values_of_sparse[n] = (float)n + 1.0f;
+    lors_of_sparse[1] = 17;
+    lors_of_sparse[2] = lors->count - 1;
+    sparse = (lr_lor_data){3, lors_of_sparse, values_of_sparse};
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct setup *s = *state;
-    lr_lor_data_destroy(s->dense);
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
-    folder_finish(&s->folder);
-    free(s);
-    return 0;
+    lr_lor_data_destroy(dense);
+    return files_end(state);
 }
 
 /* Pieces that follow each other are what was written. */
@@ -70,23 +53,11 @@ static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
     return pieces->status;
 }
 
-static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *data)
+static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
 {
-    struct pieces pieces = {.data = data};
-    const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
-    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), LR_OK);
-    assert_int_equal(pieces.next, data->count);
-    assert_true(pieces.most <= 1 << 18);
-    pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
-    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
-}
-
-static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
-{
-    struct test_log log;
-    test_log_init(&log);
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, data, &log.log), LR_OK);
-    lr_lor_data *back = lr_lor_data_read(s->path, s->lors, &log.log);
+    struct test_log log = TEST_LOG(log);
+    assert_int_equal(lr_lor_data_write(PATH, lors, data, &log.log), LR_OK);
+    lr_lor_data *back = lr_lor_data_read(PATH, lors, &log.log);
     if (back == NULL) fail_msg("%s", log.error);
     assert_int_equal(back->count, data->count);
     assert_memory_equal(back->values, data->values, (size_t)data->count * sizeof(float));
@@ -94,71 +65,62 @@ static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
     if (data->index != NULL) assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
     assert_int_equal(log.num_warnings, 0);
     lr_lor_data_destroy(back);
-    assert_comes_in_pieces(s, data);
+    struct pieces pieces = {.data = data};
+    const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
+    assert_int_equal(pieces.next, data->count);
+    assert_true(pieces.most <= 1 << 18);
+    pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
+    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
 }
 
 static void test_round_trip(void **state)
 {
-    const struct setup *s = *state;
-    assert_comes_back(s, s->dense);
-    assert_comes_back(s, &s->sparse);
-    const lr_lor_data empty = {0, (int64_t *)s->index, (float *)s->values};
-    assert_comes_back(s, &empty);
+    const struct test_files *s = *state;
+    assert_comes_back(s->lors, dense);
+    assert_comes_back(s->lors, &sparse);
+    const lr_lor_data empty = {0, (int64_t *)lors_of_sparse, (float *)values_of_sparse};
+    assert_comes_back(s->lors, &empty);
     assert_int_equal(folder_visit(&s->folder, false), 1);
 }
 
 /* Whole numbers are stored compressed in chunks, others as they are: both come back. */
 static void test_large(void **state)
 {
-    const struct setup *s = *state;
-    const int crystals[2] = {32, 16};
-    const lr_ring ring = {.radius_mm = 100.0,
-                          .modules = 4,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.0, 4.0},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 10.0};
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    (void)state;
+    lr_lors *large = lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [32, 16], "
+                                        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"));
+    lr_lor_data *data = lr_lor_data_create(large, NULL);
     assert_true(data->count > 1 << 18); /* more than a piece */
-    const struct setup large = {.lors = lors};
-    struct setup copy = large;
-    memcpy(copy.path, s->path, sizeof(copy.path));
-    struct stat counts, expected;
-    for (int64_t n = 0; n < lors->count; n += 7) data->values[n] = (float)(n % 5);
-    assert_comes_back(&copy, data);
-    stat(s->path, &counts);
+    for (int64_t n = 0; n < data->count; n += 7) data->values[n] = (float)(n % 5);
+    assert_comes_back(large, data);
+    const size_t bytes = file_size(PATH);
     data->values[3] = 0.5f;
-    assert_comes_back(&copy, data);
-    stat(s->path, &expected);
-    assert_true(counts.st_size * 4 < expected.st_size);
+    assert_comes_back(large, data);
+    assert_true(bytes * 4 < file_size(PATH));
     lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    lors_finish(large);
 }
 
 /* The same data give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
-    const struct setup *s = *state;
-    char again[128];
-    folder_file(&s->folder, again, "again.h5");
-    const lr_lor_data *const kinds[] = {s->dense, &s->sparse};
+    const struct test_files *s = *state;
+    const lr_lor_data *const kinds[] = {dense, &sparse};
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(lr_lor_data_write(s->path, s->lors, kinds[k], NULL), LR_OK);
+        assert_int_equal(lr_lor_data_write(PATH, s->lors, kinds[k], NULL), LR_OK);
         wait_for_another_second();
-        assert_int_equal(lr_lor_data_write(again, s->lors, kinds[k], NULL), LR_OK);
-        assert_same_bytes(s->path, again);
+        assert_int_equal(lr_lor_data_write("again.h5", s->lors, kinds[k], NULL), LR_OK);
+        assert_same_bytes(PATH, "again.h5");
     }
 }
 
 /* The layout that docs/formats/lor-data.md promises, seen by HDF5 alone. */
 static void test_layout(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     const char *const names[] = {"/lor/pairs", "/lor/offsets", "/lor/values", "/lor/index"};
     const hid_t types[] = {H5T_STD_I32LE, H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_STD_I64LE};
     const hsize_t extents[] = {(hsize_t)s->lors->num_pairs, (hsize_t)s->lors->num_pairs + 1, 3, 3};
@@ -168,8 +130,7 @@ static void test_layout(void **state)
         const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
         assert_true(H5Tequal(type, types[n]) > 0);
         assert_int_equal(H5Sget_simple_extent_dims(space, extent, NULL), n == 0 ? 2 : 1);
-        assert_int_equal(extent[0], extents[n]);
-        assert_int_equal(extent[1], n == 0 ? 2 : 0);
+        assert_pairs(0, {extent[0], extents[n]}, {extent[1], n == 0 ? 2 : 0});
         H5Sclose(space);
         H5Tclose(type);
         H5Dclose(dataset);
@@ -182,81 +143,58 @@ static void test_layout(void **state)
 }
 
 /* Reads what must be refused, with these words. */
-static void assert_refused(const struct setup *s, const lr_lors *lors, const char *words)
+static void assert_refused(const lr_lors *lors, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
-    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL)
+    struct test_log log = TEST_LOG(log);
+    lr_lor_data *data = lr_lor_data_read(PATH, lors, &log.log);
+    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, PATH) == NULL)
         fail_msg("expected \"%s\", got \"%s\"", words, log.error);
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
+/* Reads the file for a scanner, and destroys that; it is refused or warned of with these words, NULL = neither. */
+static void check_scanner(lr_scanner *scanner, const char *refused, const char *warned)
+{
+    struct test_log log = TEST_LOG(log);
+    lr_lors *lors = lors_of(scanner);
+    if (refused != NULL) {
+        assert_refused(lors, refused);
+    } else {
+        lr_lor_data *data = lr_lor_data_read(PATH, lors, &log.log);
+        assert_non_null(data);
+        assert_int_equal(log.num_warnings, warned != NULL);
+        if (warned != NULL) assert_warning(&log, warned);
+        lr_lor_data_destroy(data);
+    }
+    lors_finish(lors);
+}
+
 static void test_other_scanner(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    lr_scanner *wider = small_ring(60.5, 0.0);
-    lr_lors *lors = lr_lors_create(wider, NULL);
-    assert_refused(s, lors, "its module 0 has centre_mm[0] = 60, that of small ring has 60.5");
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(wider);
-
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    check_scanner(small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
     /* the same modules, but only opposite ones in coincidence */
-    lr_scanner *narrow = small_ring(60.0, 10.0);
-    lors = lr_lors_create(narrow, NULL);
-    assert_true(lors->num_pairs < s->lors->num_pairs);
-    assert_refused(s, lors, "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2");
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(narrow);
-
+    check_scanner(small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
     /* the same pairs: the order of the LORs holds, so the rule is only warned of */
-    lr_scanner *same = small_ring(60.0, 100.0);
-    lors = lr_lors_create(same, NULL);
-    assert_int_equal(lors->num_pairs, s->lors->num_pairs);
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
-    assert_non_null(data);
-    assert_int_equal(log.num_warnings, 1);
-    assert_non_null(strstr(log.warning, "field_of_view_mm = 0, the scanner here has 100"));
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(same);
-
+    check_scanner(small_ring(60.0, 100.0), NULL, "field_of_view_mm = 0, the scanner here has 100");
     /* crystals of another material are warned of; of unknown material, not */
-    for (int known = 0; known < 2; known++) {
-        same = small_ring(60.0, 0.0);
-        same->crystal_mu_per_mm = known ? 0.07 : 0.0;
-        lors = lr_lors_create(same, NULL);
-        test_log_init(&log);
-        data = lr_lor_data_read(s->path, lors, &log.log);
-        assert_non_null(data);
-        assert_int_equal(log.num_warnings, known);
-        assert_true(!known || strstr(log.warning, "crystal_mu_per_mm = 0.083, the scanner here"));
-        lr_lor_data_destroy(data);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(same);
-    }
-
+    lr_scanner *same = small_ring(60.0, 0.0);
+    same->crystal_mu_per_mm = 0.07;
+    check_scanner(same, NULL, "crystal_mu_per_mm = 0.083, the scanner here");
+    same = small_ring(60.0, 0.0);
+    same->crystal_mu_per_mm = 0.0;
+    check_scanner(same, NULL, NULL);
     /* so is another plane on which hits are read */
     same = small_ring(60.0, 0.0);
     same->detection_depth_mm += 1.5;
-    lors = lr_lors_create(same, NULL);
-    test_log_init(&log);
-    data = lr_lor_data_read(s->path, lors, &log.log);
-    assert_non_null(data);
-    assert_int_equal(log.num_warnings, 1);
-    assert_non_null(strstr(log.warning, "was made with detection_depth_mm"));
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(same);
+    check_scanner(same, NULL, "was made with detection_depth_mm");
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */
-static void replace(const char *path, const char *name, hid_t type, hsize_t count, const void *numbers)
+static void replace(const char *name, hid_t type, hsize_t count, const void *numbers)
 {
-    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     if (numbers != NULL) {
@@ -269,98 +207,101 @@ static void replace(const char *path, const char *name, hid_t type, hsize_t coun
     H5Fclose(file);
 }
 
-static void assert_replaced_is_refused(const struct setup *s, const char *name, hid_t type, hsize_t count,
-                                       const void *numbers, const char *words)
-{
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    replace(s->path, name, type, count, numbers);
-    assert_refused(s, s->lors, words);
-}
-
 static void test_wrong_content(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     const double doubles[3] = {1.0, 2.0, 3.0};
     const float not_finite[3] = {1.0f, NAN, 3.0f};
     const int64_t falling[3] = {5, 4, 6}, twice[3] = {5, 5, 6};
     const int64_t beyond[3] = {1, 2, s->lors->count}, negative[3] = {-1, 2, 3};
-    const char letters[3] = {'a', 'b', 'c'};
-    assert_replaced_is_refused(s, "/lor/values", 0, 0, NULL, "has no dataset /lor/values");
-    assert_replaced_is_refused(s, "/lor/values", H5T_C_S1, 3, letters, "must hold numbers");
-    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values");
-    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1");
-    assert_replaced_is_refused(s, "/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1");
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 3, twice,
-                               "has 3 numbers: it must have one more than the 9 pairs");
-    int64_t offsets[10];
-    memcpy(offsets, s->lors->offsets, sizeof(offsets));
-    offsets[4] = 0;
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "falls at 4");
-    offsets[4] = s->lors->offsets[4] + 1;
-    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "begin at");
-    assert_replaced_is_refused(s, "/lor", 0, 0, NULL, "no group /lor");
+    int64_t lower[10], higher[10];
+    memcpy(lower, s->lors->offsets, sizeof(lower));
+    memcpy(higher, s->lors->offsets, sizeof(higher));
+    lower[4] = 0;
+    higher[4]++;
+    const struct {
+        const char *name;
+        hid_t type;
+        hsize_t count;
+        const void *numbers;
+        const char *words;
+    } cases[] = {
+        {"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
+        {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
+        {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
+        {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
+        {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
+        {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
+        {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
+        {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
+        {"/lor", 0, 0, NULL, "no group /lor"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+        replace(cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);
+        assert_refused(s->lors, cases[k].words);
+    }
 }
 
 /* A file without /scanner is read by its pairs alone: other programs need not write it. */
 static void test_no_scanner(void **state)
 {
-    const struct setup *s = *state;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    replace(s->path, "/scanner", 0, 0, NULL);
-    lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    replace("/scanner", 0, 0, NULL);
+    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
     assert_non_null(data);
     lr_lor_data_destroy(data);
 }
 
 static void test_refused_data(void **state)
 {
-    struct setup *s = *state;
-    struct test_log log;
-    test_log_init(&log);
-    s->dense->values[5] = INFINITY;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, &log.log), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "inf for LOR 5"));
-    s->dense->values[5] = 0.0f;
-    s->index[1] = s->index[0];
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, &log.log), LR_BAD_INPUT);
-    s->index[1] = 17;
+    struct test_files *s = *state;
+    struct test_log log = TEST_LOG(log);
+    dense->values[5] = INFINITY;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, &log.log), LR_BAD_INPUT);
+    assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
+    dense->values[5] = 0.0f;
+    lors_of_sparse[1] = lors_of_sparse[0];
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, &log.log), LR_BAD_INPUT);
+    lors_of_sparse[1] = 17;
     assert_int_equal(folder_visit(&s->folder, true), 0);
-    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, s->dense, &log.log), LR_USAGE);
+    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, dense, &log.log), LR_USAGE);
 }
 
 /* Cut at any byte (in steps of a prime, for time) a file is refused, not a crash. */
 static void test_truncation(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     size_t count;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
-    unsigned char *bytes = bytes_read(s->path, &count);
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t length = 0; length < count; length += length + 80 < count && length > 80 ? 17 : 1) {
-        bytes_write(s->path, bytes, length);
-        assert_refused(s, s->lors, "");
+        bytes_write(PATH, bytes, length);
+        assert_refused(s->lors, "");
     }
     free(bytes);
-    unlink(s->path);
-    assert_refused(s, s->lors, "No such file");
-    bytes_write(s->path, "hello", 5);
-    assert_refused(s, s->lors, "is not an HDF5 file");
+    unlink(PATH);
+    assert_refused(s->lors, "No such file");
+    bytes_write(PATH, "hello", 5);
+    assert_refused(s->lors, "is not an HDF5 file");
 }
 
 /* HDF5's own printing of errors is as it was, also after failures. */
 static void test_printing_restored(void **state)
 {
-    const struct setup *s = *state;
+    const struct test_files *s = *state;
     H5E_auto2_t before, after;
     void *user;
     H5Eget_auto2(H5E_DEFAULT, &before, &user);
     assert_null(lr_lor_data_read("no/such.h5", s->lors, NULL));
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    lr_lor_data_destroy(lr_lor_data_read(s->path, s->lors, NULL));
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    lr_lor_data_destroy(lr_lor_data_read(PATH, s->lors, NULL));
     H5Eget_auto2(H5E_DEFAULT, &after, &user);
     assert_true(before == after && before != NULL);
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -368,19 +309,17 @@ static void test_printing_restored(void **state)
 
 static void test_disk_full(void **state)
 {
-    const struct setup *s = *state;
-    size_t count;
-    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
-    free(bytes_read(s->path, &count));
+    const struct test_files *s = *state;
+    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    const size_t count = file_size(PATH);
     folder_visit(&s->folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         const struct rlimit before = disk_fill(limit);
-        const lr_status status = lr_lor_data_write(s->path, s->lors, s->dense, &log.log);
+        const lr_status status = lr_lor_data_write(PATH, s->lors, dense, &log.log);
         disk_empty(before);
         assert_int_equal(status, LR_FAILED);
-        assert_non_null(strstr(log.error, s->path));
+        assert_non_null(strstr(log.error, PATH));
         assert_non_null(strstr(log.error, "largest file allowed"));
         assert_int_equal(folder_visit(&s->folder, false), 0);
     }

@@ -3,82 +3,56 @@
  *
  * Matrix files: the rows that went in are the rows that other programs find, in text and in HDF5;
  * wrong rows and full disks leave nothing behind. */
-#include "io/files.h"
-#include "io/lor_scanner.h"
-
-#include "io/matrix/writer.h"
+#include "io/matrices.h"
 
 #include <hdf5.h>
 #include <locale.h>
 
 enum { num_rows = 6, most = 400 };
 
-struct setup {
-    struct test_folder folder;
-    char path[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    lr_grid grid;
-    struct test_log log;
+/* Rows 2, 3, ... of the grid; one is empty, one is left out. */
+static struct {
     int64_t lor[num_rows][most];
     double probability[num_rows][most];
-    lr_row rows[num_rows]; /* rows 2, 3, ... of the grid; one is empty, one is left out */
-};
+    lr_row rows[num_rows];
+} given;
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->path, "matrix");
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
-    s->grid = (lr_grid){{4, 2, 3}, {1.5, 2.0, 2.5}, {-2.25, -1.0, -2.5}};
-    test_log_init(&s->log);
     uint64_t seed = 7;
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    grid = (lr_grid){{4, 2, 3}, {1.5, 2.0, 2.5}, {-2.25, -1.0, -2.5}};
     for (int n = 0; n < num_rows; n++) {
         int64_t count = 0;
-        for (int64_t lor = 0; lor < s->lors->count && n != 3 && count < most; lor++) {
-            if (test_random(&seed) < (n == 1 ? 0.9 : 0.1)) {
-                s->lor[n][count] = lor;
-                s->probability[n][count++] = test_random(&seed) * 1e-4;
-            }
+        for (int64_t lor = 0; lor < lors->count && n != 3 && count < most; lor++) {
+            if (test_random(&seed) >= (n == 1 ? 0.9 : 0.1)) continue;
+            given.lor[n][count] = lor;
+            given.probability[n][count++] = test_random(&seed) * 1e-4;
         }
-        s->rows[n] = (lr_row){2 + n + (n > 4), count, s->lor[n], s->probability[n]};
+        given.rows[n] = (lr_row){2 + n + (n > 4), count, given.lor[n], given.probability[n]};
     }
-    *state = s;
     return 0;
 }
 
-static int tear_down(void **state)
+/* A file of the rows 2 to 8. */
+static lr_matrix_writer_params some_rows(const struct test_files *s, lr_matrix_format format)
 {
-    struct setup *s = *state;
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
-    folder_finish(&s->folder);
-    free(s);
-    return 0;
+    lr_matrix_writer_params params = params_of(s, format);
+    params.begin = 2;
+    params.end = 9;
+    return params;
 }
 
-static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format)
+static lr_status write_rows(const lr_matrix_writer_params *params, int64_t limit)
 {
-    return (lr_matrix_writer_params){.path = s->path,
-                                     .format = format,
-                                     .lors = s->lors,
-                                     .grid = &s->grid,
-                                     .begin = 2,
-                                     .end = 9,
-                                     .description = "exact",
-                                     .log = &s->log.log};
-}
-
-static lr_status write_rows(struct setup *s, lr_matrix_writer *writer)
-{
+    lr_matrix_writer *writer = lr_matrix_writer_create_within(params, limit);
+    if (writer == NULL) return LR_FAILED;
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int n = 0; n < num_rows; n++) {
-        if (sink.take(sink.user, &s->rows[n]) != LR_OK) {
-            lr_matrix_writer_abandon(writer);
-            return LR_FAILED;
-        }
+        if (sink.take(sink.user, &given.rows[n]) == LR_OK) continue;
+        lr_matrix_writer_abandon(writer);
+        return LR_FAILED;
     }
     return lr_matrix_writer_finish(writer);
 }
@@ -86,18 +60,18 @@ static lr_status write_rows(struct setup *s, lr_matrix_writer *writer)
 /* Every line of the text is the next element of the rows, to 9 digits. */
 static void test_tsv(void **state)
 {
-    struct setup *s = *state;
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_TSV);
+    struct test_files *s = *state;
+    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_TSV);
     setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a decimal comma, where the machine has that locale */
-    const lr_status status = write_rows(s, lr_matrix_writer_create(&params));
+    const lr_status status = write_rows(&params, INT32_MAX);
     setlocale(LC_NUMERIC, "C");
     assert_int_equal(status, LR_OK);
-    FILE *file = fopen(s->path, "r");
+    FILE *file = fopen(PATH, "r");
     char line[256];
     assert_non_null(fgets(line, sizeof(line), file));
     assert_string_equal(line, "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n");
     for (int n = 0; n < num_rows; n++) {
-        for (int64_t k = 0; k < s->rows[n].count; k++) {
+        for (int64_t k = 0; k < given.rows[n].count; k++) {
             long long row;
             double x, y, z, probability, centre[3];
             lr_lor lor;
@@ -105,12 +79,12 @@ static void test_tsv(void **state)
             assert_int_equal(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%d\t%d\t%d\t%d\t%d\t%d\t%lf\n", &row, &x, &y, &z,
                                     &lor.module_i, &lor.p, &lor.q, &lor.module_j, &lor.r, &lor.s, &probability),
                              11);
-            const lr_lor expected = lr_lors_describe(s->lors, s->lor[n][k]);
-            lr_grid_voxel_centre(&s->grid, s->rows[n].row, centre);
-            assert_int_equal(row, s->rows[n].row);
+            const lr_lor expected = lr_lors_describe(s->lors, given.lor[n][k]);
+            lr_grid_voxel_centre(&grid, given.rows[n].row, centre);
+            assert_int_equal(row, given.rows[n].row);
             assert_true(x == centre[0] && y == centre[1] && z == centre[2]);
             assert_memory_equal(&lor, &expected, sizeof(lor));
-            assert_close(probability, s->probability[n][k], 0.5e-8);
+            assert_close(probability, given.probability[n][k], 0.5e-8);
         }
     }
     assert_null(fgets(line, sizeof(line), file));
@@ -134,30 +108,28 @@ static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t n
 }
 
 /* What HDF5 finds in the file is the rows, with empty ones for those that never came. */
-static void assert_csr(const struct setup *s, hid_t index_type)
+static void assert_csr(const lr_lors *lors, hid_t index_type)
 {
     enum { room = num_rows * most };
     int64_t *indices = malloc(room * sizeof(int64_t)), starts[16], shape[2];
     float *data = malloc(room * sizeof(float));
-    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(file >= 0);
     const hid_t attribute = H5Aopen_by_name(file, "/matrix", "shape", H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Aread(attribute, H5T_NATIVE_INT64, shape) >= 0);
     H5Aclose(attribute);
-    assert_int_equal(shape[0], 7);
-    assert_int_equal(shape[1], s->lors->count);
+    assert_pairs(0, {shape[0], 7}, {shape[1], lors->count});
     assert_int_equal(read_array(file, "/matrix/indptr", index_type, H5T_NATIVE_INT64, starts, 16), 8);
     const int64_t total = read_array(file, "/matrix/indices", index_type, H5T_NATIVE_INT64, indices, room);
     assert_int_equal(read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, room), total);
-    assert_int_equal(starts[0], 0);
-    assert_int_equal(starts[7], total);
+    assert_pairs(0, {starts[0], 0}, {starts[7], total});
     int n = 0;
     for (int place = 0; place < 7; place++) {
-        const bool came = n < num_rows && s->rows[n].row == 2 + place;
-        assert_int_equal(starts[place + 1] - starts[place], came ? s->rows[n].count : 0);
+        const bool came = n < num_rows && given.rows[n].row == 2 + place;
+        assert_int_equal(starts[place + 1] - starts[place], came ? given.rows[n].count : 0);
         for (int64_t k = starts[place]; k < starts[place + 1]; k++) {
-            assert_int_equal(indices[k], s->lor[n][k - starts[place]]);
-            assert_true(data[k] == (float)s->probability[n][k - starts[place]]);
+            assert_int_equal(indices[k], given.lor[n][k - starts[place]]);
+            assert_true(data[k] == (float)given.probability[n][k - starts[place]]);
         }
         n += came;
     }
@@ -169,11 +141,11 @@ static void assert_csr(const struct setup *s, hid_t index_type)
 
 static void test_hdf5(void **state)
 {
-    struct setup *s = *state;
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-    assert_csr(s, H5T_STD_I32LE);
-    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    struct test_files *s = *state;
+    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+    assert_csr(s->lors, H5T_STD_I32LE);
+    const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     const char *const names[] = {
         "encoding-type", "encoding-version", "description", "columns",       "scanner",       "units",
         "rows",          "row_begin",        "grid_size",   "grid_voxel_mm", "grid_origin_mm"};
@@ -189,15 +161,14 @@ static void test_hdf5(void **state)
  * way when there turn out to be too many elements. */
 static void test_wide_indices(void **state)
 {
-    struct setup *s = *state;
-    const int64_t total_before_last = s->rows[0].count + s->rows[1].count + s->rows[2].count + s->rows[3].count;
+    struct test_files *s = *state;
+    const int64_t total_before_last =
+        given.rows[0].count + given.rows[1].count + given.rows[2].count + given.rows[3].count;
     const int64_t limits[] = {s->lors->count - 1, s->lors->count, total_before_last - 1, total_before_last};
     for (int n = 0; n < 4; n++) {
-        lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-        lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[n]);
-        assert_non_null(writer);
-        assert_int_equal(write_rows(s, writer), LR_OK);
-        assert_csr(s, H5T_STD_I64LE);
+        lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+        assert_int_equal(write_rows(&params, limits[n]), LR_OK);
+        assert_csr(s->lors, H5T_STD_I64LE);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
@@ -209,25 +180,21 @@ static lr_status take_last(void *user, const lr_row *row)
 }
 
 /* The file's last column; is_wide: of which type HDF5 has both arrays, -1 = not HDF5. */
-static void assert_last_column(const struct setup *s, int64_t expected, int is_wide)
+static void assert_last_column(int64_t expected, int is_wide)
 {
     int64_t last = -1;
     const lr_row_sink sink = {take_last, &last};
-    lr_matrix_file *file = lr_matrix_file_open(s->path, NULL);
+    lr_matrix_file *file = lr_matrix_file_open(PATH, NULL);
     assert_non_null(file);
     assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
     assert_int_equal(last, expected);
     lr_matrix_file_close(file);
-    static const char *const names[2] = {"/matrix/indptr", "/matrix/indices"};
-    const hid_t opened = is_wide < 0 ? -1 : H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    for (int k = 0; k < 2 && is_wide >= 0; k++) {
-        const hid_t dataset = H5Dopen2(opened, names[k], H5P_DEFAULT);
-        const hid_t type = H5Dget_type(dataset);
-        assert_int_equal(H5Tget_size(type), is_wide ? 8 : 4);
-        H5Tclose(type);
-        H5Dclose(dataset);
-    }
-    if (opened >= 0) H5Fclose(opened);
+    if (is_wide < 0) return;
+    int64_t numbers[2];
+    const hid_t opened = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT), type = is_wide ? H5T_STD_I64LE : H5T_STD_I32LE;
+    assert_int_equal(read_array(opened, "/matrix/indptr", type, H5T_NATIVE_INT64, numbers, 2), 2);
+    assert_int_equal(read_array(opened, "/matrix/indices", type, H5T_NATIVE_INT64, numbers, 2), 2);
+    H5Fclose(opened);
 }
 
 /* The limit itself, 2^31 - 1, without so many elements: int32 holds columns 0 .. 2^31 - 2 and row
@@ -235,91 +202,60 @@ static void assert_last_column(const struct setup *s, int64_t expected, int is_w
 static void test_index_limit(void **state)
 {
     (void)state;
-    const int64_t limit = INT32_MAX;
-    assert_false(lr_matrix_is_wide(0, 0, limit));
-    assert_false(lr_matrix_is_wide(2147483647, 2147483647, limit));
-    assert_true(lr_matrix_is_wide(2147483648, 0, limit));
-    assert_true(lr_matrix_is_wide(0, 2147483648, limit));
-    assert_true(lr_matrix_is_wide(4294967297, 1, limit));
-    assert_true(lr_matrix_is_wide(1, 4294967297, limit));
+    static const int64_t limit = INT32_MAX, columns[6] = {0, 2147483647, 2147483648, 0, 4294967297, 1},
+                         elements[6] = {0, 2147483647, 0, 2147483648, 1, 4294967297};
+    for (int n = 0; n < 6; n++) assert_int_equal(lr_matrix_is_wide(columns[n], elements[n], limit), n > 1);
 }
 
 /* Two modules with so many LORs face each other. */
-static lr_scanner *opposed(const int crystals[2][2])
+static lr_lors *opposed(const int crystals[4])
 {
-    lr_module modules[2] = {{.u = {1, 0, 0}, .v = {0, 0, 1}, .normal = {0, -1, 0}},
-                            {.u = {1, 0, 0}, .v = {0, 0, 1}, .normal = {0, 1, 0}}};
-    for (int m = 0; m < 2; m++) {
-        modules[m].centre_mm[1] = m == 0 ? 300 : -300;
-        modules[m].depth_mm = 10;
-        for (int k = 0; k < 2; k++) {
-            modules[m].crystals[k] = crystals[m][k];
-            modules[m].pitch_mm[k] = modules[m].face_mm[k] = 1;
-        }
-    }
-    const lr_scanner_params params = {.name = "large", .modules = modules, .num_modules = 2};
-    lr_scanner *scanner = lr_scanner_create(&params);
-    assert_non_null(scanner);
-    return scanner;
+#define OPPOSED "u: [1, 0, 0], v: [0, 0, 1], crystals: [%d, %d], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 10}\n"
+    return lors_of(scanner_of("name: large\nmodules:\n- {center_mm: [0, 300, 0], " OPPOSED
+                              "- {center_mm: [0, -300, 0], " OPPOSED,
+                              crystals[0], crystals[1], crystals[2], crystals[3]));
 }
 
 /* A file of a scanner of 2^31 LORs is int64, and holds the last of them; one of 2^31 - 2^16, int32.
  * No limit is lowered here. */
 static void test_many_columns(void **state)
 {
-    struct setup *s = *state;
-    const int crystals[2][2][2] = {{{256, 256}, {256, 128}}, {{256, 256}, {217, 151}}};
+    struct test_files *s = *state;
+    const int crystals[2][4] = {{256, 256, 256, 128}, {256, 256, 217, 151}};
     for (int n = 0; n < 2; n++) {
-        lr_scanner *scanner = opposed(crystals[n]);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
-        const int64_t expected = n == 0 ? INT64_C(2147483648) : INT64_C(2147418112);
-        assert_int_equal(lors->count, expected);
+        lr_lors *lors = opposed(crystals[n]);
+        assert_int_equal(lors->count, n == 0 ? INT64_C(2147483648) : INT64_C(2147418112));
         for (int format = LR_MATRIX_HDF5; format <= LR_MATRIX_NPZ; format++) {
-            const int64_t columns[2] = {5, lors->count - 1};
-            const double probabilities[2] = {0.25, 0.5};
-            const lr_row row = {2, 2, columns, probabilities};
-            lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+            const lr_row row = {2, 2, (const int64_t[]){5, lors->count - 1}, (const double[]){0.25, 0.5}};
+            lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
             params.lors = lors;
             params.end = 3;
-            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-            assert_non_null(writer);
+            lr_matrix_writer *writer = writer_of(&params);
             const lr_row_sink sink = lr_matrix_writer_sink(writer);
             assert_int_equal(sink.take(sink.user, &row), LR_OK);
             assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
             size_t count;
-            unsigned char *bytes = bytes_read(s->path, &count);
+            unsigned char *bytes = bytes_read(PATH, &count);
             const char *type = n == 0 ? "<i8" : "<i4";
             bool found = format == LR_MATRIX_HDF5;
             for (size_t k = 0; k + 3 < count && !found; k++) found = memcmp(bytes + k, type, 3) == 0;
             assert_true(found);
             free(bytes);
-            assert_last_column(s, lors->count - 1, format == LR_MATRIX_HDF5 ? n == 0 : -1);
+            assert_last_column(lors->count - 1, format == LR_MATRIX_HDF5 ? n == 0 : -1);
         }
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanner);
+        lors_finish(lors);
     }
 }
 
 /* Rows longer than the pieces and chunks in which they are written. */
 static void test_long_rows(void **state)
 {
-    struct setup *s = *state;
-    const int crystals[2] = {40, 20};
-    const lr_ring ring = {.radius_mm = 100.0,
-                          .modules = 2,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.0, 4.0},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 10.0};
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    struct test_files *s = *state;
+    lr_lors *lors = lors_of(two_panels());
     const double points[2][3] = {{0.0, 1.0, 2.0}, {3.0, 4.0, 5.0}};
-    lr_matrix_writer_params params = {.path = s->path,
-                                      .format = LR_MATRIX_HDF5,
-                                      .lors = lors,
-                                      .points_mm = points,
-                                      .num_points = 2,
-                                      .log = &s->log.log};
+    lr_matrix_writer_params params = {.path = PATH, .format = LR_MATRIX_HDF5, .lors = lors, .log = &s->log.log};
+    params.points_mm = points;
+    params.num_points = 2;
     const int64_t count = lors->count; /* 640,000 > 2^19 */
     int64_t *all = malloc((size_t)count * sizeof(*all)), starts[3];
     double *ones = malloc((size_t)count * sizeof(*ones));
@@ -339,7 +275,7 @@ static void test_long_rows(void **state)
             assert_int_equal(sink.take(sink.user, &full), LR_OK);
         }
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
-        const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
         const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
         assert_int_equal(read_array(file, "/matrix/indices", type, H5T_NATIVE_INT64, indices, 2 * count), 2 * count);
         read_array(file, "/matrix/indptr", type, H5T_NATIVE_INT64, starts, 3);
@@ -354,27 +290,19 @@ static void test_long_rows(void **state)
     free(data);
     free(ones);
     free(all);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    lors_finish(lors);
 }
 
-/* Where the reader's rows are compared with those that went in. */
-struct check {
-    const struct setup *s;
-    int64_t next;
-};
-
+/* The reader's next row is that which went in. */
 static lr_status check_row(void *user, const lr_row *row)
 {
-    struct check *check = user;
-    const struct setup *s = check->s;
-    assert_int_equal(row->row, check->next++);
+    assert_int_equal(row->row, (*(int64_t *)user)++);
     int n = 0;
-    while (n < num_rows && s->rows[n].row != row->row + 2) n++;
-    assert_int_equal(row->count, n < num_rows ? s->rows[n].count : 0);
+    while (n < num_rows && given.rows[n].row != row->row + 2) n++;
+    assert_int_equal(row->count, n < num_rows ? given.rows[n].count : 0);
     for (int64_t k = 0; k < row->count; k++) {
-        assert_int_equal(row->lor[k], s->lor[n][k]);
-        assert_true(row->probability[k] == (double)(float)s->probability[n][k]);
+        assert_int_equal(row->lor[k], given.lor[n][k]);
+        assert_true(row->probability[k] == (double)(float)given.probability[n][k]);
     }
     return LR_OK;
 }
@@ -382,76 +310,57 @@ static lr_status check_row(void *user, const lr_row *row)
 /* What was written is read, from each format that can be. */
 static void test_read(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     const lr_matrix_format formats[2] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ};
     for (int k = 0; k < 2; k++) {
-        const lr_matrix_writer_params params = params_of(s, formats[k]);
-        assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-        lr_matrix_file *file = lr_matrix_file_open(s->path, &s->log.log);
+        const lr_matrix_writer_params params = some_rows(s, formats[k]);
+        assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+        lr_matrix_file *file = lr_matrix_file_open(PATH, &s->log.log);
         assert_non_null(file);
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
-        assert_int_equal(info->num_rows, 7);
-        assert_int_equal(info->num_columns, s->lors->count);
-        assert_int_equal(info->is_described, formats[k] == LR_MATRIX_HDF5);
+        assert_pairs(0, {info->num_rows, 7}, {info->num_columns, s->lors->count},
+                     {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, s->lors), LR_OK);
-        struct check check = {s, 0};
-        const lr_row_sink sink = {check_row, &check};
+        int64_t next = 0;
+        const lr_row_sink sink = {check_row, &next};
         assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
-        assert_int_equal(check.next, 7);
+        assert_int_equal(next, 7);
         lr_matrix_file_close(file);
     }
-    lr_scanner *scanner = NULL;
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-    scanner = lr_scanner_read_hdf5(s->path, &s->log.log);
+    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+    lr_scanner *scanner = lr_scanner_read_hdf5(PATH, &s->log.log);
     assert_non_null(scanner);
-    assert_int_equal(scanner->num_modules, s->scanner->num_modules);
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *found = &scanner->modules[m], *given = &s->scanner->modules[m];
-        assert_memory_equal(found->centre_mm, given->centre_mm, sizeof(given->centre_mm));
-        assert_memory_equal(found->u, given->u, sizeof(given->u));
-        assert_memory_equal(found->v, given->v, sizeof(given->v));
-        assert_memory_equal(found->crystals, given->crystals, sizeof(given->crystals));
-        assert_memory_equal(found->pitch_mm, given->pitch_mm, sizeof(given->pitch_mm));
-        assert_memory_equal(found->face_mm, given->face_mm, sizeof(given->face_mm));
-        assert_true(found->depth_mm == given->depth_mm && found->position == given->position &&
-                    found->ring == given->ring && found->first_crystal_ring == given->first_crystal_ring);
-    }
+    assert_same_modules(scanner, s->lors->scanner, 0);
     lr_scanner_destroy(scanner);
 }
 
 /* Rows that come in three runs, whatever is cut off the end of what the first two left. */
 static void test_resume(void **state)
 {
-    struct setup *s = *state;
-    char whole[128], rows[160];
-    folder_file(&s->folder, whole, "whole");
-    snprintf(rows, sizeof(rows), "%s.part-rows", s->path);
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    params.path = whole;
-    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-    params.path = s->path;
+    struct test_files *s = *state;
+    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    params.path = "whole";
+    assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+    params.path = PATH;
     for (int cut = 0; cut < 14; cut++) { /* a run's addition has 72 bytes */
         params.resumes = false;
         for (int run = 0; run < 3; run++) {
-            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-            assert_non_null(writer);
+            lr_matrix_writer *writer = writer_of(&params);
             params.resumes = true;
             const lr_row_sink sink = lr_matrix_writer_sink(writer);
             const int64_t done = lr_matrix_writer_get_written(writer).rows;
-            assert_true(cut > 0 || done == (run == 0 ? 0 : s->rows[2 * run - 1].row - 1));
+            assert_true(cut > 0 || done == (run == 0 ? 0 : given.rows[2 * run - 1].row - 1));
             for (int n = 0; n < 2 * run + 2; n++)
-                if (s->rows[n].row - 2 >= done) assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
+                if (given.rows[n].row - 2 >= done) assert_int_equal(sink.take(sink.user, &given.rows[n]), LR_OK);
             if (run == 2) {
                 assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
                 continue;
             }
             assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
-            struct stat status;
-            assert_int_equal(stat(rows, &status), 0);
-            assert_int_equal(truncate(rows, status.st_size - 5 * cut), 0);
+            assert_int_equal(truncate(PATH ".part-rows", (long)file_size(PATH ".part-rows") - 5 * cut), 0);
         }
-        assert_same_bytes(s->path, whole);
+        assert_same_bytes(PATH, "whole");
     }
     assert_int_equal(folder_visit(&s->folder, false), 2);
     params.description = "sampled";
@@ -460,24 +369,23 @@ static void test_resume(void **state)
     params.resumes = true;
     params.description = "exact";
     assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(s->log.error, "it was begun with sampled, and now it is exact"));
-    assert_int_equal(s->log.status, LR_USAGE);
+    assert_error(&s->log, LR_USAGE, "it was begun with sampled, and now it is exact");
 }
 
 static void test_threshold(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     int64_t kept[2];
     double dropped[2];
     for (int format = 0; format < 2; format++) {
-        lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+        lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
         params.threshold = 0.25;
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
         double sum = 0;
         for (int n = 0; n < num_rows; n++) {
-            assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
-            for (int64_t k = 0; k < s->rows[n].count; k++) sum += s->probability[n][k];
+            assert_int_equal(sink.take(sink.user, &given.rows[n]), LR_OK);
+            for (int64_t k = 0; k < given.rows[n].count; k++) sum += given.probability[n][k];
         }
         const lr_matrix_written written = lr_matrix_writer_get_written(writer);
         assert_true(written.dropped_elements > 0);
@@ -490,50 +398,46 @@ static void test_threshold(void **state)
     assert_close(dropped[0], dropped[1], 1e-14);
 }
 
-static void assert_row_refused(struct setup *s, const lr_row *before, const lr_row *row)
+static void test_wrong_rows(void **state)
 {
-    for (int format = 0; format < 2; format++) {
-        const lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+    struct test_files *s = *state;
+    const double probability[2] = {0.1, 0.2}, not_finite[2] = {0.1, NAN};
+    const int64_t falling[2] = {4, 3}, beyond[2] = {4, s->lors->count}, good[2] = {3, 4};
+    const lr_row wrong[] = {given.rows[0],
+                            {1, 2, good, probability},
+                            {9, 2, good, probability},
+                            {2, 2, falling, probability},
+                            {2, 2, beyond, probability},
+                            {2, 2, good, not_finite}};
+    for (int n = 0; n < 12; n++) {
+        const lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)(n % 2));
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
-        if (before != NULL) assert_int_equal(sink.take(sink.user, before), LR_OK);
-        assert_int_equal(sink.take(sink.user, row), LR_USAGE);
-        assert_non_null(strstr(s->log.error, s->path));
+        if (n < 2) assert_int_equal(sink.take(sink.user, &given.rows[0]), LR_OK); /* twice the same */
+        assert_int_equal(sink.take(sink.user, &wrong[n / 2]), LR_USAGE);
+        assert_non_null(strstr(s->log.error, PATH));
         lr_matrix_writer_abandon(writer);
         assert_int_equal(folder_visit(&s->folder, false), 0);
     }
-}
-
-static void test_wrong_rows(void **state)
-{
-    struct setup *s = *state;
-    const double probability[2] = {0.1, 0.2}, not_finite[2] = {0.1, NAN};
-    const int64_t falling[2] = {4, 3}, beyond[2] = {4, s->lors->count}, good[2] = {3, 4};
-    assert_row_refused(s, &s->rows[0], &s->rows[0]);
-    assert_row_refused(s, NULL, &(lr_row){1, 2, good, probability});
-    assert_row_refused(s, NULL, &(lr_row){9, 2, good, probability});
-    assert_row_refused(s, NULL, &(lr_row){2, 2, falling, probability});
-    assert_row_refused(s, NULL, &(lr_row){2, 2, beyond, probability});
-    assert_row_refused(s, NULL, &(lr_row){2, 2, good, not_finite});
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
 static void test_wrong_params(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     const double point[1][3] = {{0.0}};
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_TSV);
+    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_TSV);
     params.end = 25;
     assert_null(lr_matrix_writer_create(&params));
     assert_non_null(strstr(s->log.error, "the grid has rows 0 to 23"));
     params.end = 2;
     assert_null(lr_matrix_writer_create(&params));
-    params = params_of(s, LR_MATRIX_TSV);
+    params = some_rows(s, LR_MATRIX_TSV);
     params.points_mm = point;
     params.num_points = 1;
     assert_null(lr_matrix_writer_create(&params)); /* a grid and points */
     assert_int_equal(s->log.status, LR_USAGE);
-    params = params_of(s, LR_MATRIX_HDF5);
+    params = some_rows(s, LR_MATRIX_HDF5);
     params.path = "no/such/folder/m.h5";
     assert_null(lr_matrix_writer_create(&params));
     assert_int_equal(s->log.status, LR_FAILED);
@@ -543,22 +447,20 @@ static void test_wrong_params(void **state)
 
 static void test_disk_full(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     for (int format = 0; format < 2; format++) {
-        const lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
-        size_t count;
-        assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-        free(bytes_read(s->path, &count));
+        const lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
+        assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+        const size_t count = file_size(PATH);
         folder_visit(&s->folder, true);
         /* the head in small steps, then the values, then the last bytes one by one */
         for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
             test_log_init(&s->log);
             const struct rlimit before = disk_fill(limit);
-            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-            const lr_status status = writer == NULL ? LR_FAILED : write_rows(s, writer);
+            const lr_status status = write_rows(&params, INT32_MAX);
             disk_empty(before);
             assert_int_equal(status, LR_FAILED);
-            assert_non_null(strstr(s->log.error, s->path));
+            assert_non_null(strstr(s->log.error, PATH));
             assert_int_equal(folder_visit(&s->folder, false), 0);
         }
     }
@@ -568,20 +470,18 @@ static void test_disk_full(void **state)
 /* The same rows give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
-    struct setup *s = *state;
-    char again[128];
-    folder_file(&s->folder, again, "again");
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    struct test_files *s = *state;
+    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
     wait_for_another_second();
-    params.path = again;
-    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
-    assert_same_bytes(s->path, again);
+    params.path = "again";
+    assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
+    assert_same_bytes(PATH, params.path);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
     const struct CMUnitTest tests[] = {
         TEST(test_tsv),          TEST(test_hdf5),       TEST(test_wide_indices), TEST(test_index_limit),
         TEST(test_many_columns), TEST(test_long_rows),  TEST(test_wrong_rows),   TEST(test_wrong_params),

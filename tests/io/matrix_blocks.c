@@ -2,215 +2,159 @@
  * Copyright The LORaster authors
  *
  * Rows that come in blocks make the same file, byte for byte, as rows that come one by one. */
-#include "io/files.h"
-#include "test.h"
-
 #include "base/log.h"
-#include "io/matrix/writer.h"
+#include "io/matrices.h"
 #include "model/lors/rows.h"
 
 /* In all more than two blocks of the file. */
 enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW };
 
-struct setup {
-    struct test_folder folder;
-    char by_rows[128], by_blocks[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    lr_grid grid;
-    struct test_log log;
-    struct lr_row_extent rows[NUM_ROWS]; /* of unlike lengths, some without elements */
-    struct lr_packed_element *elements;
-    int64_t first[NUM_ROWS + 1];
-};
-
-/* 640,000 LORs. */
-static lr_scanner *two_panels(void)
-{
-    const int crystals[2] = {40, 20};
-    const lr_ring ring = {.radius_mm = 100.0,
-                          .modules = 2,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.0, 4.0},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 10.0};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "panels"}, &ring);
-}
+static struct lr_row_extent extents[NUM_ROWS]; /* of unlike lengths, some without elements */
+static struct lr_packed_element elements[ELEMENTS];
+static int64_t first[NUM_ROWS + 1];
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
     uint64_t seed = 5;
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->by_rows, "rows");
-    folder_file(&s->folder, s->by_blocks, "blocks");
-    s->scanner = two_panels();
-    s->lors = lr_lors_create(s->scanner, NULL);
-    s->grid = (lr_grid){{4, 3, 5}, {1.5, 2.0, 2.5}, {-2.25, -2.0, -5.0}};
-    s->elements = calloc(ELEMENTS, sizeof(*s->elements));
-    test_log_init(&s->log);
+    grid = (lr_grid){{4, 3, 5}, {1.5, 2.0, 2.5}, {-2.25, -2.0, -5.0}};
     for (int64_t row = 0; row < NUM_ROWS; row++) {
         const int64_t count = row % 7 == 3 ? 0 : MOST_PER_ROW - (int64_t)(99.0 * test_random(&seed));
-        s->rows[row] = (struct lr_row_extent){row, count};
-        s->first[row + 1] = s->first[row] + count;
+        extents[row] = (struct lr_row_extent){row, count};
+        first[row + 1] = first[row] + count;
         for (int64_t k = 0; k < count; k++) {
             const float value = (float)(1e-4 * (0.01 + test_random(&seed)));
-            s->elements[s->first[row] + k] = (struct lr_packed_element){(uint32_t)(k + (k > 5)), value};
+            elements[first[row] + k] = (struct lr_packed_element){(uint32_t)(k + (k > 5)), value};
         }
     }
-    *state = s;
-    return 0;
+    return files_begin_with(state, two_panels());
 }
 
-static int tear_down(void **state)
+static struct lr_row_block block_of(int64_t begin, int64_t end)
 {
-    struct setup *s = *state;
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
-    folder_finish(&s->folder);
-    free(s->elements);
-    free(s);
-    return 0;
-}
-
-static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format, const char *path)
-{
-    return (lr_matrix_writer_params){.path = path,
-                                     .format = format,
-                                     .lors = s->lors,
-                                     .grid = &s->grid,
-                                     .end = NUM_ROWS,
-                                     .description = "exact",
-                                     .log = &s->log.log};
-}
-
-static struct lr_row_block block_of(const struct setup *s, int64_t begin, int64_t end)
-{
-    return (struct lr_row_block){.rows = s->rows + begin,
+    return (struct lr_row_block){.rows = extents + begin,
                                  .num_rows = end - begin,
-                                 .num_elements = s->first[end] - s->first[begin],
-                                 .elements = s->elements + s->first[begin],
+                                 .num_elements = first[end] - first[begin],
+                                 .elements = elements + first[begin],
                                  .threads = 3};
 }
 
-static lr_status take_rows(struct setup *s, lr_matrix_writer *writer, int64_t begin, int64_t end)
+static lr_status take_rows(lr_matrix_writer *writer, int64_t begin, int64_t end)
 {
-    const struct lr_row_block block = block_of(s, begin, end);
+    const struct lr_row_block block = block_of(begin, end);
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
-    return lr_row_block_unpack(&block, &sink, &s->log.log);
+    return lr_row_block_unpack(&block, &sink, NULL);
 }
 
 /* By blocks of `rows` rows. */
-static lr_status take_blocks(const struct setup *s, lr_matrix_writer *writer, const int64_t range[2], int64_t rows)
+static lr_status take_blocks(lr_matrix_writer *writer, const int64_t range[2], int64_t rows)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     const struct lr_row_block_sink *blocks = lr_row_entry_of(&sink);
     assert_non_null(blocks);
     for (int64_t row = range[0]; row < range[1]; row += rows) {
-        const struct lr_row_block block = block_of(s, row, row + rows < range[1] ? row + rows : range[1]);
+        const struct lr_row_block block = block_of(row, row + rows < range[1] ? row + rows : range[1]);
         LR_TRY(blocks->take(blocks->user, &block));
     }
     return LR_OK;
 }
 
-static void write_by_rows(struct setup *s, const lr_matrix_writer_params *params, int64_t limit)
+static void write_by_rows(const lr_matrix_writer_params *params, int64_t limit)
 {
     lr_matrix_writer_params other = *params;
-    other.path = s->by_rows;
+    other.path = "rows";
     lr_matrix_writer *writer = lr_matrix_writer_create_within(&other, limit);
     assert_non_null(writer);
-    assert_int_equal(take_rows(s, writer, 0, NUM_ROWS), LR_OK);
+    assert_int_equal(take_rows(writer, 0, NUM_ROWS), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
 }
 
 /* rows: of a block. */
-static void check_same(struct setup *s, const lr_matrix_writer_params *params, int64_t limit, int64_t rows)
+static void check_same(const lr_matrix_writer_params *params, int64_t limit, int64_t rows)
 {
     const int64_t all[2] = {0, NUM_ROWS};
-    write_by_rows(s, params, limit);
+    write_by_rows(params, limit);
     lr_matrix_writer *writer = lr_matrix_writer_create_within(params, limit);
     assert_non_null(writer);
-    assert_int_equal(take_blocks(s, writer, all, rows), LR_OK);
+    assert_int_equal(take_blocks(writer, all, rows), LR_OK);
     const lr_matrix_written written = lr_matrix_writer_get_written(writer);
-    assert_int_equal(written.rows, NUM_ROWS);
-    assert_int_equal(written.empty_rows, 9);
+    assert_pairs(0, {written.rows, NUM_ROWS}, {written.empty_rows, 9});
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
-    assert_same_bytes(s->by_rows, params->path);
+    assert_same_bytes("rows", params->path);
 }
 
 /* Blocks of the file end within rows and within blocks of rows; indices of either width. */
 static void test_same_file(void **state)
 {
-    struct setup *s = *state;
-    const lr_matrix_writer_params hdf5 = params_of(s, LR_MATRIX_HDF5, s->by_blocks);
-    const lr_matrix_writer_params npz = params_of(s, LR_MATRIX_NPZ, s->by_blocks);
-    assert_true(s->first[NUM_ROWS] > 2 * lr_store_block_elements);
-    check_same(s, &hdf5, INT32_MAX, 1);
-    check_same(s, &hdf5, INT32_MAX, 7);
-    check_same(s, &hdf5, INT32_MAX, NUM_ROWS);
-    check_same(s, &hdf5, s->lors->count - 1, 11);
-    check_same(s, &npz, INT32_MAX, 17);
+    struct test_files *s = *state;
+    const lr_matrix_writer_params hdf5 = params_of(s, LR_MATRIX_HDF5);
+    const lr_matrix_writer_params npz = params_of(s, LR_MATRIX_NPZ);
+    assert_true(first[NUM_ROWS] > 2 * lr_store_block_elements);
+    check_same(&hdf5, INT32_MAX, 1);
+    check_same(&hdf5, INT32_MAX, 7);
+    check_same(&hdf5, INT32_MAX, NUM_ROWS);
+    check_same(&hdf5, s->lors->count - 1, 11);
+    check_same(&npz, INT32_MAX, 17);
 }
 
 /* What blocks do not serve goes row by row: thresholds, and the rows of some voxels. */
 static void test_other_ways(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     int64_t voxels[NUM_ROWS];
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, s->by_blocks);
+    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
     for (int64_t k = 0; k < NUM_ROWS; k++) voxels[k] = k;
     params.threshold = 0.5;
-    check_same(s, &params, INT32_MAX, 13);
+    check_same(&params, INT32_MAX, 13);
     params.threshold = 0.0;
     params.voxels = voxels;
     params.num_voxels = NUM_ROWS;
-    check_same(s, &params, INT32_MAX, 13);
+    check_same(&params, INT32_MAX, 13);
 }
 
 /* A run that is stopped after some blocks is gone on with by rows, and the other way round. */
 static void test_resume(void **state)
 {
-    struct setup *s = *state;
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, s->by_blocks);
-    write_by_rows(s, &params, INT32_MAX);
+    struct test_files *s = *state;
+    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    write_by_rows(&params, INT32_MAX);
     for (int order = 0; order < 2; order++) {
         const int64_t begin[2] = {0, 31}, end[2] = {31, NUM_ROWS};
         params.resumes = false;
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-        assert_int_equal(order == 0 ? take_blocks(s, writer, begin, 6) : take_rows(s, writer, 0, 31), LR_OK);
+        assert_int_equal(order == 0 ? take_blocks(writer, begin, 6) : take_rows(writer, 0, 31), LR_OK);
         assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
         params.resumes = true;
         writer = lr_matrix_writer_create(&params);
         assert_int_equal(lr_matrix_writer_get_written(writer).rows, 31);
-        assert_int_equal(order == 0 ? take_rows(s, writer, 31, NUM_ROWS) : take_blocks(s, writer, end, 6), LR_OK);
+        assert_int_equal(order == 0 ? take_rows(writer, 31, NUM_ROWS) : take_blocks(writer, end, 6), LR_OK);
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
-        assert_same_bytes(s->by_rows, s->by_blocks);
+        assert_same_bytes("rows", PATH);
     }
 }
 
 /* Wrong elements are named as they are row by row; nothing of their block counts. */
 static void test_wrong_elements(void **state)
 {
-    struct setup *s = *state;
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, s->by_blocks);
+    struct test_files *s = *state;
+    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
     const int64_t all[2] = {0, NUM_ROWS};
     for (int wrong = 0; wrong < 3; wrong++) {
-        struct lr_packed_element *element = &s->elements[s->first[20] + 1000], before = *element;
+        struct lr_packed_element *element = &elements[first[20] + 1000], before = *element;
         if (wrong == 0) {
             element->value = NAN;
         } else if (wrong == 1) {
             element->lor = element[-1].lor;
         } else {
-            element = &s->elements[s->first[21] - 1];
+            element = &elements[first[21] - 1];
             before = *element;
             element->lor = (uint32_t)s->lors->count;
         }
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         test_log_init(&s->log);
-        assert_int_equal(take_blocks(s, writer, all, 5), LR_USAGE);
+        assert_int_equal(take_blocks(writer, all, 5), LR_USAGE);
         assert_non_null(strstr(s->log.error, "row 20 for "));
         assert_int_equal(lr_matrix_writer_get_written(writer).rows, 20);
-        assert_int_equal(lr_matrix_writer_get_written(writer).elements, s->first[20]);
+        assert_int_equal(lr_matrix_writer_get_written(writer).elements, first[20]);
         lr_matrix_writer_abandon(writer);
         assert_int_equal(folder_visit(&s->folder, false), 0);
         *element = before;
@@ -227,16 +171,16 @@ static lr_status refuse(void *user, const lr_row *row)
 
 static void test_entry(void **state)
 {
-    const struct setup *s = *state;
+    (void)state;
     const lr_row_sink plain = {refuse, NULL};
-    const struct lr_row_block block = block_of(s, 0, 3);
+    const struct lr_row_block block = block_of(0, 3);
     assert_null(lr_row_entry_of(&plain));
     assert_int_equal(lr_row_block_unpack(&block, &plain, NULL), LR_CANCELLED);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
     const struct CMUnitTest tests[] = {
         TEST(test_same_file), TEST(test_other_ways), TEST(test_resume), TEST(test_wrong_elements), TEST(test_entry),
     };

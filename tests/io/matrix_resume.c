@@ -3,184 +3,132 @@
  *
  * Rows that were written down outlive whatever fails later, and only the same matrix goes on with
  * them. */
-#include "io/files.h"
-#include "io/lor_scanner.h"
-
 #include "base/log.h"
-#include "io/matrix/writer.h"
+#include "io/matrices.h"
 
 enum { NUM_ROWS = 8, MOST_PER_ROW = 1 << 18, STEPS = 8 };
 
-struct setup {
-    struct test_folder folder;
-    char path[128], part[160], rows[160], whole[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    lr_grid grid;
-    struct test_log log;
-    int64_t num_rows, per_row;
-    int64_t lor[MOST_PER_ROW];
-    double probability[MOST_PER_ROW];
-};
+static int64_t per_row, given_lors[MOST_PER_ROW];
+static double probabilities[MOST_PER_ROW];
 
 static int set_up(void **state)
 {
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->path, "matrix");
-    folder_file(&s->folder, s->whole, "whole");
-    snprintf(s->part, sizeof(s->part), "%s.part", s->path);
-    snprintf(s->rows, sizeof(s->rows), "%s.part-rows", s->path);
-    s->scanner = small_ring(60.0, 0.0);
-    s->lors = lr_lors_create(s->scanner, NULL);
-    s->grid = (lr_grid){{2, 2, 2}, {1.5, 2.0, 2.5}, {-0.75, -1.0, -1.25}};
-    test_log_init(&s->log);
-    s->num_rows = NUM_ROWS;
-    s->per_row = s->lors->count < MOST_PER_ROW ? s->lors->count : MOST_PER_ROW;
-    for (int64_t k = 0; k < s->per_row; k++) {
-        s->lor[k] = k;
-        s->probability[k] = 1e-6 * (double)(1 + k % 97);
+    files_begin_with(state, small_ring(60.0, 0.0));
+    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    grid = (lr_grid){{2, 2, 2}, {1.5, 2.0, 2.5}, {-0.75, -1.0, -1.25}};
+    per_row = lors->count < MOST_PER_ROW ? lors->count : MOST_PER_ROW;
+    for (int64_t k = 0; k < per_row; k++) {
+        given_lors[k] = k;
+        probabilities[k] = 1e-6 * (double)(1 + k % 97);
     }
-    *state = s;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct setup *s = *state;
-    lr_lors_destroy(s->lors);
-    lr_scanner_destroy(s->scanner);
-    folder_finish(&s->folder);
-    free(s);
-    return 0;
-}
-
-static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format)
-{
-    return (lr_matrix_writer_params){.path = s->path,
-                                     .format = format,
-                                     .lors = s->lors,
-                                     .grid = &s->grid,
-                                     .end = s->num_rows,
-                                     .description = "exact",
-                                     .log = &s->log.log};
 }
 
 /* Rows begin .. end - 1; LR_OK, or what the first that failed returned. */
-static lr_status take(const struct setup *s, lr_matrix_writer *writer, int64_t begin, int64_t end)
+static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int64_t n = begin; n < end; n++) {
-        const lr_row row = {n, s->per_row, s->lor, s->probability};
+        const lr_row row = {n, per_row, given_lors, probabilities};
         LR_TRY(sink.take(sink.user, &row));
     }
     return LR_OK;
 }
 
-static void leave_rows(struct setup *s, const lr_matrix_writer_params *params, int64_t num)
+static void leave_rows(struct test_files *s, const lr_matrix_writer_params *params, int64_t num)
 {
-    lr_matrix_writer *writer = lr_matrix_writer_create(params);
-    assert_non_null(writer);
-    assert_int_equal(take(s, writer, 0, num), LR_OK);
+    lr_matrix_writer *writer = writer_of(params);
+    assert_int_equal(take(writer, 0, num), LR_OK);
     assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
-static void write_whole(struct setup *s, lr_matrix_writer_params params)
+static void write_whole(lr_matrix_writer_params params)
 {
-    params.path = s->whole;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
-    assert_int_equal(take(s, writer, 0, s->num_rows), LR_OK);
+    params.path = "whole";
+    lr_matrix_writer *writer = writer_of(&params);
+    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
 }
 
 /* Goes on to the end, which is that of a run that was not stopped. */
-static void go_on(struct setup *s, lr_matrix_writer_params params, int64_t num)
+static void go_on(struct test_files *s, lr_matrix_writer_params params, int64_t num)
 {
     params.resumes = true;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, num);
-    assert_int_equal(take(s, writer, num, s->num_rows), LR_OK);
+    assert_int_equal(take(writer, num, lr_grid_num_voxels(&grid)), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
-    assert_same_bytes(s->path, s->whole);
+    assert_same_bytes(PATH, "whole");
     assert_int_equal(folder_visit(&s->folder, false), 2);
-    remove(s->path);
+    remove(PATH);
 }
 
 /* A lost context, or no memory: the caller gives up. Without rows written down nothing stays. */
 static void test_given_up(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
-    assert_int_equal(take(s, writer, 0, 3), LR_OK);
+    lr_matrix_writer *writer = writer_of(&params);
+    assert_int_equal(take(writer, 0, 3), LR_OK);
     lr_matrix_writer_abandon(writer);
     assert_int_equal(folder_visit(&s->folder, false), 0);
     leave_rows(s, &params, 3);
     params.resumes = true;
-    writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
-    assert_int_equal(take(s, writer, 3, 5), LR_OK);
+    writer = writer_of(&params);
+    assert_int_equal(take(writer, 3, 5), LR_OK);
     lr_matrix_writer_abandon(writer);
     assert_non_null(strstr(s->log.warning, "5 of 8 rows are kept in"));
     assert_int_equal(folder_visit(&s->folder, false), 2);
-    write_whole(s, params_of(s, LR_MATRIX_HDF5));
+    write_whole(params_of(s, LR_MATRIX_HDF5));
     go_on(s, params, 5);
 }
 
-static void fill_disk(struct setup *s, lr_matrix_format format)
+static void fill_disk(struct test_files *s, lr_matrix_format format)
 {
     lr_matrix_writer_params params = params_of(s, format);
-    params.resumes = false;
-    write_whole(s, params);
-    struct stat info;
-    assert_int_equal(stat(s->whole, &info), 0);
+    write_whole(params);
+    const size_t bytes = file_size("whole");
     int failures = 0;
     for (int k = 1; k <= STEPS; k++) {
-        remove(s->whole);
+        remove("whole");
         params.resumes = false;
         leave_rows(s, &params, 3);
-        write_whole(s, params_of(s, format));
+        write_whole(params_of(s, format));
         params.resumes = true;
-        lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-        assert_non_null(writer);
-        const struct rlimit before = disk_fill((size_t)info.st_size * (size_t)k / STEPS - 1);
-        lr_status status = take(s, writer, 3, s->num_rows);
+        lr_matrix_writer *writer = writer_of(&params);
+        const struct rlimit before = disk_fill(bytes * (size_t)k / STEPS - 1);
+        lr_status status = take(writer, 3, lr_grid_num_voxels(&grid));
         if (status == LR_OK)
             status = lr_matrix_writer_finish(writer);
         else
             lr_matrix_writer_abandon(writer);
         disk_empty(before);
         if (status == LR_OK) { /* text is longer than what it is made of */
-            assert_same_bytes(s->path, s->whole);
-            remove(s->path);
+            assert_same_bytes(PATH, "whole");
+            remove(PATH);
             continue;
         }
         failures++;
         assert_non_null(strstr(s->log.error, "largest file"));
         assert_null(strstr(s->log.error, "nothing was left behind"));
         assert_non_null(strstr(s->log.warning, "rows are kept in"));
-        assert_int_equal(access(s->path, F_OK), -1);
+        assert_int_equal(access(PATH, F_OK), -1);
         assert_int_equal(folder_visit(&s->folder, false), 3);
-        params.resumes = true;
-        lr_matrix_writer *again = lr_matrix_writer_create(&params);
-        assert_non_null(again);
+        lr_matrix_writer *again = writer_of(&params);
         const int64_t rows = lr_matrix_writer_get_written(again).rows;
         assert_true(rows >= 3);
         assert_int_equal(lr_matrix_writer_leave(again), LR_OK);
         go_on(s, params, rows);
     }
     assert_true(failures >= STEPS / 2);
-    remove(s->whole);
+    remove("whole");
 }
 
 /* The disk is full while rows come, or while the file is made of them, wherever that is. */
 static void test_full_disk(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     fill_disk(s, LR_MATRIX_HDF5);
     fill_disk(s, LR_MATRIX_NPZ);
     fill_disk(s, LR_MATRIX_MTX);
@@ -189,26 +137,24 @@ static void test_full_disk(void **state)
 /* The same where HDF5 takes the elements where they lie, behind which it may have written already. */
 static void test_full_disk_adopted(void **state)
 {
-    struct setup *s = *state;
-    s->grid.size[0] = s->grid.size[1] = 64;
-    s->num_rows = lr_grid_num_voxels(&s->grid);
-    assert_true(s->num_rows * s->per_row > 2 << 20);
+    struct test_files *s = *state;
+    grid.size[0] = grid.size[1] = 64;
+    assert_true(lr_grid_num_voxels(&grid) * per_row > 2 << 20);
     fill_disk(s, LR_MATRIX_HDF5);
 }
 
-static void refuse(struct setup *s, lr_matrix_writer_params params, const char *words)
+static void refuse(struct test_files *s, lr_matrix_writer_params params, const char *words)
 {
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(s->log.status, LR_USAGE);
-    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" has no \"%s\"", s->log.error, words);
+    assert_error(&s->log, LR_USAGE, words);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
 /* One number of a map or of factors that is another one makes another matrix, under the same names. */
 static void test_contents(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     float values[1000], others[1000];
     for (int k = 0; k < 1000; k++) values[k] = others[k] = 0.001f * (float)k;
     others[999] += 1e-4f;
@@ -229,12 +175,13 @@ static void test_contents(void **state)
     params.threshold = 0.5;
     refuse(s, params, "threshold 0.5");
     params.threshold = 0;
-    s->scanner->crystal_mu_per_mm += 0.01;
+    lr_scanner *scanner = (lr_scanner *)s->lors->scanner;
+    scanner->crystal_mu_per_mm += 0.01;
     refuse(s, params, "other contents of: scanner");
-    s->scanner->crystal_mu_per_mm -= 0.01;
-    s->scanner->modules[2].depth_mm *= 1 + 1e-15;
+    scanner->crystal_mu_per_mm -= 0.01;
+    scanner->modules[2].depth_mm *= 1 + 1e-15;
     refuse(s, params, "other contents of: scanner");
-    s->scanner->modules[2].depth_mm = s->scanner->modules[1].depth_mm;
+    scanner->modules[2].depth_mm = scanner->modules[1].depth_mm;
     const int64_t voxels[2][NUM_ROWS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 7, 8}};
     params.voxels = voxels[0];
     params.num_voxels = NUM_ROWS;
@@ -244,7 +191,7 @@ static void test_contents(void **state)
 /* Nothing is cut off: two texts that differ behind their first 100,000 characters differ. */
 static void test_long_texts(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     enum { LONG = 100000 };
     char *factors = malloc(LONG + 1);
     memset(factors, 'f', LONG);
@@ -260,8 +207,7 @@ static void test_long_texts(void **state)
     refuse(s, params, "it was begun with factors fff");
     memset(factors, 'f', LONG);
     params.resumes = true;
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, 3);
     lr_matrix_writer_abandon(writer);
     free(factors);
@@ -270,16 +216,15 @@ static void test_long_texts(void **state)
 /* Files of these names that no run has left are not emptied; what one has left is, with a warning. */
 static void test_strangers(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     static char strange[8192] = "half of a download";
     const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-    const char *const names[2] = {s->part, s->rows};
+    const char *const names[2] = {PATH ".part", PATH ".part-rows"};
     for (int k = 0; k < 2; k++) {
         for (size_t bytes = 1; bytes <= sizeof(strange); bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
             bytes_write(names[k], strange, bytes);
             assert_null(lr_matrix_writer_create(&params));
-            assert_int_equal(s->log.status, LR_FAILED);
-            assert_non_null(strstr(s->log.error, "no run of this program has left it"));
+            assert_error(&s->log, LR_FAILED, "no run of this program has left it");
             assert_non_null(strstr(s->log.error, names[k]));
             size_t count;
             unsigned char *found = bytes_read(names[k], &count);
@@ -295,23 +240,20 @@ static void test_strangers(void **state)
         assert_int_equal(folder_visit(&s->folder, true), 1);
     }
     leave_rows(s, &params, 3);
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = writer_of(&params);
     assert_non_null(strstr(s->log.warning, "begun anew"));
     assert_null(lr_matrix_writer_create(&params));
     assert_non_null(strstr(s->log.error, "another program is just writing it"));
-    assert_int_equal(take(s, writer, 0, s->num_rows), LR_OK);
+    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
     assert_int_equal(folder_visit(&s->folder, false), 1);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, files_end)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_given_up), TEST(test_full_disk),  TEST(test_full_disk_adopted),
-        TEST(test_contents), TEST(test_long_texts), TEST(test_strangers),
-    };
+    const struct CMUnitTest tests[] = {TEST(test_given_up), TEST(test_full_disk),  TEST(test_full_disk_adopted),
+                                       TEST(test_contents), TEST(test_long_texts), TEST(test_strangers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,45 +7,20 @@
 
 enum { many = 10001 };
 
-struct fixture {
-    struct test_folder folder;
-    char path[128];
-    lr_scanner *scanner;
-    lr_lors *lors;
-    lr_grid grid;
-    struct test_log log;
-};
+static lr_grid grid;
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture = (struct fixture){.grid = {{25, 20, 21}, {1, 1, 1}, {0, 0, 0}}};
-    folder_init(&fixture.folder);
-    folder_file(&fixture.folder, fixture.path, "a.hpm");
-    fixture.scanner = even_ring(16, 7);
-    fixture.lors = lors_of(fixture.scanner);
-    test_log_init(&fixture.log);
-    *state = &fixture;
-    return 0;
+    grid = (lr_grid){{25, 20, 21}, {1, 1, 1}, {0, 0, 0}};
+    return files_begin_with(state, even_ring(16, 7));
 }
 
-static int tear_down(void **state)
+static lr_matrix_writer_params params_of(struct test_files *files)
 {
-    struct fixture *fixture = *state;
-    lr_lors_destroy(fixture->lors);
-    lr_scanner_destroy(fixture->scanner);
-    folder_finish(&fixture->folder);
-    return 0;
-}
-
-static lr_matrix_writer_params params_of(struct fixture *fixture)
-{
-    return (lr_matrix_writer_params){.path = fixture->path,
-                                     .format = LR_MATRIX_STIR,
-                                     .lors = fixture->lors,
-                                     .grid = &fixture->grid,
-                                     .by_lor = true,
-                                     .log = &fixture->log.log};
+    lr_matrix_writer_params params = {.path = "a.hpm", .format = LR_MATRIX_STIR, .by_lor = true, .grid = &grid};
+    params.lors = files->lors;
+    params.log = &files->log.log;
+    return params;
 }
 
 /* Writes one row with that many elements for each of three LORs. */
@@ -73,68 +48,60 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int count)
 
 static void test_files(void **state)
 {
-    struct fixture *fixture = *state;
-    char path[128];
-    size_t count;
-    const lr_matrix_writer_params params = params_of(fixture);
+    struct test_files *files = *state;
+    const lr_matrix_writer_params params = params_of(files);
     assert_int_equal(write_rows(&params, many - 1), LR_OK);
-    assert_int_equal(folder_visit(&fixture->folder, false), 6);
-    free(bytes_read(folder_file(&fixture->folder, path, "a.pm"), &count));
-    assert_int_equal(count, 3 * (20 + 10 * (many - 1)));
-    free(bytes_read(folder_file(&fixture->folder, path, "a_template.s"), &count));
-    assert_int_equal(count, 0);
-    lr_image *image = lr_image_read(folder_file(&fixture->folder, path, "a_template.hv"), &fixture->log.log);
+    assert_int_equal(folder_visit(&files->folder, false), 6);
+    assert_int_equal(file_size(file_in(&files->folder, "a.pm")), 3 * (20 + 10 * (many - 1)));
+    assert_int_equal(file_size(file_in(&files->folder, "a_template.s")), 0);
+    lr_image *image = lr_image_read(file_in(&files->folder, "a_template.hv"), &files->log.log);
     assert_non_null(image);
-    assert_memory_equal(image->grid.size, fixture->grid.size, sizeof(image->grid.size));
+    assert_memory_equal(image->grid.size, grid.size, sizeof(image->grid.size));
     lr_image_destroy(image);
 }
 
 static void test_limits(void **state)
 {
-    struct fixture *fixture = *state;
-    lr_matrix_writer_params params = params_of(fixture);
+    struct test_files *files = *state;
+    lr_matrix_writer_params params = params_of(files);
     assert_int_equal(write_rows(&params, many), LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "10001 voxels, and STIR reads at most 10000"));
+    assert_error(&files->log, LR_BAD_INPUT, "10001 voxels, and STIR reads at most 10000");
     params.by_lor = false;
     params.end = 5;
     assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(fixture->log.error, "rows of LORs"));
-    params = params_of(fixture);
+    assert_non_null(strstr(files->log.error, "rows of LORs"));
+    params = params_of(files);
     params.path = "a.pm";
     assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(fixture->log.error, "must end in .hpm"));
-    params = params_of(fixture);
-    fixture->grid = (lr_grid){{40000, 1, 1}, {1, 1, 1}, {0, 0, 0}};
+    assert_non_null(strstr(files->log.error, "must end in .hpm"));
+    params = params_of(files);
+    grid = (lr_grid){{40000, 1, 1}, {1, 1, 1}, {0, 0, 0}};
     assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(fixture->log.error, "40000 voxels along x"));
-    params = params_of(fixture);
+    assert_non_null(strstr(files->log.error, "40000 voxels along x"));
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(fixture->log.status, LR_USAGE);
-    assert_int_equal(folder_visit(&fixture->folder, false), 0);
+    assert_int_equal(files->log.status, LR_USAGE);
+    assert_int_equal(folder_visit(&files->folder, false), 0);
 }
 
 /* The elements fit and the image does not, or the other way round: nothing appears. */
 static void test_disk_full(void **state)
 {
-    struct fixture *fixture = *state;
-    const lr_matrix_writer_params params = params_of(fixture);
+    struct test_files *files = *state;
+    const lr_matrix_writer_params params = params_of(files);
     for (int n = 0; n < 2; n++) {
         const struct rlimit before = disk_fill(n == 0 ? 20000 : 100000);
         const lr_status status = write_rows(&params, n == 0 ? 10 : 5000);
         disk_empty(before);
         assert_int_equal(status, LR_FAILED);
-        assert_int_equal(fixture->log.status, LR_FAILED);
-        assert_int_equal(folder_visit(&fixture->folder, false), 0);
+        assert_int_equal(files->log.status, LR_FAILED);
+        assert_int_equal(folder_visit(&files->folder, false), 0);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_disk_full, set_up, tear_down),
-    };
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
+    const struct CMUnitTest tests[] = {TEST(test_files), TEST(test_limits), TEST(test_disk_full)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

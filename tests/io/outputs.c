@@ -12,11 +12,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-struct setup {
-    struct test_folder folder;
-    struct test_log log;
-    char a[128], b[128];
-};
+static const char a[] = "./a", b[] = "./b";
 
 /* Files without names, which not every file system has. */
 static bool has_no_nameless;
@@ -37,39 +33,16 @@ int __wrap_open(const char *path, int flags, ...)
     return __real_open(path, flags, mode);
 }
 
-static int set_up(void **state)
-{
-    struct setup *s = calloc(1, sizeof(*s));
-    folder_init(&s->folder);
-    folder_file(&s->folder, s->a, "a");
-    folder_file(&s->folder, s->b, "b");
-    test_log_init(&s->log);
-    *state = s;
-    return 0;
-}
-
 static int set_up_hidden(void **state)
 {
     has_no_nameless = true;
-    return set_up(state);
+    return files_begin(state);
 }
 
 static int tear_down(void **state)
 {
-    struct setup *s = *state;
     has_no_nameless = false;
-    folder_finish(&s->folder);
-    free(s);
-    return 0;
-}
-
-static void assert_holds(const char *path, const char *text)
-{
-    size_t count;
-    unsigned char *bytes = bytes_read(path, &count);
-    assert_int_equal(count, strlen(text));
-    assert_memory_equal(bytes, text, count);
-    free(bytes);
+    return files_end(state);
 }
 
 static mode_t rights_of(const char *path)
@@ -79,12 +52,7 @@ static mode_t rights_of(const char *path)
     return info.st_mode & 07777;
 }
 
-static void put(const char *path, const char *text)
-{
-    bytes_write(path, text, strlen(text));
-}
-
-static void begin(struct setup *s, struct lr_output *output, const char *path, const char *text)
+static void begin(struct test_files *s, struct lr_output *output, const char *path, const char *text)
 {
     assert_int_equal(lr_output_open(output, path, &s->log.log), LR_OK);
     assert_int_equal(lr_output_write(output, text, strlen(text)), LR_OK);
@@ -93,42 +61,42 @@ static void begin(struct setup *s, struct lr_output *output, const char *path, c
 /* A killed program leaves nothing where files need no name: there is none to see while it writes. */
 static void test_nameless(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output output;
     const int probe = open(s->folder.path, O_RDONLY | O_DIRECTORY);
     assert_true(probe >= 0);
     close(probe);
-    begin(s, &output, s->a, "new");
+    begin(s, &output, a, "new");
     if (output.temporary != NULL)
         print_message("this file system has no files without names\n");
     else
         assert_int_equal(folder_visit(&s->folder, false), 0);
     assert_int_equal(lr_output_finish(&output), LR_OK);
-    begin(s, &output, s->a, "newer");
-    assert_holds(s->a, "new");
+    begin(s, &output, a, "newer");
+    assert_holds(a, "new");
     assert_int_equal(lr_output_finish(&output), LR_OK);
-    assert_holds(s->a, "newer");
+    assert_holds(a, "newer");
     assert_int_equal(folder_visit(&s->folder, false), 1);
 }
 
 /* Elsewhere there is a hidden one, which nobody sweeps away while it is written. */
 static void test_hidden(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output output, other;
-    begin(s, &output, s->a, "new");
+    begin(s, &output, a, "new");
     assert_non_null(output.temporary);
     assert_int_equal(folder_visit(&s->folder, false), 1);
-    begin(s, &other, s->b, "other");
+    begin(s, &other, b, "other");
     assert_int_equal(folder_visit(&s->folder, false), 2);
     assert_int_equal(lr_output_finish(&output), LR_OK);
     lr_output_abandon(&other);
-    assert_holds(s->a, "new");
+    assert_holds(a, "new");
     assert_int_equal(folder_visit(&s->folder, false), 1);
-    begin(s, &output, s->a, "left by a kill");
+    begin(s, &output, a, "left by a kill");
     close(output.file); /* as far as others can tell */
     output.file = -1;
-    begin(s, &other, s->b, "other");
+    begin(s, &other, b, "other");
     assert_int_equal(folder_visit(&s->folder, false), 2); /* a, and the other one's */
     assert_int_equal(lr_output_finish(&other), LR_OK);
     lr_output_leave(&output);
@@ -137,20 +105,20 @@ static void test_hidden(void **state)
 
 static void test_rights(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     static const mode_t rights[] = {0600, 0640, 0644, 0400, 0666, 0755};
     const mode_t mask = umask(027);
-    assert_int_equal(lr_text_write(s->a, "new", NULL), LR_OK);
-    assert_int_equal(rights_of(s->a), 0640);
+    assert_int_equal(lr_text_write(a, "new", NULL), LR_OK);
+    assert_int_equal(rights_of(a), 0640);
     for (size_t k = 0; k < sizeof(rights) / sizeof(*rights); k++) {
         struct lr_output output;
-        assert_int_equal(chmod(s->a, rights[k]), 0);
-        begin(s, &output, s->a, "again");
+        assert_int_equal(chmod(a, rights[k]), 0);
+        begin(s, &output, a, "again");
         struct stat info;
         assert_int_equal(fstat(output.file, &info), 0);
         assert_int_equal(info.st_mode & 077 & ~rights[k], 0); /* nor while it is written */
         assert_int_equal(lr_output_finish(&output), LR_OK);
-        assert_int_equal(rights_of(s->a), rights[k]);
+        assert_int_equal(rights_of(a), rights[k]);
     }
     umask(mask);
 }
@@ -158,56 +126,49 @@ static void test_rights(void **state)
 /* A link leads to where the file is, or is going to be. */
 static void test_links(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct stat info;
-    char away[128], text[8] = "";
-    folder_file(&s->folder, away, "away");
-    assert_int_equal(symlink("b", s->a), 0);
+    char text[8];
+    const char *away = "away";
+    assert_int_equal(symlink("b", a), 0);
     assert_int_equal(symlink("a", away), 0);
     for (int k = 0; k < 2; k++) {
         snprintf(text, sizeof(text), "%d", k);
         assert_int_equal(lr_text_write(away, text, &s->log.log), LR_OK);
-        assert_int_equal(lstat(s->a, &info), 0);
+        assert_int_equal(lstat(a, &info), 0);
         assert_true(S_ISLNK(info.st_mode));
-        assert_int_equal(lstat(s->b, &info), 0);
+        assert_int_equal(lstat(b, &info), 0);
         assert_true(S_ISREG(info.st_mode));
-        assert_holds(s->b, text);
+        assert_holds(b, text);
     }
-    remove(s->b);
-    assert_int_equal(symlink("a", s->b), 0); /* a circle */
-    assert_int_equal(lr_text_write(s->a, "x", &s->log.log), LR_FAILED);
-}
-
-/* The name that this process would give a hidden file first. */
-static void hidden_name(const struct setup *s, char path[256], const char *number)
-{
-    char host[64] = "";
-    gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
-    snprintf(path, 256, "%s/.loraster-%s-%s.part", s->folder.path, host, number);
+    remove(b);
+    assert_int_equal(symlink("a", b), 0); /* a circle */
+    assert_int_equal(lr_text_write(a, "x", &s->log.log), LR_FAILED);
 }
 
 /* What a killed program has left goes when another needs such a name, and what is in use stays. */
 static void test_sweep(void **state)
 {
-    struct setup *s = *state;
-    char left[256], held[256], strange[256];
-    hidden_name(s, left, "1-0");
-    hidden_name(s, held, "1-1");
-    snprintf(strange, sizeof(strange), "%s/.loraster-elsewhere-1-0.part", s->folder.path);
-    put(left, "left");
-    put(held, "held");
-    put(strange, "another host may be writing it");
-    put(s->a, "old");
+    struct test_files *s = *state;
+    char host[64] = "", left[256], held[256];
+    gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
+    snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", s->folder.path, host); /* the first that is tried */
+    snprintf(held, sizeof(held), "%s/.loraster-%s-1-1.part", s->folder.path, host);
+    const char *strange = file_in(&s->folder, ".loraster-elsewhere-1-0.part");
+    text_write(left, "left");
+    text_write(held, "held");
+    text_write(strange, "another host may be writing it");
+    text_write(a, "old");
     const int file = open(held, O_RDWR);
     assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
-    assert_int_equal(lr_text_write(s->a, "new", NULL), LR_OK);
-    assert_holds(s->a, "new");
+    assert_int_equal(lr_text_write(a, "new", NULL), LR_OK);
+    assert_holds(a, "new");
     assert_int_equal(access(left, F_OK), -1);
     assert_int_equal(access(held, F_OK), 0);
     assert_int_equal(access(strange, F_OK), 0);
     close(file);
-    assert_int_equal(lr_text_write(s->a, "newer", NULL), LR_OK);
+    assert_int_equal(lr_text_write(a, "newer", NULL), LR_OK);
     assert_int_equal(access(held, F_OK), -1);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
@@ -215,22 +176,22 @@ static void test_sweep(void **state)
 /* Files that belong together: both old or both new, whichever cannot be put into its place. */
 static void test_together(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output data, header;
     struct lr_output *const both[2] = {&data, &header};
-    put(s->a, "old data");
-    put(s->b, "old header");
-    begin(s, &data, s->a, "new data");
-    begin(s, &header, s->b, "new header");
-    assert_holds(s->a, "old data");
+    text_write(a, "old data");
+    text_write(b, "old header");
+    begin(s, &data, a, "new data");
+    begin(s, &header, b, "new header");
+    assert_holds(a, "old data");
     assert_int_equal(lr_output_finish_all(both, 2), LR_OK);
-    assert_holds(s->a, "new data");
-    assert_holds(s->b, "new header");
+    assert_holds(a, "new data");
+    assert_holds(b, "new header");
     assert_int_equal(folder_visit(&s->folder, false), 2);
     for (int bad = 0; bad < 2; bad++) {
-        const char *in_the_way = bad == 0 ? s->a : s->b, *other = bad == 0 ? s->b : s->a;
-        begin(s, &data, s->a, "newer data");
-        begin(s, &header, s->b, "newer header");
+        const char *in_the_way = bad == 0 ? a : b, *other = bad == 0 ? b : a;
+        begin(s, &data, a, "newer data");
+        begin(s, &header, b, "newer header");
         remove(in_the_way);
         assert_int_equal(mkdir(in_the_way, 0777), 0);
         assert_int_equal(lr_output_finish_all(both, 2), LR_FAILED);
@@ -238,65 +199,63 @@ static void test_together(void **state)
         assert_holds(other, bad == 0 ? "new header" : "new data");
         assert_int_equal(folder_visit(&s->folder, false), 2);
         rmdir(in_the_way);
-        put(in_the_way, bad == 0 ? "new data" : "new header");
+        text_write(in_the_way, bad == 0 ? "new data" : "new header");
     }
-    begin(s, &data, s->a, "newer data"); /* what cannot be forced to the disk replaces nothing */
-    begin(s, &header, s->b, "newer header");
+    begin(s, &data, a, "newer data"); /* what cannot be forced to the disk replaces nothing */
+    begin(s, &header, b, "newer header");
     close(header.file);
     header.file = open("/dev/null", O_RDONLY);
     assert_int_equal(lr_output_finish_all(both, 2), LR_FAILED);
-    assert_holds(s->a, "new data");
-    assert_holds(s->b, "new header");
+    assert_holds(a, "new data");
+    assert_holds(b, "new header");
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
 /* NAME.part that leads elsewhere, or is no file, is neither followed nor emptied. */
 static void test_named_links(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output output;
-    char part[128];
-    folder_file(&s->folder, part, "a.part");
-    put(s->b, "precious");
+    const char *part = "a.part";
+    text_write(b, "precious");
     for (int kind = 0; kind < 4; kind++) {
         const int made = kind == 0   ? symlink("b", part)
-                         : kind == 1 ? link(s->b, part)
+                         : kind == 1 ? link(b, part)
                          : kind == 2 ? mkfifo(part, 0666)
                                      : mkdir(part, 0777);
         assert_int_equal(made, 0);
-        assert_int_equal(lr_output_open_named(&output, s->a, "part", &s->log.log), LR_FAILED);
+        assert_int_equal(lr_output_open_named(&output, a, "part", &s->log.log), LR_FAILED);
         assert_non_null(strstr(s->log.error, "a.part is "));
         assert_int_equal(s->log.status, LR_FAILED);
-        assert_holds(s->b, "precious");
+        assert_holds(b, "precious");
         assert_int_equal(access(part, F_OK), 0);
         remove(part);
     }
     assert_int_equal(symlink("nowhere", part), 0);
-    assert_int_equal(lr_output_open_named(&output, s->a, "part", &s->log.log), LR_FAILED);
+    assert_int_equal(lr_output_open_named(&output, a, "part", &s->log.log), LR_FAILED);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
 /* One program has NAME.part until it is in place. */
 static void test_named_lock(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output first, second;
-    char part[128];
-    folder_file(&s->folder, part, "a.part");
-    assert_int_equal(lr_output_open_named(&first, s->a, "part", &s->log.log), LR_OK);
+    const char *part = "a.part";
+    assert_int_equal(lr_output_open_named(&first, a, "part", &s->log.log), LR_OK);
     assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
-    assert_int_equal(lr_output_open_named(&second, s->a, "part", &s->log.log), LR_FAILED);
+    assert_int_equal(lr_output_open_named(&second, a, "part", &s->log.log), LR_FAILED);
     assert_non_null(strstr(s->log.error, "another program is just writing it"));
     close(open(part, O_RDWR)); /* another look at it takes nobody's lock away */
-    assert_int_equal(lr_output_open_named(&second, s->a, "part", &s->log.log), LR_FAILED);
+    assert_int_equal(lr_output_open_named(&second, a, "part", &s->log.log), LR_FAILED);
     assert_int_equal(lr_output_finish(&first), LR_OK);
-    assert_holds(s->a, "first");
-    assert_int_equal(lr_output_open_named(&second, s->a, "part", &s->log.log), LR_OK);
+    assert_holds(a, "first");
+    assert_int_equal(lr_output_open_named(&second, a, "part", &s->log.log), LR_OK);
     remove(part); /* by other hands, and there is another one of that name */
-    put(part, "another's");
+    text_write(part, "another's");
     assert_int_equal(lr_output_write(&second, "second", 6), LR_OK);
     assert_int_equal(lr_output_finish(&second), LR_FAILED);
-    assert_holds(s->a, "first");
+    assert_holds(a, "first");
     assert_holds(part, "another's");
 }
 
@@ -318,9 +277,9 @@ int __wrap_rename(const char *from, const char *to)
 
 static void test_held_when_renamed(void **state)
 {
-    struct setup *s = *state;
+    struct test_files *s = *state;
     struct lr_output output;
-    assert_int_equal(lr_output_open_named(&output, s->a, "part", &s->log.log), LR_OK);
+    assert_int_equal(lr_output_open_named(&output, a, "part", &s->log.log), LR_OK);
     assert_int_equal(lr_output_write(&output, "text", 4), LR_OK);
     was_renamed = was_held = false;
     assert_int_equal(lr_output_finish(&output), LR_OK);
@@ -328,7 +287,7 @@ static void test_held_when_renamed(void **state)
 }
 
 #define HIDDEN(test) cmocka_unit_test_setup_teardown(test, set_up_hidden, tear_down)
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, files_begin, tear_down)
 
 int main(void)
 {

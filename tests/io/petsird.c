@@ -21,41 +21,17 @@ static const double text_mm = 1e-4;
 /* Distance of a point from the nearest corner of a scanner's crystal. */
 static double from_corners(const lr_scanner *scanner, int crystal, const double point[3])
 {
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const lr_module *module = &scanner->modules[m];
-    const int within = crystal - scanner->first_crystal[m];
+    const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, crystal)];
     double centre[3], nearest = INFINITY;
-    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre);
+    lr_scanner_crystal_centre(scanner, crystal, centre);
     for (int n = 0; n < 8; n++) {
-        double squares = 0;
-        for (int k = 0; k < 3; k++) {
-            const double at = centre[k] + (n & 1 ? 0.5 : -0.5) * module->face_mm[0] * module->u[k] +
-                              (n & 2 ? 0.5 : -0.5) * module->face_mm[1] * module->v[k] +
-                              (n & 4 ? 0.5 : -0.5) * module->depth_mm * module->normal[k];
-            squares += (at - point[k]) * (at - point[k]);
-        }
-        nearest = fmin(nearest, sqrt(squares));
-    }
-    return nearest;
-}
-
-static int nearest_crystal(const lr_scanner *scanner, const double centre_mm[3], double *off_mm)
-{
-    int nearest = -1;
-    *off_mm = INFINITY;
-    for (int c = 0; c < scanner->num_crystals; c++) {
-        const int m = lr_scanner_module_of(scanner, c);
-        const lr_module *module = &scanner->modules[m];
-        const int within = c - scanner->first_crystal[m];
         double at[3];
-        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], at);
-        const double off =
-            sqrt((at[0] - centre_mm[0]) * (at[0] - centre_mm[0]) + (at[1] - centre_mm[1]) * (at[1] - centre_mm[1]) +
-                 (at[2] - centre_mm[2]) * (at[2] - centre_mm[2]));
-        if (off < *off_mm) {
-            *off_mm = off;
-            nearest = c;
+        for (int k = 0; k < 3; k++) {
+            at[k] = centre[k] + (n & 1 ? 0.5 : -0.5) * module->face_mm[0] * module->u[k] +
+                    (n & 2 ? 0.5 : -0.5) * module->face_mm[1] * module->v[k] +
+                    (n & 4 ? 0.5 : -0.5) * module->depth_mm * module->normal[k];
         }
+        nearest = fmin(nearest, distance_mm(at, point));
     }
     return nearest;
 }
@@ -77,12 +53,12 @@ static int read_corners(FILE *file, int names[3], double corners[8][3])
 /* Every crystal's corners, as the file places them and as the scanner made of it does. */
 static void corners_are_the_official_ones(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024], text_path[1024];
     struct lr_petsird petsird;
-    official(fixture, path, OFFICIAL);
-    official(fixture, text_path, CORNERS);
-    assert_int_equal(lr_petsird_open(&petsird, path, &fixture->log.log), LR_OK);
+    official(files, path, OFFICIAL);
+    official(files, text_path, CORNERS);
+    assert_int_equal(lr_petsird_open(&petsird, path, &files->log.log), LR_OK);
     lr_scanner *scanner = lr_petsird_scanner(&petsird);
     assert_non_null(scanner);
     FILE *file = fopen(text_path, "r");
@@ -102,26 +78,24 @@ static void corners_are_the_official_ones(void **state)
     fclose(file);
     print_message("%d crystals, corners off by at most %.2g mm, of the scanner by %.2g mm\n", count, worst,
                   worst_scanner);
-    assert_int_equal(count, 256);
-    assert_int_equal(petsird.num_crystals, 256);
+    assert_pairs(0, {count, 256}, {petsird.num_crystals, 256});
     assert_true(worst < text_mm && worst_scanner < text_mm);
     assert_string_equal(petsird.version, "0.9.1");
     assert_string_equal(scanner->name, "PETSIRD_TEST");
     /* 9.4 mm of place are 9.4 / (c/2) ps; the mask excludes modules of one angle. */
     assert_close(scanner->tof_resolution_ps, 9.4 / 0.149896229, 1e-7);
     assert_close(scanner->detection_depth_mm, 10, 1e-6);
-    assert_int_equal(scanner->num_positions, 8);
-    assert_int_equal(scanner->coincidence.min_module_difference, 1);
+    assert_pairs(0, {scanner->num_positions, 8}, {scanner->coincidence.min_module_difference, 1});
     lr_scanner_destroy(scanner);
     lr_petsird_close(&petsird);
 }
 
 static void events_are_the_official_ones(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024], text_path[1024], line[128];
-    const lr_events_source source = {.path = official(fixture, path, OFFICIAL), .log = &fixture->log.log};
-    official(fixture, text_path, EVENTS);
+    const lr_events_source source = {.path = official(files, path, OFFICIAL), .log = &files->log.log};
+    official(files, text_path, EVENTS);
     assert_int_equal(lr_events_recognise(path), LR_EVENTS_PETSIRD);
     lr_event_list *list = lr_event_list_read(&source);
     assert_non_null(list);
@@ -135,16 +109,12 @@ static void events_are_the_official_ones(void **state)
         assert_true(at < list->count);
         const lr_event *event = &list->events[at++];
         const float *edges = list->info.tof_edges_mm;
-        assert_int_equal(event->crystals[0], bins[0]);
-        assert_int_equal(event->crystals[1], bins[1]);
-        assert_int_equal(event->time_ms, block);
+        assert_pairs(0, {event->crystals[0], bins[0]}, {event->crystals[1], bins[1]}, {event->time_ms, block});
         assert_false(event->is_delayed);
         assert_true(event->tof_mm == (float)(0.5 * ((double)edges[tof] + edges[tof + 1])));
     }
     fclose(file);
-    assert_int_equal(at, 273);
-    assert_int_equal(list->count, 273);
-    assert_int_equal(list->info.counts.prompts, 273);
+    assert_pairs(0, {at, 273}, {list->count, 273}, {list->info.counts.prompts, 273});
     lr_event_list_destroy(list);
 }
 
@@ -152,22 +122,16 @@ static void events_are_the_official_ones(void **state)
  * of them are in coincidence. */
 static void official_events_are_binned(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
-    const lr_events_source source = {.path = official(fixture, path, OFFICIAL), .log = &fixture->log.log};
-    lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
+    const lr_events_source source = {.path = official(files, path, OFFICIAL), .log = &files->log.log};
+    lr_lors *lors = lors_of(lr_scanner_read(path, &files->log.log));
     lr_prompts_delayeds data;
     assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_OK);
-    double sum = 0;
-    for (int64_t k = 0; k < data.prompts->count; k++) sum += data.prompts->values[k];
-    assert_true(sum + (double)data.counts.not_in_coincidence == 273);
-    assert_int_equal(data.counts.unknown_crystals, 0);
-    assert_int_equal(data.delayeds->count, 0);
-    lr_lor_data_destroy(data.prompts);
-    lr_lor_data_destroy(data.delayeds);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    assert_pairs(0, {total(data.prompts) + (double)data.counts.not_in_coincidence, 273},
+                 {data.counts.unknown_crystals, 0}, {data.delayeds->count, 0});
+    counts_finish(&data);
+    lors_finish(lors);
 }
 
 /* --- written here --- */
@@ -198,145 +162,110 @@ static void bring_into_order(lr_event *events, int count, bool swap)
     qsort(events, (size_t)count, sizeof(*events), compare_events);
 }
 
-/* Writes and reads back; the scanner is `lors`' own, or the file's. */
-static void expect_same_events(struct fixture *fixture, const lr_lors *lors, int minor, bool tof)
-{
-    enum { COUNT = 3000 };
-    lr_event *events = random_events(lors->scanner, COUNT, tof);
-    const lr_events_info info = {.has_tof = tof,
-                                 .num_tof_bins = tof ? 5 : 0,
-                                 .tof_edges_mm = tof ? (float *)even_edges : NULL,
-                                 .energy_kev = {425, 650}};
-    const lr_events_writer_params params = {
-        .path = FILE_NAME, .lors = lors, .info = &info, .petsird_minor = minor, .log = &fixture->log.log};
-    write_events(&params, events, COUNT);
-    const lr_events_source source = {.path = FILE_NAME, .scanner = lors->scanner, .log = &fixture->log.log};
-    lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) fail_msg("%s", fixture->log.error);
-    assert_int_equal(list->count, COUNT);
-    assert_int_equal(fixture->log.num_warnings, 0);
-    assert_string_equal(list->info.version, minor == 10 ? "0.10.0" : "0.9.1");
-    assert_string_equal(list->info.scanner, lors->scanner->name);
-    assert_true(list->info.energy_kev[0] == 425 && list->info.energy_kev[1] == 650);
-    assert_int_equal(list->info.has_tof, tof);
-    bring_into_order(events, COUNT, minor == 10);
-    bring_into_order(list->events, COUNT, minor == 10);
-    for (int k = 0; k < COUNT; k++) {
-        assert_int_equal(compare_events(&events[k], &list->events[k]), 0);
-        assert_true(events[k].tof_mm == list->events[k].tof_mm);
-    }
-    lr_event_list_destroy(list);
-    free(events);
-}
-
+/* Written and read back. */
 static void events_come_back(void **state)
 {
-    struct fixture *fixture = *state;
-    test_log_init(&fixture->log);
-    lr_scanner *scanner = lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    assert_non_null(lors);
-    for (int minor = 9; minor <= 10; minor++) {
-        expect_same_events(fixture, lors, minor, true);
-        expect_same_events(fixture, lors, minor, false);
+    enum { COUNT = 3000 };
+    struct test_files *files = *state;
+    const lr_scanner *scanner = files->lors->scanner;
+    for (int n = 0; n < 4; n++) {
+        const int minor = n < 2 ? 9 : 10;
+        const bool tof = n % 2 == 0;
+        test_log_init(&files->log);
+        lr_event *events = random_events(scanner, COUNT, tof);
+        lr_events_info info = {.has_tof = tof, .energy_kev = {425, 650}};
+        if (tof) info.num_tof_bins = 5;
+        if (tof) info.tof_edges_mm = (float *)even_edges;
+        lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .info = &info};
+        params.petsird_minor = minor;
+        write_list(&params, events, COUNT);
+        const lr_events_source source = {.path = FILE_NAME, .scanner = scanner, .log = &files->log.log};
+        lr_event_list *list = lr_event_list_read(&source);
+        if (list == NULL) fail_msg("%s", files->log.error);
+        assert_int_equal(list->count, COUNT);
+        assert_int_equal(files->log.num_warnings, 0);
+        assert_string_equal(list->info.version, minor == 10 ? "0.10.0" : "0.9.1");
+        assert_string_equal(list->info.scanner, scanner->name);
+        assert_true(list->info.energy_kev[0] == 425 && list->info.energy_kev[1] == 650);
+        assert_int_equal(list->info.has_tof, tof);
+        bring_into_order(events, COUNT, minor == 10);
+        bring_into_order(list->events, COUNT, minor == 10);
+        for (int k = 0; k < COUNT; k++) {
+            assert_int_equal(compare_events(&events[k], &list->events[k]), 0);
+            assert_true(events[k].tof_mm == list->events[k].tof_mm);
+        }
+        lr_event_list_destroy(list);
+        free(events);
     }
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+}
+
+/* A file of a scanner, without events. */
+static void write_scanner(const lr_lors *lors, int minor)
+{
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = minor}, NULL, 0);
 }
 
 /* Crystals of single precision: 400 mm are good to 3e-5 mm, put in place twice. */
-static void expect_same_scanner(struct fixture *fixture, const char *name, int minor)
-{
-    test_log_init(&fixture->log);
-    lr_scanner *scanner = name != NULL ? lr_scanner_read(name, &fixture->log.log) : lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    assert_non_null(lors);
-    const lr_events_writer_params params = {
-        .path = FILE_NAME, .lors = lors, .petsird_minor = minor, .log = &fixture->log.log};
-    write_events(&params, NULL, 0);
-    lr_scanner *read = lr_scanner_read("./" FILE_NAME, &fixture->log.log);
-    if (read == NULL) fail_msg("%s: %s", scanner->name, fixture->log.error);
-    assert_string_equal(read->name, scanner->name);
-    assert_int_equal(read->num_crystals, scanner->num_crystals);
-    double worst = 0, off;
-    const int step = scanner->num_crystals > 3000 ? 97 : 1;
-    for (int c = 0; c < scanner->num_crystals; c += step) {
-        const int m = lr_scanner_module_of(scanner, c);
-        const lr_module *module = &scanner->modules[m];
-        const int within = c - scanner->first_crystal[m];
-        double centre[3];
-        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre);
-        const int other = nearest_crystal(read, centre, &off);
-        const lr_module *found = &read->modules[lr_scanner_module_of(read, other)];
-        worst = fmax(worst, off);
-        assert_true(fabs(found->face_mm[0] - module->face_mm[0]) < 1e-4);
-        assert_true(fabs(found->face_mm[1] - module->face_mm[1]) < 1e-4);
-        assert_true(fabs(found->depth_mm - module->depth_mm) < 1e-4);
-        for (int k = 0; k < 3; k++) assert_true(fabs(found->normal[k] - module->normal[k]) < 1e-5);
-    }
-    print_message("%s, v0.%d: crystals off by at most %.2g mm\n", scanner->name, minor, worst);
-    assert_true(worst < 1.5e-4);
-    lr_scanner_destroy(read);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-}
-
 static void scanners_come_back(void **state)
 {
     static const char *const names[] = {NULL, "ge-explore-vista-dr", "safir-dual-ring-prototype", "siemens-mmr"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        expect_same_scanner(*state, names[k], 9);
-        expect_same_scanner(*state, names[k], 10);
+    struct test_files *files = *state;
+    for (size_t n = 0; n < 2 * sizeof(names) / sizeof(names[0]); n++) {
+        const int minor = n % 2 == 0 ? 9 : 10;
+        lr_lors *lors = lors_of(n < 2 ? lopsided() : lr_scanner_read(names[n / 2], NULL));
+        const lr_scanner *scanner = lors->scanner;
+        write_scanner(lors, minor);
+        lr_scanner *read = lr_scanner_read("./" FILE_NAME, &files->log.log);
+        if (read == NULL) fail_msg("%s: %s", scanner->name, files->log.error);
+        assert_string_equal(read->name, scanner->name);
+        assert_int_equal(read->num_crystals, scanner->num_crystals);
+        double worst = 0, off;
+        for (int c = 0; c<scanner->num_crystals; c += scanner->num_crystals> 3000 ? 97 : 1) {
+            double centre[3];
+            const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, c)];
+            lr_scanner_crystal_centre(scanner, c, centre);
+            const lr_module *found = &read->modules[lr_scanner_module_of(read, nearest_crystal(read, centre, &off))];
+            worst = fmax(worst, off);
+            assert_true(fabs(found->face_mm[0] - module->face_mm[0]) < 1e-4);
+            assert_true(fabs(found->face_mm[1] - module->face_mm[1]) < 1e-4);
+            assert_true(fabs(found->depth_mm - module->depth_mm) < 1e-4);
+            for (int k = 0; k < 3; k++) assert_true(fabs(found->normal[k] - module->normal[k]) < 1e-5);
+        }
+        print_message("%s, v0.%d: crystals off by at most %.2g mm\n", scanner->name, minor, worst);
+        assert_true(worst < 1.5e-4);
+        lr_scanner_destroy(read);
+        lors_finish(lors);
     }
 }
 
 /* Which modules are in coincidence is in the file, and comes back as a rule where one says it. */
 static void masks_come_back(void **state)
 {
-    struct fixture *fixture = *state;
-    static const int crystals[2] = {2, 3};
-    const lr_ring ring = {.radius_mm = 40,
-                          .modules = 12,
-                          .rings = 2,
-                          .ring_pitch_mm = 14,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4, 4},
-                          .face_mm = {3.9, 3.8},
-                          .depth_mm = 10};
-    const lr_scanner_params rules = {
-        .name = "ring", .coincidence = {.min_module_difference = 4}, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
-    lr_scanner *scanner = lr_scanner_create_ring(&rules, &ring);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
+    struct test_files *files = *state;
+    test_log_init(&files->log);
+    lr_lors *lors =
+        lors_of(scanner_of("name: ring\nring: {radius_mm: 40, modules: 12, rings: 2, ring_pitch_mm: 14}\n"
+                           "module: {crystals: [2, 3], pitch_mm: [4, 4], face_mm: [3.9, 3.8], depth_mm: 10}\n"
+                           "coincidence: {min_module_difference: 4}\n"));
     for (int minor = 9; minor <= 10; minor++) {
-        const lr_events_writer_params params = {
-            .path = FILE_NAME, .lors = lors, .petsird_minor = minor, .log = &fixture->log.log};
-        write_events(&params, NULL, 0);
-        lr_scanner *read = lr_scanner_read("./" FILE_NAME, &fixture->log.log);
-        assert_non_null(read);
-        assert_int_equal(read->coincidence.min_module_difference, 4);
-        lr_lors *others = lr_lors_create(read, &fixture->log.log);
-        assert_int_equal(others->num_pairs, lors->num_pairs);
-        lr_lors_destroy(others);
-        lr_scanner_destroy(read);
+        write_scanner(lors, minor);
+        lr_lors *read = lors_of(lr_scanner_read("./" FILE_NAME, &files->log.log));
+        assert_pairs(0, {read->scanner->coincidence.min_module_difference, 4}, {read->num_pairs, lors->num_pairs});
+        lors_finish(read);
     }
-    assert_int_equal(fixture->log.num_warnings, 0);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    assert_int_equal(files->log.num_warnings, 0);
+    lors_finish(lors);
 }
 
 /* After magic and version stands the official schema string, byte for byte. */
 static void schema_is_the_official_one(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
     size_t schema_count, count;
-    official(fixture, path, SCHEMA);
-    unsigned char *schema = read_bytes(path, &schema_count);
-    lr_scanner *scanner = lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = 9}, NULL, 0);
-    unsigned char *bytes = read_bytes(FILE_NAME, &count);
+    unsigned char *schema = bytes_read(official(files, path, SCHEMA), &schema_count);
+    write_scanner(files->lors, 9);
+    unsigned char *bytes = bytes_read(FILE_NAME, &count);
     static const unsigned char start[] = {'y', 'a', 'r', 'd', 'l', 1, 0, 0, 0};
     assert_int_equal(schema_count, 10629);
     assert_true(count > 11 + schema_count);
@@ -344,23 +273,19 @@ static void schema_is_the_official_one(void **state)
     assert_int_equal(bytes[9], 0x80 | (10629 & 0x7f)); /* 10629 in base 128 */
     assert_int_equal(bytes[10], 10629 >> 7);
     assert_memory_equal(bytes + 11, schema, schema_count);
-    assert_memory_equal(bytes, fixture->bytes, 11 + schema_count);
+    assert_memory_equal(bytes, good, 11 + schema_count);
     free(bytes);
     free(schema);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(corners_are_the_official_ones),
-        cmocka_unit_test(events_are_the_official_ones),
-        cmocka_unit_test(official_events_are_binned),
-        cmocka_unit_test(events_come_back),
-        cmocka_unit_test(scanners_come_back),
-        cmocka_unit_test(masks_come_back),
-        cmocka_unit_test(schema_is_the_official_one),
-    };
+    const struct CMUnitTest tests[] = {CASE(corners_are_the_official_ones),
+                                       CASE(events_are_the_official_ones),
+                                       CASE(official_events_are_binned),
+                                       CASE(events_come_back),
+                                       CASE(scanners_come_back),
+                                       CASE(masks_come_back),
+                                       CASE(schema_is_the_official_one)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

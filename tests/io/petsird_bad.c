@@ -7,105 +7,92 @@
 #define FOLDER "petsird_bad_test_folder.petsird"
 
 #include "io/petsird_file.h"
-#include "io/until_damage.h"
 
 #include "io/files/output.h"
 #include "io/files/yardl.h"
 
 /* --- what can be wrong --- */
 
-static lr_status drop(void *user, const lr_event *events, int64_t count)
+static lr_status read_file(struct test_files *files, const char *path)
 {
-    (void)events;
-    *(int64_t *)user += count;
-    return LR_OK;
+    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &files->log);
 }
 
-static lr_status read_file(struct fixture *fixture, const char *path)
+static void expect(const char *path, const char *sentence)
 {
-    int64_t count = 0;
-    lr_events_info info;
-    const lr_event_sink sink = {.take = drop, .user = &count};
-    const lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .log = &fixture->log.log};
-    test_log_init(&fixture->log);
-    const lr_status status = lr_events_read(&source, &sink, &info);
-    lr_events_info_finish(&info);
-    return status;
-}
-
-static void expect(struct fixture *fixture, const char *path, const char *sentence)
-{
-    if (read_file(fixture, path) != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
-        strstr(fixture->log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    assert_null(lr_scanner_read(path, &fixture->log.log));
+    refuse_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, NULL, sentence);
+    assert_null(lr_scanner_read(path, NULL));
 }
 
 static void no_files(void **state)
 {
-    struct fixture *fixture = *state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *sentence;
+    } cases[] = {
+        {"", 0, "it is empty"},
+        {"yardl\1\0\0", 8, "does not begin with 'yardl' and a version"},
+        {"yardl\2\0\0\0", 9, "version 2 of yardl's binary encoding"},
+        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 18, "bytes is to follow, and the file has 0 more"},
+        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"},
+    };
+    (void)state;
     remove(FILE_NAME);
-    expect(fixture, "./" FILE_NAME, "cannot be opened");
-    write_bytes("", 0);
-    expect(fixture, "./" FILE_NAME, "it is empty");
-    write_bytes("yardl\1\0\0", 8);
-    expect(fixture, "./" FILE_NAME, "does not begin with 'yardl' and a version");
-    write_bytes("yardl\2\0\0\0", 9);
-    expect(fixture, "./" FILE_NAME, "version 2 of yardl's binary encoding");
-    write_bytes("yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 18);
-    expect(fixture, "./" FILE_NAME, "bytes is to follow, and the file has 0 more");
-    write_bytes("yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19);
-    expect(fixture, "./" FILE_NAME, "more than 64 bits");
+    expect("./" FILE_NAME, "cannot be opened");
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        bytes_write(FILE_NAME, cases[k].bytes, cases[k].count);
+        expect("./" FILE_NAME, cases[k].sentence);
+    }
     assert_int_equal(mkdir(FOLDER, 0700), 0);
-    expect(fixture, "./" FOLDER, "is a folder");
+    expect("./" FOLDER, "is a folder");
     rmdir(FOLDER);
 }
 
 static void links_are_followed(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
-    official(fixture, path, OFFICIAL);
+    official(files, path, OFFICIAL);
     remove(FILE_NAME);
     assert_int_equal(symlink(path, FILE_NAME), 0);
-    assert_int_equal(read_file(fixture, "./" FILE_NAME), LR_OK);
+    assert_int_equal(read_file(files, "./" FILE_NAME), LR_OK);
     remove(FILE_NAME);
     assert_int_equal(symlink("nowhere", FILE_NAME), 0);
-    expect(fixture, "./" FILE_NAME, "cannot be opened");
+    expect("./" FILE_NAME, "cannot be opened");
     remove(FILE_NAME);
 }
 
 static void truncated_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     for (size_t k = 0; k < 64; k++) {
-        write_bytes(fixture->bytes, fixture->count * k / 64);
-        assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-        assert_int_equal(fixture->log.status, LR_BAD_INPUT);
+        bytes_write(FILE_NAME, good, good_count * k / 64);
+        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+        assert_int_equal(files->log.status, LR_BAD_INPUT);
     }
-    write_bytes(fixture->bytes, fixture->count - 1);
-    assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-    unsigned char *longer = malloc(fixture->count + 3);
-    memcpy(longer, fixture->bytes, fixture->count);
-    memset(longer + fixture->count, 0, 3);
-    write_bytes(longer, fixture->count + 3);
-    assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "3 bytes follow after the last time block"));
+    bytes_write(FILE_NAME, good, good_count - 1);
+    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+    unsigned char *longer = calloc(good_count + 3, 1);
+    memcpy(longer, good, good_count);
+    bytes_write(FILE_NAME, longer, good_count + 3);
+    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+    assert_non_null(strstr(files->log.error, "3 bytes follow after the last time block"));
     free(longer);
 }
 
 /* Cut byte by byte and farther: the fewer bytes, the fewer events, and all of them those of the whole. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
-    write_bytes(fixture->bytes, fixture->count);
-    lr_event_list *whole = read_until(&source, false, &fixture->log);
+    bytes_write(FILE_NAME, good, good_count);
+    lr_event_list *whole = read_until(&source, false, &files->log);
     assert_non_null(whole);
     int64_t before = whole->count;
     for (size_t cut = 1; cut < 4000; cut += cut < 16 ? 1 : 97) {
-        write_bytes(fixture->bytes, fixture->count - cut);
-        lr_event_list *list = read_until(&source, true, &fixture->log);
+        bytes_write(FILE_NAME, good, good_count - cut);
+        lr_event_list *list = read_until(&source, true, &files->log);
         const int64_t count = list != NULL ? list->count : 0;
         lr_event_list_destroy(list);
         assert_true(count <= before && (cut > 1 || count == whole->count));
@@ -119,29 +106,29 @@ static void events_before_the_end_are_read(void **state)
 /* Any bytes: an answer or a sentence, never anything else. */
 static void random_bytes_are_survived(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     uint64_t seed = test_seed();
     unsigned char bytes[600];
     for (int n = 0; n < 200; n++) {
         for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(test_random(&seed) * 256);
         memcpy(bytes, "yardl\1\0\0\0", n % 2 ? 9 : 5);
-        write_bytes(bytes, sizeof(bytes));
-        assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
+        bytes_write(FILE_NAME, bytes, sizeof(bytes));
+        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
     }
-    unsigned char *copy = malloc(fixture->count);
+    unsigned char *copy = malloc(good_count);
     for (int n = 0; n < 1000; n++) {
-        memcpy(copy, fixture->bytes, fixture->count);
-        const size_t first = n % 4 == 0 ? 0 : fixture->first; /* with the schema, or behind it */
+        memcpy(copy, good, good_count);
+        const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* with the schema, or behind it */
         for (int k = 0; k < 1 + n % 5; k++) {
-            const double at = test_random(&seed) * (double)(fixture->count - first);
+            const double at = test_random(&seed) * (double)(good_count - first);
             copy[first + (size_t)at] = (unsigned char)(test_random(&seed) * 256);
         }
-        write_bytes(copy, fixture->count);
-        const lr_status status = read_file(fixture, FILE_NAME);
+        bytes_write(FILE_NAME, copy, good_count);
+        const lr_status status = read_file(files, FILE_NAME);
         assert_true(status == LR_OK || status == LR_BAD_INPUT);
-        test_log_init(&fixture->log);
-        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &fixture->log.log);
-        assert_true((scanner == NULL) == (fixture->log.status != LR_OK));
+        test_log_init(&files->log);
+        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &files->log.log);
+        assert_true((scanner == NULL) == (files->log.status != LR_OK));
         lr_scanner_destroy(scanner);
     }
     free(copy);
@@ -164,6 +151,8 @@ static void write_schema(const char *schema, const void *bytes, size_t count)
     "{\"protocol\":{\"name\":\"PETSIRD\",\"sequence\":[{\"name\":\"header\",\"type\":" type                            \
     "},{\"name\":\"timeBlocks\",\"type\":{\"stream\":{\"items\":\"int32\"}}}]},\"types\":["
 #define TYPE(name, rest) "{\"name\":\"" name "\"," rest "}"
+#define FIELD(name, type) "{\"name\":\"" name "\",\"type\":" type "}"
+#define LONG_VECTOR(items) "{\"vector\":{\"length\":4294967296,\"items\":" items "}}"
 
 static void schemas_are_distrusted(void **state)
 {
@@ -191,49 +180,35 @@ static void schemas_are_distrusted(void **state)
                                     "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
          "items are to follow"},
     };
-    struct fixture *fixture = *state;
+    (void)state;
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_schema(cases[k].schema, huge, sizeof(huge));
-        expect(fixture, "./" FILE_NAME, cases[k].sentence);
+        expect("./" FILE_NAME, cases[k].sentence);
     }
 }
 
 /* Lists of nothing within each other: 2^64 items that take no byte. */
 static void lists_of_nothing_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
-    write_schema(
-        STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"scanner\",\"type\":\"P.B\"}]") "," TYPE(
-            "B",
-            "\"fields\":[{\"name\":\"detectionEfficiencies\",\"type\":"
-            "\"P.C\"},{\"name\":\"scannerGeometry\",\"type\":\"P.E\"}]") "," TYPE("C",
-                                                                                  "\"fields\":[{"
-                                                                                  "\"name\":"
-                                                                                  "\"modulePairEffi"
-                                                                                  "cienciesVectors"
-                                                                                  "\","
-                                                                                  "\"type\":{"
-                                                                                  "\"vector\":{"
-                                                                                  "\"length\":"
-                                                                                  "4294967296,"
-                                                                                  "\"items\":"
-                                                                                  "{\"vector\":{"
-                                                                                  "\"length\":"
-                                                                                  "4294967296,"
-                                                                                  "\"items\":\"P."
-                                                                                  "E\"}}}}"
-                                                                                  "}]") "," TYPE("E",
-                                                                                                 "\"fields\":[]") "]}",
-        "", 0);
-    expect(fixture, "./" FILE_NAME, "4294967296 items are to follow");
+    static const char schema[] = STEPS("\"P.A\"") TYPE("A", "\"fields\":[" FIELD("scanner", "\"P.B\"") "]") "," TYPE(
+        "B", "\"fields\":[" FIELD("detectionEfficiencies", "\"P.C\"") "," FIELD(
+                 "scannerGeometry",
+                 "\"P.E\"") "]") "," TYPE("C",
+                                          "\"fields\":[" FIELD(
+                                              "modulePairEfficienciesVectors",
+                                              LONG_VECTOR(LONG_VECTOR("\"P.E\""))) "]") "," TYPE("E",
+                                                                                                 "\"fields\":[]") "]}";
+    (void)state;
+    write_schema(schema, "", 0);
+    expect("./" FILE_NAME, "4294967296 items are to follow");
 }
 
 /* Types that double at each of 40 levels, and a depth that no stack would hold. */
 static void schemas_that_explode_are_refused(void **state)
 {
     enum { LEVELS = 40, DEEP = 100000 };
-    struct fixture *fixture = *state;
+    (void)state;
     char *text = malloc(3 * DEEP);
     int used = sprintf(text, "%s", STEPS("\"T0\""));
     for (int k = 0; k < LEVELS; k++) {
@@ -244,11 +219,11 @@ static void schemas_that_explode_are_refused(void **state)
     }
     sprintf(text + used, "{\"name\":\"T%d\",\"type\":\"int32\"}]}", LEVELS);
     write_schema(text, "", 0);
-    expect(fixture, "./" FILE_NAME, "more than 16384 types");
+    expect("./" FILE_NAME, "more than 16384 types");
     memset(text, '[', DEEP);
     text[DEEP] = '\0';
     write_schema(text, "", 0);
-    expect(fixture, "./" FILE_NAME, "is no JSON of at most 64 levels");
+    expect("./" FILE_NAME, "is no JSON of at most 64 levels");
     free(text);
 }
 
@@ -256,17 +231,17 @@ static void schemas_that_explode_are_refused(void **state)
 
 static void bad_requests_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
-    test_log_init(&fixture->log);
-    lr_scanner *scanner = lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    lr_events_writer_params params = {.path = FILE_NAME, .lors = lors, .petsird_minor = 7, .log = &fixture->log.log};
+    struct test_files *files = *state;
+    lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .log = &files->log.log};
+    params.petsird_minor = 7;
+    test_log_init(&files->log);
     assert_null(lr_events_writer_create(&params));
-    assert_int_equal(fixture->log.status, LR_USAGE);
-    params = (lr_events_writer_params){.path = "x.safir", .lors = lors, .log = &fixture->log.log};
+    assert_int_equal(files->log.status, LR_USAGE);
+    params.petsird_minor = 0;
+    params.path = "x.safir";
     assert_null(lr_events_writer_create(&params));
-    assert_non_null(strstr(fixture->log.error, ".petsird"));
-    params = (lr_events_writer_params){.path = FILE_NAME, .lors = lors, .log = &fixture->log.log};
+    assert_non_null(strstr(files->log.error, ".petsird"));
+    params.path = FILE_NAME;
     remove(FILE_NAME);
     lr_events_writer *writer = lr_events_writer_create(&params);
     const lr_event_sink sink = lr_events_writer_sink(writer);
@@ -275,24 +250,20 @@ static void bad_requests_are_refused(void **state)
     lr_events_writer_abandon(writer);
     assert_int_not_equal(access(FILE_NAME, F_OK), 0);
     lr_events_writer_abandon(NULL);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* Another scanner's file is refused with the distance. */
 static void other_scanners_are_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     char path[1024];
-    official(fixture, path, OFFICIAL);
-    lr_scanner *scanner = lopsided(&fixture->log.log);
     int64_t count = 0;
-    const lr_event_sink sink = {.take = drop, .user = &count};
-    const lr_events_source source = {.path = path, .scanner = scanner, .log = &fixture->log.log};
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
+    const lr_events_source source = {
+        .path = official(files, path, OFFICIAL), .scanner = files->lors->scanner, .log = &files->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "256 of its 256 crystals are none of lopsided's"));
+    assert_non_null(strstr(files->log.error, "256 of its 256 crystals are none of lopsided's"));
     assert_int_equal(count, 0);
-    lr_scanner_destroy(scanner);
 }
 
 static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
@@ -305,11 +276,11 @@ static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
 /* A sink that wants no more ends the reading with its own status. */
 static void sinks_may_stop(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     int64_t count = 0;
     const lr_event_sink sink = {.take = stop_at_once, .user = &count};
-    write_bytes(fixture->bytes, fixture->count);
-    const lr_events_source source = {.path = FILE_NAME, .log = &fixture->log.log};
+    bytes_write(FILE_NAME, good, good_count);
+    const lr_events_source source = {.path = FILE_NAME, .log = &files->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
     assert_true(count > 0);
 }
@@ -317,50 +288,41 @@ static void sinks_may_stop(void **state)
 /* Of a scanner that lacks two of the file's modules, the events of the others are kept. */
 static void events_of_lost_modules_are_left_out(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     enum { COUNT = 1000 };
-    test_log_init(&fixture->log);
-    lr_scanner *whole = lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(whole, &fixture->log.log);
-    const lr_scanner_params params = {
-        .name = "half", .modules = whole->modules, .num_modules = 2, .log = &fixture->log.log};
-    lr_scanner *half = lr_scanner_create(&params);
-    assert_non_null(half);
-    lr_event *events = random_events(whole, COUNT, false);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, COUNT);
+    test_log_init(&files->log);
+    lr_scanner *half = lr_scanner_create(
+        &(lr_scanner_params){.name = "half", .modules = files->lors->scanner->modules, .num_modules = 2});
+    lr_event *events = random_events(files->lors->scanner, COUNT, false);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files->lors}, events, COUNT);
     int64_t kept = 0;
     for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
         kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;
-    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &fixture->log.log};
+    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &files->log.log};
     lr_event_list *list = lr_event_list_read(&source);
     assert_non_null(list);
     assert_true(kept > 0 && kept < COUNT);
-    assert_int_equal(list->count, kept);
-    assert_int_equal(list->info.counts.unknown_crystals, COUNT - kept);
-    assert_int_equal(list->info.counts.prompts + list->info.counts.delayeds, COUNT);
-    assert_int_equal(fixture->log.num_warnings, 2); /* crystals, then events */
+    assert_pairs(0, {list->count, kept}, {list->info.counts.unknown_crystals, COUNT - kept},
+                 {list->info.counts.prompts + list->info.counts.delayeds, COUNT});
+    assert_int_equal(files->log.num_warnings, 2); /* crystals, then events */
     lr_event_list_destroy(list);
     free(events);
     lr_scanner_destroy(half);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(whole);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_files),
-        cmocka_unit_test(links_are_followed),
-        cmocka_unit_test(truncated_files_are_refused),
-        cmocka_unit_test(events_before_the_end_are_read),
-        cmocka_unit_test(random_bytes_are_survived),
-        cmocka_unit_test(schemas_are_distrusted),
-        cmocka_unit_test(lists_of_nothing_are_refused),
-        cmocka_unit_test(schemas_that_explode_are_refused),
-        cmocka_unit_test(bad_requests_are_refused),
-        cmocka_unit_test(other_scanners_are_told),
-        cmocka_unit_test(sinks_may_stop),
-        cmocka_unit_test(events_of_lost_modules_are_left_out),
-    };
+    const struct CMUnitTest tests[] = {CASE(no_files),
+                                       CASE(links_are_followed),
+                                       CASE(truncated_files_are_refused),
+                                       CASE(events_before_the_end_are_read),
+                                       CASE(random_bytes_are_survived),
+                                       CASE(schemas_are_distrusted),
+                                       CASE(lists_of_nothing_are_refused),
+                                       CASE(schemas_that_explode_are_refused),
+                                       CASE(bad_requests_are_refused),
+                                       CASE(other_scanners_are_told),
+                                       CASE(sinks_may_stop),
+                                       CASE(events_of_lost_modules_are_left_out)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,90 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the tests of PETSIRD share: the official file, a lopsided scanner and events of it. */
+ * Help for the tests of PETSIRD: the official file, a lopsided scanner and events of it. */
 #ifndef LR_TESTS_IO_PETSIRD_FILE_H
 #define LR_TESTS_IO_PETSIRD_FILE_H
 
-#include "test.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "io/lists.h"
+#include "io/scanners.h"
 
 #define OFFICIAL "petsird/small_cpp_v0.9.1.petsird"
 
-struct fixture {
-    struct test_log log;
-    unsigned char *bytes; /* of the official file, or of one of ours where that is absent */
-    size_t count, first;  /* and where the header begins */
-};
+/* The official file's bytes, or those of one of ours where that is absent, and the place where its header begins. The
+ * files' LORs are the lopsided scanner's. */
+static unsigned char *good;
+static size_t good_count;
+enum { FIRST = 11 + 10629 };
 
-static inline unsigned char *read_bytes(const char *path, size_t *count)
+static inline const char *official(struct test_files *files, char path[1024], const char *name)
 {
-    struct stat facts;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &facts), 0);
-    *count = (size_t)facts.st_size;
-    unsigned char *bytes = malloc(*count + 1);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *count, file), *count);
-    fclose(file);
-    return bytes;
-}
-
-static inline void write_bytes(const void *bytes, size_t count)
-{
-    FILE *file = fopen(FILE_NAME, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* Skips where the official files are absent. */
-static inline const char *official(struct fixture *fixture, char path[1024], const char *name)
-{
-    test_log_init(&fixture->log);
+    test_log_init(&files->log);
     if (test_data(path, name) == NULL) skip();
     return path;
 }
 
-/* Three kinds of modules, one tilted, one whose axes are left-handed, none like its mirror image. */
-static inline lr_scanner *lopsided(const lr_log *log)
+/* Four modules of which no two are alike in place, and one in its crystals. */
+static inline lr_scanner *lopsided(void)
 {
+#define LOPSIDED_PANEL "v: [0, 0, 1], crystals: [3, 5], pitch_mm: [2, 3], face_mm: [1.9, 2.7], depth_mm: 10}\n"
     const double c = cos(0.3), s = sin(0.3);
-    const lr_module modules[4] = {
-        {.centre_mm = {60, 3, 5},
-         .u = {0, 1, 0},
-         .v = {0, 0, 1},
-         .crystals = {3, 5},
-         .pitch_mm = {2, 3},
-         .face_mm = {1.9, 2.7},
-         .depth_mm = 10},
-        {.centre_mm = {-55, 1, -2},
-         .u = {0, 1, 0},
-         .v = {0, 0, 1},
-         .crystals = {3, 5},
-         .pitch_mm = {2, 3},
-         .face_mm = {1.9, 2.7},
-         .depth_mm = 10},
-        {.centre_mm = {4, 70, 1},
-         .u = {c, 0, s},
-         .v = {-s, 0, c},
-         .crystals = {4, 2},
-         .pitch_mm = {2.5, 2.2},
-         .face_mm = {2.5, 2},
-         .depth_mm = 12},
-        {.centre_mm = {-7, -66, 8},
-         .u = {1, 0, 0},
-         .v = {0, 0, 1},
-         .crystals = {3, 5},
-         .pitch_mm = {2, 3},
-         .face_mm = {1.9, 2.7},
-         .depth_mm = 10},
-    };
-    const lr_scanner_params params = {
-        .name = "lopsided", .modules = modules, .num_modules = 4, .tof_resolution_ps = 300, .log = log};
-    return lr_scanner_create(&params);
+    return scanner_of("name: lopsided\ntof: {resolution_ps: 300}\nmodules:\n"
+                      "- {center_mm: [60, 3, 5], u: [0, 1, 0], " LOPSIDED_PANEL
+                      "- {center_mm: [-55, 1, -2], u: [0, 1, 0], " LOPSIDED_PANEL
+                      "- {center_mm: [4, 70, 1], u: [%.17g, 0, %.17g], v: [%.17g, 0, %.17g], crystals: [4, 2], "
+                      "pitch_mm: [2.5, 2.2], face_mm: [2.5, 2], depth_mm: 12}\n"
+                      "- {center_mm: [-7, -66, 8], u: [1, 0, 0], " LOPSIDED_PANEL,
+                      c, s, -s, c);
 }
 
 static const float even_edges[] = {-60, -31, -8, 8, 31, 60};
@@ -94,7 +44,6 @@ static inline lr_event *random_events(const lr_scanner *scanner, int count, bool
 {
     uint64_t seed = test_seed();
     lr_event *events = calloc((size_t)count, sizeof(*events));
-    assert_non_null(events);
     for (int k = 0; k < count; k++) {
         lr_event *event = &events[k];
         do {
@@ -111,49 +60,25 @@ static inline lr_event *random_events(const lr_scanner *scanner, int count, bool
     return events;
 }
 
-static inline void write_events(const lr_events_writer_params *params, const lr_event *events, int count)
-{
-    lr_events_writer *writer = lr_events_writer_create(params);
-    assert_non_null(writer);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
-    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
-}
-
-/* A file of ours with events of both kinds. */
-static inline void make_bytes(struct fixture *fixture)
-{
-    lr_scanner *scanner = lopsided(&fixture->log.log);
-    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    lr_event *events = random_events(scanner, 400, false);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
-    fixture->bytes = read_bytes(FILE_NAME, &fixture->count);
-    free(events);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-}
-
 static inline int set_up(void **state)
 {
-    static struct fixture fixture;
     char path[1024];
-    test_log_init(&fixture.log);
-    fixture.first = 11 + 10629;
-    if (test_data(path, OFFICIAL) != NULL)
-        fixture.bytes = read_bytes(path, &fixture.count);
-    else
-        make_bytes(&fixture);
-    *state = &fixture;
+    files_begin_with(state, lopsided());
+    if (test_data(path, OFFICIAL) == NULL) {
+        const lr_lors *lors = ((struct test_files *)*state)->lors;
+        lr_event *events = random_events(lors->scanner, 400, false);
+        write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
+        free(events);
+        snprintf(path, sizeof(path), FILE_NAME);
+    }
+    good = bytes_read(path, &good_count);
     return 0;
 }
 
 static inline int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    free(fixture->bytes);
-    remove(FILE_NAME);
-    return 0;
+    free(good);
+    return files_end(state);
 }
 
 #endif

@@ -6,14 +6,12 @@
 #define FILE_NAME "petsird_many_test.petsird"
 
 #include "io/petsird_file.h"
-#include "io/until_damage.h"
 
 /* PLACE: among long lists. */
 enum { COUNT = 2400000, PLACE = 1 << 23 };
 
 struct many {
     struct test_log log;
-    lr_scanner *scanner;
     lr_lors *lors;
     lr_event *events; /* as written */
     lr_event_list *whole;
@@ -23,23 +21,23 @@ struct many {
 
 static lr_events_source source_of(const struct many *many, int threads)
 {
-    return (lr_events_source){.path = FILE_NAME, .scanner = many->scanner, .threads = threads, .log = &many->log.log};
+    return (lr_events_source){
+        .path = FILE_NAME, .scanner = many->lors->scanner, .threads = threads, .log = &many->log.log};
 }
 
 static int set_up_many(void **state)
 {
     static struct many many;
     test_log_init(&many.log);
-    many.scanner = lopsided(&many.log.log);
-    many.lors = lr_lors_create(many.scanner, &many.log.log);
-    many.events = random_events(many.scanner, COUNT, true);
+    many.lors = lors_of(lopsided());
+    many.events = random_events(many.lors->scanner, COUNT, true);
     for (int k = COUNT / 4; k < COUNT; k++) /* few long lists behind many short ones */
         many.events[k].time_ms = many.events[COUNT / 4].time_ms + (uint32_t)(k / 500000);
     lr_events_info info = {
         .tof_edges_mm = (float *)even_edges, .num_tof_bins = 5, .has_tof = true, .tof_resolution_ps = 300};
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
-                 many.events, COUNT);
-    many.bytes = read_bytes(FILE_NAME, &many.size);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
+               many.events, COUNT);
+    many.bytes = bytes_read(FILE_NAME, &many.size);
     const lr_events_source source = source_of(&many, 1);
     many.whole = lr_event_list_read(&source);
     assert_non_null(many.whole);
@@ -54,8 +52,7 @@ static int tear_down_many(void **state)
     lr_event_list_destroy(many->whole);
     free(many->events);
     free(many->bytes);
-    lr_lors_destroy(many->lors);
-    lr_scanner_destroy(many->scanner);
+    lors_finish(many->lors);
     remove(FILE_NAME);
     return 0;
 }
@@ -84,7 +81,7 @@ static void lists_are_equal(const lr_event_list *a, const lr_event_list *b)
 static void all_events_are_read(void **state)
 {
     struct many *many = *state;
-    write_bytes(many->bytes, many->size);
+    bytes_write(FILE_NAME, many->bytes, many->size);
     assert_int_equal(many->whole->count, COUNT);
     assert_true(sum_of(many->whole->events, COUNT) == sum_of(many->events, COUNT));
     assert_int_equal(many->whole->info.counts.prompts + many->whole->info.counts.delayeds, COUNT);
@@ -101,11 +98,10 @@ static void all_events_are_read(void **state)
 /* A damaged file, with a warning; what is said goes to `said`. */
 static lr_event_list *read_damaged(const struct many *many, int threads, char said[1024])
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_events_source source = source_of(many, threads);
     source.until_damage = true;
     source.log = &log.log;
-    test_log_init(&log);
     lr_event_list *list = lr_event_list_read(&source);
     snprintf(said, 1024, "%s", list != NULL ? log.warning : log.error);
     return list;
@@ -113,7 +109,7 @@ static lr_event_list *read_damaged(const struct many *many, int threads, char sa
 
 /* By one thread and by several: the same events before the damage, which is at byte `at` or, where only
  * a whole event tells, some bytes before or behind that. */
-static int64_t check_damage(const struct many *many, int64_t at)
+static int64_t check_place(const struct many *many, int64_t at)
 {
     char said[2][1024];
     long long found = -1;
@@ -139,7 +135,7 @@ static void files_may_be_cut_where_blocks_end(void **state)
     const struct many *many = *state;
     int64_t before = 0;
     for (int64_t at = PLACE - 9; at < PLACE + 9; at++) {
-        write_bytes(many->bytes, (size_t)at);
+        bytes_write(FILE_NAME, many->bytes, (size_t)at);
         char said[1024];
         lr_event_list *list = read_damaged(many, 3, said);
         assert_non_null(list);
@@ -156,19 +152,18 @@ static void damages_are_told_where_they_are(void **state)
     const struct many *many = *state;
     const int64_t places[] = {PLACE - 40, PLACE - 5, PLACE, PLACE + 3, PLACE + 500000};
     unsigned char *bytes = malloc(many->size);
-    assert_non_null(bytes);
     int64_t before = 0;
     for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
         memcpy(bytes, many->bytes, many->size);
         memset(bytes + places[k], 0xff, 11); /* a number of more than 64 bits */
-        write_bytes(bytes, many->size);
-        const int64_t count = check_damage(many, places[k]);
+        bytes_write(FILE_NAME, bytes, many->size);
+        const int64_t count = check_place(many, places[k]);
         assert_true(count >= before);
         before = count;
         memcpy(bytes, many->bytes, many->size);
         memset(bytes + places[k], 6, 3); /* bins that there are, but one of time of flight */
-        write_bytes(bytes, many->size);
-        (void)check_damage(many, places[k]);
+        bytes_write(FILE_NAME, bytes, many->size);
+        (void)check_place(many, places[k]);
     }
     free(bytes);
 }
@@ -208,8 +203,7 @@ static void events_may_be_passed_over(void **state)
 {
     struct many *many = *state;
     struct skipping *skipping = calloc(1, sizeof(*skipping));
-    assert_non_null(skipping);
-    write_bytes(many->bytes, many->size);
+    bytes_write(FILE_NAME, many->bytes, many->size);
     lr_events_source source = source_of(many, 3);
     source.skips = skip_some;
     source.user = skipping;
@@ -233,10 +227,8 @@ static void lors_are_found_together(void **state)
     enum { SOME = 30000 };
     int64_t *numbers = malloc(SOME * sizeof(*numbers));
     float *weights = malloc(SOME * sizeof(*weights));
-    assert_non_null(numbers);
-    assert_non_null(weights);
     many->events[7].crystals[1] = many->events[7].crystals[0];
-    many->events[8].crystals[1] = many->scanner->num_crystals;
+    many->events[8].crystals[1] = many->lors->scanner->num_crystals;
     const lr_event_span span = {.events = many->events, .count = SOME, .threads = 3};
     const int64_t joined = lr_events_lors(many->lors, &span, numbers);
     int64_t found = 0;
@@ -251,8 +243,7 @@ static void lors_are_found_together(void **state)
     }
     assert_int_equal(joined, found);
     assert_int_equal(lr_events_count_joined(many->lors, &span), found);
-    assert_int_equal(numbers[7], -1);
-    assert_int_equal(numbers[8], -1);
+    assert_pairs(0, {numbers[7], -1}, {numbers[8], -1});
     free(numbers);
     free(weights);
 }
@@ -261,7 +252,7 @@ static void lors_are_found_together(void **state)
 static bool are_joined(struct many *many, const lr_event *events, int64_t count)
 {
     const lr_events_source source = source_of(many, 3);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
     lr_event_list *list = lr_event_list_read_joined(&source, many->lors);
     assert_non_null(list);
     assert_int_equal(list->count, count);
@@ -278,13 +269,8 @@ static void coincidences_are_found_by_the_way(void **state)
     enum { SOME = 300000 };
     lr_event *events = calloc(SOME, sizeof(*events));
     uint64_t seed = 9;
-    assert_non_null(events);
     for (int k = 0; k < SOME; k++) {
-        int64_t lor;
-        do {
-            lor = (int64_t)(test_random(&seed) * (double)many->lors->count);
-        } while (!lr_lors_in_coincidence(many->lors, lor));
-        lr_lors_crystals(many->lors, lor, events[k].crystals);
+        lr_lors_crystals(many->lors, draw_lor(many->lors, &seed), events[k].crystals);
         events[k].weight = 1;
         events[k].time_ms = (uint32_t)k / 1000;
     }
@@ -306,13 +292,11 @@ static void coincidences_are_found_by_the_way(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_events_are_read),
-        cmocka_unit_test(files_may_be_cut_where_blocks_end),
-        cmocka_unit_test(damages_are_told_where_they_are),
-        cmocka_unit_test(events_may_be_passed_over),
-        cmocka_unit_test(lors_are_found_together),
-        cmocka_unit_test(coincidences_are_found_by_the_way),
-    };
+    const struct CMUnitTest tests[] = {CASE(all_events_are_read),
+                                       CASE(files_may_be_cut_where_blocks_end),
+                                       CASE(damages_are_told_where_they_are),
+                                       CASE(events_may_be_passed_over),
+                                       CASE(lors_are_found_together),
+                                       CASE(coincidences_are_found_by_the_way)};
     return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
 }

@@ -11,30 +11,9 @@
  * in each panel and one virtual ring. No axis is symmetric in what is measured. */
 static lr_scanner *uneven_ring(void)
 {
-    const int blocks_u[2] = {2, 1}, blocks_v = 2;
-    const lr_ring ring = {.radius_mm = 51.3,
-                          .modules = 20,
-                          .first_angle_deg = 23,
-                          .rings = 2,
-                          .ring_pitch_mm = 15,
-                          .blocks = {2, 1},
-                          .block_crystals = {blocks_u, &blocks_v},
-                          .block_gap_mm = {0.2, 0},
-                          .pitch_mm = {4, 5},
-                          .face_mm = {3.8, 4.8},
-                          .depth_mm = 10};
-    const lr_scanner_params params = {.name = "uneven ring", .coincidence = {.min_module_difference = 4}};
-    lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
-    assert_non_null(scanner);
-    return scanner;
-}
-
-static void crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
-{
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const int within = crystal - scanner->first_crystal[m];
-    const int nu = scanner->modules[m].crystals[0];
-    lr_module_crystal_centre(&scanner->modules[m], within % nu, within / nu, centre_mm);
+    return scanner_of("name: uneven ring\nring: {radius_mm: 51.3, modules: 20, first_angle_deg: 23, rings: 2, "
+                      "ring_pitch_mm: 15}\nmodule: {crystals: [[2, 1], 2], block_gap_mm: [0.2, 0], pitch_mm: [4, 5], "
+                      "face_mm: [3.8, 4.8], depth_mm: 10}\ncoincidence: {min_module_difference: 4}\n");
 }
 
 /* --- headers, as a reader of STIR's guide would take them apart --- */
@@ -58,7 +37,7 @@ struct header {
 static void scan_list(const char *at, int count, int *numbers)
 {
     for (int k = 0; k < count; k++) {
-        char *end = NULL;
+        char *end;
         numbers[k] = (int)strtol(at, &end, 10);
         assert_true(end != at);
         at = end + 1;
@@ -67,11 +46,8 @@ static void scan_list(const char *at, int count, int *numbers)
 
 static struct header read_header(const char *path)
 {
-    size_t count;
     struct header h;
-    unsigned char *bytes = bytes_read(path, &count);
-    bytes[count] = '\0';
-    const char *text = (const char *)bytes;
+    char *text = (char *)bytes_read(path, NULL);
     h.rings = atoi(after(text, "Number of rings"));
     h.around = atoi(after(text, "Number of detectors per ring"));
     h.segments = atoi(after(text, "!matrix size [4]"));
@@ -88,7 +64,7 @@ static struct header read_header(const char *path)
     scan_list(after(text, "!matrix size [3]"), h.segments, h.axial);
     scan_list(after(text, "minimum ring difference"), h.segments, h.least);
     scan_list(after(text, "maximum ring difference"), h.segments, h.most);
-    free(bytes);
+    free(text);
     return h;
 }
 
@@ -127,15 +103,12 @@ static void test_bins(void **state)
 
 static void test_round_trip(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128], other[128];
-    folder_init(&folder);
+    struct test_files *files = *state;
+    const char *path = file_in(&files->folder, "dense.hs"), *other = file_in(&files->folder, "sparse.hs");
     lr_scanner *scanners[3] = {uneven_ring(), even_ring(16, 7), even_ring(9, -100)};
     for (int n = 0; n < 3; n++) {
         lr_lors *lors = lors_of(scanners[n]);
         lr_lor_data *data = numbered(lors);
-        folder_file(&folder, path, "dense.hs");
         assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
         lr_lor_data *back = read_good(path, lors, 0);
         assert_null(back->index);
@@ -152,21 +125,18 @@ static void test_round_trip(void **state)
             }
         }
         assert_true(sparse.count > 10);
-        folder_file(&folder, other, "sparse.hs");
         assert_int_equal(lr_lor_data_write(other, lors, &sparse, NULL), LR_OK);
         back = read_good(other, lors, 0);
         assert_int_equal(back->count, sparse.count);
         assert_same_counts(lors, &sparse, back);
         lr_lor_data *dense = lr_lor_data_expand(back, lors, NULL);
         assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
-        assert_same_bytes(folder_file(&folder, path, "dense.s"), folder_file(&folder, other, "sparse.s"));
+        assert_same_bytes(file_in(&files->folder, "dense.s"), file_in(&files->folder, "sparse.s"));
         lr_lor_data_destroy(dense);
         lr_lor_data_destroy(back);
         lr_lor_data_destroy(data);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanners[n]);
+        lors_finish(lors);
     }
-    folder_finish(&folder);
 }
 
 /* Where STIR has the two ends of a bin's line (LORInAxialAndNoArcCorrSinogramCoordinates and
@@ -186,11 +156,6 @@ static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2
     }
 }
 
-static double distance_mm(const double a[3], const double b[3])
-{
-    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
-}
-
 /* The bin that holds `value`, by the header alone. */
 static void find_bin(const struct header *h, const float *bins, float value, int bin[4])
 {
@@ -199,10 +164,8 @@ static void find_bin(const struct header *h, const float *bins, float value, int
         for (bin[1] = 0; bin[1] < h->axial[bin[0]]; bin[1]++) {
             for (bin[2] = 0; bin[2] < h->views; bin[2]++) {
                 for (int n = 0; n < h->bins; n++, at++) {
-                    if (bins[at] == value) {
-                        bin[3] = n - h->bins / 2;
-                        return;
-                    }
+                    bin[3] = n - h->bins / 2;
+                    if (bins[at] == value) return;
                 }
             }
         }
@@ -213,19 +176,15 @@ static void find_bin(const struct header *h, const float *bins, float value, int
 /* Crystals of a LOR at the ends of its bin's line; a flip or a shift by one crystal would show. */
 static void test_places(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128];
-    folder_init(&folder);
+    struct test_files *files = *state;
     lr_scanner *scanners[2] = {uneven_ring(), even_ring(24, 7)};
     for (int n = 0; n < 2; n++) {
         lr_lors *lors = lors_of(scanners[n]);
         lr_lor_data *data = numbered(lors);
-        size_t count;
         double worst_mm = 0;
-        assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, NULL), LR_OK);
-        const struct header h = read_header(path);
-        float *bins = (float *)(void *)bytes_read(folder_file(&folder, path, "a.s"), &count);
+        assert_int_equal(lr_lor_data_write(file_in(&files->folder, "a.hs"), lors, data, NULL), LR_OK);
+        const struct header h = read_header(file_in(&files->folder, "a.hs"));
+        float *bins = (float *)(void *)bytes_read(file_in(&files->folder, "a.s"), NULL);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
             int32_t crystals[2];
@@ -233,23 +192,21 @@ static void test_places(void **state)
             if (data->values[lor] == 0) continue;
             find_bin(&h, bins, data->values[lor], bin);
             stir_ends(&h, bin, ends_mm);
-            crystals_of(lors, lor, crystals);
-            crystal_centre(lors->scanner, crystals[0], a_mm);
-            crystal_centre(lors->scanner, crystals[1], b_mm);
+            lr_lors_crystals(lors, lor, crystals);
+            lr_scanner_crystal_centre(lors->scanner, crystals[0], a_mm);
+            lr_scanner_crystal_centre(lors->scanner, crystals[1], b_mm);
             const double straight = fmax(distance_mm(a_mm, ends_mm[0]), distance_mm(b_mm, ends_mm[1]));
             const double crossed = fmax(distance_mm(a_mm, ends_mm[1]), distance_mm(b_mm, ends_mm[0]));
             worst_mm = fmax(worst_mm, fmin(straight, crossed));
         }
-        print_message("%s: crystals within %.2f mm of their places\n", scanners[n]->name, worst_mm);
+        print_message("%s: crystals within %.2f mm of their places\n", lors->scanner->name, worst_mm);
         /* The centre lies 5 mm behind the face. Beside that, gaps and flat panels displace crystals
          * by less than half of the 4 mm that the next one is away. */
         assert_true(worst_mm < hypot(5.0, 2.0) + 0.7);
         free(bins);
         lr_lor_data_destroy(data);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanners[n]);
+        lors_finish(lors);
     }
-    folder_finish(&folder);
 }
 
 /* --- compressed data --- */
@@ -258,31 +215,25 @@ static void test_places(void **state)
  * equal parts, and none is lost. */
 static void test_compressed(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128];
+    struct test_files *files = *state;
     static float bins[span_bins];
-    folder_init(&folder);
-    lr_scanner *scanner = top_ring();
-    lr_lors *lors = lors_of(scanner);
-    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, "");
+    lr_lors *lors = top_ring();
+    write_header(file_in(&files->folder, "a.hs"), "");
     /* segment 1 (ring differences -1, 0, 1), view 5, axial position 3, t = -3 */
     const int at = 16 * 3 * 40 + (5 * 7 + 3) * 40 + 17;
     bins[at] = 12;
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
-    lr_lor_data *data = read_good(folder_file(&folder, path, "a.hs"), lors, 2);
+    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
+    lr_lor_data *data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
     /* sum of rings 3: (2, 1) and (1, 2); 0 has the other parity. Two views of each. */
     assert_int_equal(data->count, 4);
     for (int n = 0; n < 4; n++) {
         int32_t crystals[2];
         int ring[2], place[2];
         assert_true(data->values[n] == 3.0f);
-        crystals_of(lors, data->index[n], crystals);
+        lr_lors_crystals(lors, data->index[n], crystals);
         for (int e = 0; e < 2; e++) {
-            const int m = lr_scanner_module_of(scanner, crystals[e]);
-            const int within = crystals[e] - scanner->first_crystal[m];
-            ring[e] = 3 - within / 4;
-            place[e] = 4 * m + within % 4;
+            ring[e] = 3 - crystals[e] % 16 / 4;
+            place[e] = crystals[e] / 16 * 4 + crystals[e] % 4;
         }
         assert_int_equal(ring[0] + ring[1], 3);
         assert_true(ring[0] != ring[1] && abs(ring[0] - ring[1]) == 1);
@@ -297,39 +248,34 @@ static void test_compressed(void **state)
         bins[n] = (float)(n % 7);
         sum += bins[n];
     }
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
-    data = read_good(folder_file(&folder, path, "a.hs"), lors, 2);
+    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
+    data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
     assert_null(data->index);
     for (int64_t n = 0; n < data->count; n++) found += data->values[n];
     assert_close(found, sum, 1e-6); /* single precision of each share */
     lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(lors);
 }
 
 /* View offsets turn the numbering by whole crystals. */
 static void test_view_offset(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128], more[64];
+    struct test_files *files = *state;
+    char more[64];
     static float bins[span_bins];
-    folder_init(&folder);
-    lr_scanner *scanner = top_ring();
-    lr_lors *lors = lors_of(scanner);
+    lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + (0 * 7 + 0) * 40 + 20] = 2; /* view 0, t = 0: 0 - 32 and 1 - 33 */
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
     for (int turn = -3; turn < 70; turn += 5) {
         snprintf(more, sizeof(more), "View offset (degrees) := %.9g\n", turn * 360.0 / 64);
-        write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, more);
-        lr_lor_data *data = read_good(path, lors, 2);
+        write_header(file_in(&files->folder, "a.hs"), more);
+        lr_lor_data *data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
         assert_int_equal(data->count, 2);
         for (int n = 0; n < 2; n++) {
             int32_t crystals[2];
             double a_mm[3];
-            crystals_of(lors, data->index[n], crystals);
-            crystal_centre(scanner, crystals[0], a_mm);
+            lr_lors_crystals(lors, data->index[n], crystals);
+            lr_scanner_crystal_centre(lors->scanner, crystals[0], a_mm);
             const double angle = atan2(a_mm[1], a_mm[0]) * 180 / pi;
             const double place = (angle - 90) / (360.0 / 64) - turn;
             const double off = fmod(place + 32 * 100, 32); /* either end */
@@ -339,56 +285,41 @@ static void test_view_offset(void **state)
         lr_lor_data_destroy(data);
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
-    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, more);
-    lr_lor_data_destroy(read_good(path, lors, 3));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    write_header(file_in(&files->folder, "a.hs"), more);
+    lr_lor_data_destroy(read_good(file_in(&files->folder, "a.hs"), lors, 3));
+    lors_finish(lors);
 }
 
 /* The field of view that a warning advises leaves out what the file does not have, and no more. */
 static void test_advice(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128];
+    struct test_files *files = *state;
     static float bins[span_bins];
-    folder_init(&folder);
-    lr_scanner *scanner = top_ring();
-    lr_lors *lors = lors_of(scanner);
+    lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + 20] = 1;
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
-    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, "");
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data_destroy(lr_lor_data_read(path, lors, &log.log));
-    const char *advice = strstr(log.warning, "a field_of_view_mm of ");
+    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
+    const char *path = file_in(&files->folder, "a.hs");
+    write_header(path, "");
+    lr_lor_data_destroy(lr_lor_data_read(path, lors, &files->log.log));
+    const char *advice = strstr(files->log.warning, "a field_of_view_mm of ");
     assert_non_null(advice);
-    const lr_scanner_params params = {
-        .name = "narrow",
-        .modules = scanner->modules,
-        .num_modules = scanner->num_modules,
-        .num_positions = scanner->num_positions,
-        .coincidence = {.field_of_view_mm = atof(advice + 22), .min_module_difference = 2}};
-    lr_scanner *narrow = lr_scanner_create(&params);
+    lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
+    narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);
     lr_lor_data_destroy(read_good(path, fewer, 1)); /* that of compressed data */
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
     assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */
     lr_projdata_finish(&projdata);
-    lr_lors_destroy(fewer);
-    lr_scanner_destroy(narrow);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(fewer);
+    lors_finish(lors);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bins),       cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_places),
-        cmocka_unit_test(test_compressed), cmocka_unit_test(test_view_offset), cmocka_unit_test(test_advice),
+        FILES_CASE(test_bins),       FILES_CASE(test_round_trip),  FILES_CASE(test_places),
+        FILES_CASE(test_compressed), FILES_CASE(test_view_offset), FILES_CASE(test_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,7 @@
 
 static void assert_refused(const char *path, const lr_lors *lors, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
     if (data != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\", got \"%s\" (%d)", words, log.error, log.status);
@@ -18,7 +17,6 @@ static void assert_refused(const char *path, const lr_lors *lors, const char *wo
 
 static void test_refusals(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"applied corrections := {arc correction}\n", "is arc-corrected"},
         {"applied corrections := {attenuation, Arc_Corrected}\n", "is arc-corrected"},
@@ -30,8 +28,7 @@ static void test_refusals(void **state)
         {"matrix axis label [2] := view\n", "its axes must be"},
         {"Number of rings := 5\n", "gives 5 rings where even ring has 4"},
         {"Number of rings := 0\n", "does not say the number of rings"},
-        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has "
-                                                 "64 in 16 modules"},
+        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has 64 in 16 modules"},
         {"Number of detectors per ring := 48\n", "belongs to another scanner"},
         {"Number of detectors per ring := 6400000000\n", "belongs to another scanner"},
         {"!matrix size [3] := 17\n", "has 17 views"},
@@ -49,121 +46,77 @@ static void test_refusals(void **state)
         {"data offset in bytes[1] := 4\n", "is truncated"},
         {"number format := bit\n", "format 'bit'"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
-        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n"
-         "Name of crystal map := none.txt\n",
+        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
          "none.txt"},
     };
-    struct test_folder folder;
-    char path[128];
+    struct test_files *files = *state;
     static float bins[span_bins];
-    folder_init(&folder);
-    lr_scanner *scanner = top_ring();
-    lr_lors *lors = lors_of(scanner);
+    lr_lors *lors = top_ring();
+    const char *path = file_in(&files->folder, "a.hs"), *data_path = file_in(&files->folder, "bins.s");
     bins[7] = 1;
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
-    assert_refused(path, lors, "name the header, which ends in .hs");
-    folder_file(&folder, path, "a.hs");
+    bytes_write(data_path, bins, sizeof(bins));
+    assert_refused(data_path, lors, "name the header, which ends in .hs");
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_header(path, BY_VIEW, cases[k][0]);
+        write_header(path, cases[k][0]);
         assert_refused(path, lors, cases[k][1]);
     }
-    write_header(path, BY_VIEW, "View offset (degrees) := 0\n");
+    write_header(path, "View offset (degrees) := 0\n");
     lr_lor_data_destroy(read_good(path, lors, 2));
     bins[9] = NAN;
-    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
-    assert_refused(folder_file(&folder, path, "a.hs"), lors, "holds nan in view 0");
+    bytes_write(data_path, bins, sizeof(bins));
+    assert_refused(path, lors, "holds nan in view 0");
     assert_refused("no/such.hs", lors, "No such file");
-    bytes_write(path, "", 0);
+    text_write(path, "");
     assert_refused(path, lors, "the header is empty");
 
-    const char *const presets[] = {"two-opposed-modules"}; /* no ring */
-    lr_scanner *flat = lr_scanner_read(presets[0], NULL);
-    lr_lors *flat_lors = lors_of(flat);
-    write_header(path, BY_VIEW, "");
-    assert_refused(path, flat_lors, "is not one");
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data *data = lr_lor_data_create(flat_lors, NULL);
-    assert_int_equal(lr_lor_data_write(path, flat_lors, data, &log.log), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "full rings of equal modules"));
+    lr_lors *flat = lors_of(lr_scanner_read("two-opposed-modules", NULL)); /* no ring */
+    write_header(path, "");
+    assert_refused(path, flat, "is not one");
+    lr_lor_data *data = lr_lor_data_create(flat, NULL);
+    assert_int_equal(lr_lor_data_write(path, flat, data, &files->log.log), LR_BAD_INPUT);
+    assert_error(&files->log, LR_BAD_INPUT, "full rings of equal modules");
     lr_lor_data_destroy(data);
-    lr_lors_destroy(flat_lors);
-    lr_scanner_destroy(flat);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(flat);
+    lors_finish(lors);
+}
+
+static bool reads_counts(const void *lors, const char *path, struct test_log *log)
+{
+    lr_lor_data *data = lr_lor_data_read(path, lors, &log->log);
+    const bool is_read = data != NULL;
+    lr_lor_data_destroy(data);
+    return is_read;
 }
 
 /* Cut at any byte (the bins at each 64th) and with bytes replaced: data or a sentence. */
 static void test_damage(void **state)
 {
-    (void)state;
-    struct test_folder folder;
-    char path[128], file[128];
-    uint64_t seed = test_seed();
-    folder_init(&folder);
-    lr_scanner *scanner = top_ring();
-    lr_lors *lors = lors_of(scanner);
+    struct test_files *files = *state;
+    lr_lors *lors = top_ring();
     lr_lor_data *data = numbered(lors);
-    for (int n = 0; n < 2; n++) {
-        size_t count;
-        folder_file(&folder, path, "a.hs");
-        folder_file(&folder, file, n == 0 ? "a.hs" : "a.s");
-        assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
-        unsigned char *bytes = bytes_read(file, &count);
-        const size_t step = n == 0 ? 1 : count / 64;
-        for (size_t length = 0; length < count; length += step) {
-            struct test_log log;
-            test_log_init(&log);
-            bytes_write(file, bytes, length);
-            lr_lor_data *back = lr_lor_data_read(path, lors, &log.log);
-            const bool refused = back == NULL && log.status == LR_BAD_INPUT;
-            if ((back == NULL && !refused) || (n == 1 && !refused))
-                fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
-            lr_lor_data_destroy(back);
-        }
-        for (int round = 0; round < (n == 0 ? 300 : 20); round++) {
-            struct test_log log;
-            test_log_init(&log);
-            const size_t at = (size_t)(test_random(&seed) * (double)count);
-            const unsigned char kept = bytes[at];
-            bytes[at] = (unsigned char)(test_random(&seed) * 256);
-            bytes_write(file, bytes, count);
-            bytes[at] = kept;
-            lr_lor_data *back = lr_lor_data_read(path, lors, &log.log);
-            assert_true(back != NULL || log.status == LR_BAD_INPUT);
-            lr_lor_data_destroy(back);
-        }
-        free(bytes);
-    }
-    assert_int_equal(folder_visit(&folder, true), 2);
+    const char *path = file_in(&files->folder, "a.hs"), *bins = file_in(&files->folder, "a.s");
+    assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
+    check_damage(path, path, 1, 300, false, reads_counts, lors);
+    assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
+    check_damage(path, bins, file_size(bins) / 64, 20, true, reads_counts, lors);
+    assert_int_equal(folder_visit(&files->folder, true), 2);
     const struct rlimit before = disk_fill(20000);
-    struct test_log log;
-    test_log_init(&log);
-    assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, &log.log), LR_FAILED);
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_FAILED);
     disk_empty(before);
-    assert_int_equal(log.status, LR_FAILED);
-    assert_int_equal(folder_visit(&folder, false), 0);
+    assert_int_equal(files->log.status, LR_FAILED);
+    assert_int_equal(folder_visit(&files->folder, false), 0);
     lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(lors);
 }
 
 /* --- real files --- */
-
-static void skip_without(const char *name)
-{
-    char path[1024];
-    if (test_data(path, name) == NULL) skip();
-}
 
 static lr_status try_header(const char *name, const lr_scanner *scanner, struct test_log *log,
                             struct lr_projdata *projdata)
 {
     char path[1024];
     struct lr_projdata_file file;
-    assert_non_null(test_data(path, name));
+    if (test_data(path, name) == NULL) skip();
     test_log_init(log);
     const lr_status status = lr_projdata_read(projdata, &file, path, scanner, &log->log);
     if (status == LR_OK) lr_projdata_file_finish(&file);
@@ -178,7 +131,6 @@ static void test_mmr_headers(void **state)
     static const struct lr_sinogram_gaps one = {1, 0};
     const char *const names[] = {"interfile/Siemens_mMR_seg2.hs", "interfile/template_span11.hs"};
     const int planes[] = {314, 837}, ring_pairs[] = {314, 4084};
-    skip_without(names[0]);
     lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
     struct lr_sinogram_rings list_mode;
     struct test_log log;
@@ -220,13 +172,12 @@ static void test_other_headers(void **state)
         {"interfile/smalllong.hs", "is arc-corrected"},
         {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
     };
-    skip_without(cases[0][0]);
     lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
         struct lr_projdata projdata;
         assert_int_equal(try_header(cases[k][0], scanner, &log, &projdata), LR_BAD_INPUT);
-        assert_non_null(strstr(log.error, cases[k][1]));
+        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
     }
     lr_scanner_destroy(scanner);
 }
@@ -235,32 +186,23 @@ static void test_other_headers(void **state)
  * segment of ring differences -8 to 8. Its counts are neither lost nor moved to other rings. */
 static void test_real_bins(void **state)
 {
-    (void)state;
-    char path[1024], data[1024];
+    struct test_files *files = *state;
+    char given[1024], data[1024];
     size_t count;
-    struct test_folder folder;
-    if (test_data(path, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
-    const int crystals[2] = {8, 14};
-    const lr_ring ring = {.radius_mm = 300,
-                          .modules = 16,
-                          .first_angle_deg = 90 + 3.5 * 360 / 128,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {14.7, 6.54},
-                          .face_mm = {14, 6},
-                          .depth_mm = 20};
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "small long"}, &ring);
-    lr_lors *lors = lors_of(scanner);
-    folder_init(&folder);
-    unsigned char *text = bytes_read(path, &count);
-    text[count] = '\0';
-    memcpy(strstr((char *)text, "{arc correction}"), "{None}          ", 16);
-    memcpy(strstr((char *)text, ":= 112") + 3, "128", 3);
-    bytes_write(folder_file(&folder, path, "smalllong.hs"), text, count);
+    if (test_data(given, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
+    lr_lors *lors = lors_of(scanner_of(
+        "name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: {crystals: [8, 14], "
+        "pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
+        90 + 3.5 * 360 / 128));
+    const char *path = file_in(&files->folder, "smalllong.hs");
+    char *text = (char *)bytes_read(given, NULL);
+    memcpy(strstr(text, "{arc correction}"), "{None}          ", 16);
+    memcpy(strstr(text, ":= 112") + 3, "128", 3);
+    text_write(path, text);
     free(text);
-    text = bytes_read(data, &count);
+    float *bins = (float *)(void *)bytes_read(data, &count);
     assert_int_equal(count, 27 * 64 * 75 * 4);
-    bytes_write(folder_file(&folder, data, "smalllong.s"), text, count);
-    const float *bins = (const float *)(const void *)text;
+    bytes_write(file_in(&files->folder, "smalllong.s"), bins, count);
     lr_lor_data *found = read_good(path, lors, 3);
     lr_lor_data *dense = lr_lor_data_expand(found, lors, NULL);
     double expected[27] = {0}, sums[27] = {0}, total = 0;
@@ -277,31 +219,25 @@ static void test_real_bins(void **state)
     }
     for (int axial = 0; axial < 27; axial++) assert_close(sums[axial], expected[axial], 1e-5);
     print_message("%.6g counts in %lld LORs\n", total, (long long)found->count);
-    free(text);
+    free(bins);
     lr_lor_data_destroy(dense);
     lr_lor_data_destroy(found);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(lors);
 }
 
 /* A real acquisition binned here by STIR's formula for the detectors that its records name, under
  * STIR's header with a crystal map: the same LORs as from the records. */
 static void test_generic_geometry(void **state)
 {
-    (void)state;
+    struct test_files *files = *state;
     char events[1024], map[1024], header[1024];
     if (test_data(events, "safir/coincidencesLM.clm.safir") == NULL ||
         test_data(map, "safir/DualRingPrototype_crystal_map.txt") == NULL ||
         test_data(header, "safir/muppet.hs") == NULL)
         skip();
     enum { views = 90, bins = 160, rings = 16 };
-    struct test_folder folder;
-    char path[128];
     size_t count;
-    folder_init(&folder);
-    lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", NULL);
-    lr_lors *lors = lors_of(scanner);
+    lr_lors *lors = lors_of(lr_scanner_read("safir-dual-ring-prototype", NULL));
     lr_prompts_delayeds acquired;
     assert_int_equal(lr_events_bin(&(lr_events_source){.path = events, .companion = map}, lors, &acquired, NULL),
                      LR_OK);
@@ -331,34 +267,30 @@ static void test_generic_geometry(void **state)
         if (t >= -80 && t < 80) /* segment, view, axial, t */
             counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
     }
-    bytes_write(folder_file(&folder, path, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
-    free(records);
-    records = bytes_read(map, &count);
-    bytes_write(folder_file(&folder, path, "DualRingPrototype_crystal_map.txt"), records, count);
-    free(records);
-    records = bytes_read(header, &count);
-    bytes_write(folder_file(&folder, path, "muppet.hs"), records, count);
-    struct test_log log;
-    test_log_init(&log);
-    lr_lor_data *found = lr_lor_data_read(path, lors, &log.log);
-    if (found == NULL) fail_msg("%s", log.error);
-    print_message("%lld LORs with counts\n", (long long)found->count);
-    assert_same_counts(lors, expected, found);
+    bytes_write(file_in(&files->folder, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
     free(records);
     free(counts);
+    static const char *const names[2] = {"DualRingPrototype_crystal_map.txt", "muppet.hs"};
+    for (int k = 0; k < 2; k++) {
+        unsigned char *bytes = bytes_read(k == 0 ? map : header, &count);
+        bytes_write(file_in(&files->folder, names[k]), bytes, count);
+        free(bytes);
+    }
+    lr_lor_data *found = lr_lor_data_read(file_in(&files->folder, "muppet.hs"), lors, &files->log.log);
+    if (found == NULL) fail_msg("%s", files->log.error);
+    print_message("%lld LORs with counts\n", (long long)found->count);
+    assert_same_counts(lors, expected, found);
     lr_lor_data_destroy(acquired.prompts);
     lr_lor_data_destroy(acquired.delayeds);
     lr_lor_data_destroy(found);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    folder_finish(&folder);
+    lors_finish(lors);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_damage),    cmocka_unit_test(test_mmr_headers),
-        cmocka_unit_test(test_other_headers), cmocka_unit_test(test_real_bins), cmocka_unit_test(test_generic_geometry),
+        FILES_CASE(test_refusals),      FILES_CASE(test_damage),    FILES_CASE(test_mmr_headers),
+        FILES_CASE(test_other_headers), FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
  *
  * SAFIR list mode: a hand-made scanner whose events are known, all that can be wrong with the two
  * files, and the real acquisition. */
-#include "io/until_damage.h"
-#include "test.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "io/lists.h"
+#include "io/scanners.h"
 
 #define EVENTS "safir_test.clm.safir"
 #define MAP "safir_test.map"
@@ -15,81 +12,29 @@
 
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
-/* Prompts in coincidence; NULL on failure, which leaves counts as they are. */
-static lr_lor_data *prompts_of(const lr_events_source *source, const lr_lors *lors, lr_event_counts *counts)
+/* map NULL: the one beside the events. */
+static lr_events_source source_of(const char *path, const char *map, const lr_log *log)
+{
+    return (lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .companion = map, .log = log};
+}
+
+static lr_prompts_delayeds read_good(struct test_log *log, const char *path, const char *map, const lr_lors *lors)
 {
     lr_prompts_delayeds data;
-    if (lr_events_bin(source, lors, &data, NULL) != LR_OK) return NULL;
-    lr_lor_data_destroy(data.delayeds);
-    if (counts != NULL) *counts = data.counts;
-    return data.prompts;
-}
-
-struct fixture {
-    lr_scanner *scanner;
-    lr_lors *lors;
-    struct test_log log;
-};
-
-static void write_bytes(const char *path, const void *bytes, size_t count)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    write_bytes(path, text, strlen(text));
+    test_log_init(log);
+    const lr_events_source source = source_of(path, map, &log->log);
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", log->error);
+    return data;
 }
 
 /* --- a scanner of 4 panels of 2 x 2 crystals; detector = 2 panel + p, ring = q --- */
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    static const int crystals = 2;
-    test_log_init(&fixture.log);
-    const lr_ring ring = {.radius_mm = 30,
-                          .modules = 4,
-                          .block_crystals = {&crystals, &crystals},
-                          .pitch_mm = {3, 3},
-                          .face_mm = {3, 3},
-                          .depth_mm = 10};
-    const lr_scanner_params params = {
-        .name = "square", .coincidence = {.min_module_difference = 2}, .log = &fixture.log.log};
-    fixture.scanner = lr_scanner_create_ring(&params, &ring);
-    fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
-    *state = &fixture;
-    return fixture.lors == NULL;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    lr_lors_destroy(fixture->lors);
-    lr_scanner_destroy(fixture->scanner);
-    remove(EVENTS);
-    remove(MAP);
-    return 0;
-}
-
-/* One line per crystal, rounded to 4 decimals, in an order that is not ours. */
-static void write_map(const struct fixture *fixture, bool layers)
-{
-    FILE *file = fopen(MAP, "w");
-    assert_non_null(file);
-    fputs("#ring\tdetector\tx\ty\tz\n\n", file);
-    for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
-        for (int ring = 0; ring < NUM_RINGS; ring++) {
-            double at[3];
-            lr_module_crystal_centre(&fixture->scanner->modules[detector / 2], detector % 2, ring, at);
-            fprintf(file, "%d\t%d%s\t%.4f\t%.4f %.4f # end\n", ring, detector, layers ? "\t0" : "", at[0], at[1],
-                    at[2]);
-        }
-    }
-    assert_int_equal(fclose(file), 0);
+    return files_begin_with(state,
+                            scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, 2], "
+                                       "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
+                                       "coincidence: {min_module_difference: 2}\n"));
 }
 
 static int crystal_of(int ring, int detector)
@@ -97,17 +42,31 @@ static int crystal_of(int ring, int detector)
     return detector / 2 * 4 + ring * 2 + detector % 2;
 }
 
-static size_t begin_events(unsigned char *bytes)
+/* One line per crystal, rounded to 4 decimals, in an order that is not ours. */
+static void write_map(const struct test_files *files, bool layers, const char *comma)
 {
-    memset(bytes, 0, 32);
-    memcpy(bytes, "SAFIR CListModeData", 19);
-    return 32;
+    FILE *file = fopen(MAP, "w");
+    assert_non_null(file);
+    fprintf(file, "#ring%sdetector%sx%sy%sz\n\n", comma, comma, comma, comma);
+    for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
+        for (int ring = 0; ring < NUM_RINGS; ring++) {
+            double at[3];
+            lr_scanner_crystal_centre(files->lors->scanner, crystal_of(ring, detector), at);
+            fprintf(file, "%d%s%d%s%s%s%.4f%s%.4f %.4f # end\n", ring, comma, detector, layers ? comma : "",
+                    layers ? "0" : "", comma, at[0], comma, at[1], at[2]);
+        }
+    }
+    assert_int_equal(fclose(file), 0);
 }
 
-static size_t add_record(unsigned char *bytes, size_t at, uint64_t record)
+/* Events in a file that begins with a writer's signature. */
+static size_t write_records(unsigned char bytes[80], const char *writer, const uint64_t *records, size_t count)
 {
-    for (int k = 0; k < 8; k++) bytes[at++] = (unsigned char)(record >> (8 * k));
-    return at;
+    memset(bytes, 0, 32);
+    memcpy(bytes, writer, strlen(writer));
+    memcpy(bytes + 32, records, 8 * count); /* a little-endian machine */
+    bytes_write(EVENTS, bytes, 32 + 8 * count);
+    return 32 + 8 * count;
 }
 
 static uint64_t event(int ring_a, int detector_a, int ring_b, int detector_b)
@@ -115,141 +74,88 @@ static uint64_t event(int ring_a, int detector_a, int ring_b, int detector_b)
     return (uint64_t)ring_a | (uint64_t)ring_b << 8 | (uint64_t)detector_a << 16 | (uint64_t)detector_b << 32;
 }
 
+static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData", "NeuroLF CListModeData"};
+enum { NUM_WRITERS = 3 };
+
 /* 3 prompts of 2 LORs, 1 delayed, 1 time mark, 1 prompt out of coincidence. */
 static size_t write_events(unsigned char bytes[80])
 {
-    size_t at = begin_events(bytes);
-    at = add_record(bytes, at, UINT64_C(1) << 63 | 1234);
-    at = add_record(bytes, at, event(0, 1, 1, 4));
-    at = add_record(bytes, at, event(1, 4, 0, 1));
-    at = add_record(bytes, at, event(1, 2, 1, 7) | UINT64_C(1) << 62);
-    at = add_record(bytes, at, event(1, 2, 1, 7));
-    at = add_record(bytes, at, event(0, 0, 0, 2));
-    write_bytes(EVENTS, bytes, at);
-    return at;
+    const uint64_t records[6] = {UINT64_C(1) << 63 | 1234, event(0, 1, 1, 4),
+                                 event(1, 4, 0, 1),        event(1, 2, 1, 7) | UINT64_C(1) << 62,
+                                 event(1, 2, 1, 7),        event(0, 0, 0, 2)};
+    return write_records(bytes, writers[0], records, 6);
 }
 
-static float value_of(const lr_lor_data *data, int64_t lor)
+static void check_events(struct test_files *files)
 {
-    for (int64_t k = 0; k < data->count; k++)
-        if (data->index[k] == lor) return data->values[k];
-    return 0;
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    assert_counts(&data.counts, (const int64_t[]){4, 1, 1, 0, 0, 1});
+    assert_pairs(0, {files->log.num_warnings, 0}, {data.prompts->count, 2});
+    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
+    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
+    counts_finish(&data);
 }
 
-static void check_events(struct fixture *fixture)
-{
-    lr_event_counts counts = {0};
-    test_log_init(&fixture->log);
-    lr_lor_data *data = prompts_of(
-        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
-        fixture->lors, &counts);
-    if (data == NULL) fail_msg("%s", fixture->log.error);
-    assert_int_equal(fixture->log.num_warnings, 0);
-    assert_int_equal(counts.prompts, 4);
-    assert_int_equal(counts.delayeds, 1);
-    assert_int_equal(counts.time_marks, 1);
-    assert_int_equal(counts.unknown_crystals, 0);
-    assert_int_equal(counts.not_in_coincidence, 1);
-    assert_int_equal(data->count, 2);
-    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
-    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
-    lr_lor_data_destroy(data);
-}
-
+/* Maps may have layers, and commas. */
 static void events_are_counted(void **state)
 {
-    struct fixture *fixture = *state;
     unsigned char bytes[80];
     write_events(bytes);
-    write_map(fixture, false);
-    check_events(fixture);
-    write_map(fixture, true);
-    check_events(fixture);
+    for (int k = 0; k < 3; k++) {
+        write_map(*state, k > 0, k == 2 ? "," : "\t");
+        check_events(*state);
+    }
 }
 
 /* --- other writers --- */
 
-static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData", "NeuroLF CListModeData"};
-enum { NUM_WRITERS = 3 };
-
 /* Whatever stands behind the signature's zero byte. */
 static void other_writers_are_read(void **state)
 {
-    struct fixture *fixture = *state;
-    write_map(fixture, false);
+    write_map(*state, false, "\t");
     for (int k = 0; k < NUM_WRITERS; k++) {
         unsigned char bytes[80];
         const size_t whole = write_events(bytes);
         memset(bytes, 0xa5, 32);
         strcpy((char *)bytes, writers[k]);
-        write_bytes(EVENTS, bytes, whole);
+        bytes_write(EVENTS, bytes, whole);
         assert_int_equal(lr_events_recognise(EVENTS), LR_EVENTS_SAFIR);
-        check_events(fixture);
+        check_events(*state);
     }
-}
-
-static void maps_may_have_commas(void **state)
-{
-    struct fixture *fixture = *state;
-    unsigned char bytes[80];
-    size_t count;
-    write_events(bytes);
-    write_map(fixture, true);
-    FILE *file = fopen(MAP, "r+");
-    assert_non_null(file);
-    char text[8192];
-    count = fread(text, 1, sizeof(text), file);
-    for (size_t k = 0; k < count; k++) text[k] = text[k] == '\t' ? ',' : text[k];
-    rewind(file);
-    assert_int_equal(fwrite(text, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-    check_events(fixture);
 }
 
 /* --- what can be wrong --- */
 
-static void expect(struct fixture *fixture, const char *map, const char *sentence)
+static void expect(const struct test_files *files, const char *map, const char *sentence)
 {
-    lr_event_counts counts = {.prompts = -1};
-    test_log_init(&fixture->log);
-    assert_null(prompts_of(
-        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = map, .log = &fixture->log.log},
-        fixture->lors, &counts));
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    assert_int_equal(counts.prompts, -1);
+    refuse_events(source_of(EVENTS, map, NULL), files->lors, sentence);
 }
 
 /* Layers have 4 bits, in NeuroLF's files 3: those of b begin at another bit. */
 static void layers_are_where_the_writer_has_them(void **state)
 {
-    struct fixture *fixture = *state;
     static const unsigned layer_bits[NUM_WRITERS] = {4, 4, 3};
-    write_map(fixture, false);
+    unsigned char bytes[80];
+    write_map(*state, false, "\t");
     for (int k = 0; k < NUM_WRITERS; k++) {
-        unsigned char bytes[80];
-        size_t at = begin_events(bytes);
-        strcpy((char *)bytes, writers[k]);
-        at = add_record(bytes, at, event(0, 1, 0, 5) | UINT64_C(6) << (48 + layer_bits[k]));
-        write_bytes(EVENTS, bytes, at);
-        expect(fixture, MAP, "with ring 0, detector 5, layer 6");
-        at = begin_events(bytes);
-        strcpy((char *)bytes, writers[k]);
-        at = add_record(bytes, at, event(0, 1, 0, 5) | UINT64_C(6) << 48);
-        write_bytes(EVENTS, bytes, at);
-        expect(fixture, MAP, "with ring 0, detector 1, layer 6");
+        const uint64_t in_b = event(0, 1, 0, 5) | UINT64_C(6) << (48 + layer_bits[k]);
+        const uint64_t in_a = event(0, 1, 0, 5) | UINT64_C(6) << 48;
+        write_records(bytes, writers[k], &in_b, 1);
+        expect(*state, MAP, "with ring 0, detector 5, layer 6");
+        write_records(bytes, writers[k], &in_a, 1);
+        expect(*state, MAP, "with ring 0, detector 1, layer 6");
     }
 }
 
 static void every_truncation_is_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false);
+    write_map(files, false, "\t");
     for (size_t count = 0; count < whole; count++) {
         char sentence[128];
-        write_bytes(EVENTS, bytes, count);
+        bytes_write(EVENTS, bytes, count);
         if (count == 0) {
             snprintf(sentence, sizeof(sentence), EVENTS ": does not begin with 'SAFIR");
         } else if (count < 32) {
@@ -260,27 +166,27 @@ static void every_truncation_is_refused(void **state)
             snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
                      (count - 32) / 8, count - count % 8, count % 8);
         }
-        if (count <= 32 || count % 8 != 0) expect(fixture, MAP, sentence);
+        if (count <= 32 || count % 8 != 0) expect(files, MAP, sentence);
     }
 }
 
 /* Behind the time mark all records are events. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false);
+    write_map(files, false, "\t");
     const lr_events_source source = {
-        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = fixture->scanner};
-    lr_event_list *list = read_until(&source, false, &fixture->log);
+        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = files->lors->scanner};
+    lr_event_list *list = read_until(&source, false, &files->log);
     assert_non_null(list);
     assert_int_equal(list->count, 5);
     for (size_t count = 33; count < whole; count++) {
         char said[64];
         const int64_t records = (int64_t)(count - 32) / 8;
         snprintf(said, sizeof(said), "at byte %zu,", count - count % 8);
-        write_bytes(EVENTS, bytes, count);
+        bytes_write(EVENTS, bytes, count);
         if (count % 8 != 0) check_cut(&source, list, records > 0 ? records - 1 : 0, said);
     }
     lr_event_list_destroy(list);
@@ -288,60 +194,48 @@ static void events_before_the_end_are_read(void **state)
 
 static void other_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(fixture, false);
+    write_map(files, false, "\t");
     memcpy(bytes, "SAFER", 5);
-    write_bytes(EVENTS, bytes, whole);
-    expect(fixture, MAP, "does not begin with 'SAFIR CListModeData'");
+    bytes_write(EVENTS, bytes, whole);
+    expect(files, MAP, "does not begin with 'SAFIR CListModeData'");
     write_events(bytes);
     bytes[19] = '2'; /* a longer name */
-    write_bytes(EVENTS, bytes, whole);
-    expect(fixture, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
+    bytes_write(EVENTS, bytes, whole);
+    expect(files, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
     remove(EVENTS);
-    expect(fixture, MAP, EVENTS ": cannot be opened: No such file");
+    expect(files, MAP, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, MAP, EVENTS ": is a folder: give a file");
+    expect(files, MAP, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void unknown_crystals(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
-    lr_event_counts counts;
-    write_map(fixture, false);
-    size_t at = begin_events(bytes);
-    at = add_record(bytes, at, event(0, 1, 5, 4));
-    at = add_record(bytes, at, event(0, 1, 0, 600));
-    write_bytes(EVENTS, bytes, at);
-    expect(fixture, MAP,
-           "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, "
-           "with ring 5, detector 4, layer 0");
-    at = add_record(bytes, at, event(0, 1, 0, 5));
-    write_bytes(EVENTS, bytes, at);
-    test_log_init(&fixture->log);
-    lr_lor_data *data = prompts_of(
-        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
-        fixture->lors, &counts);
-    assert_non_null(data);
-    assert_int_equal(counts.unknown_crystals, 2);
-    assert_int_equal(counts.prompts, 3);
-    assert_int_equal(data->count, 1);
-    assert_int_equal(fixture->log.num_warnings, 1);
-    assert_non_null(strstr(fixture->log.warning, "2 of 3 prompts"));
-    lr_lor_data_destroy(data);
-    /* Layers that the map does not name are unknown, too. */
-    at = begin_events(bytes);
-    at = add_record(bytes, at, event(0, 1, 0, 5) | UINT64_C(1) << 52);
-    write_bytes(EVENTS, bytes, at);
-    expect(fixture, MAP, "with ring 0, detector 5, layer 1");
+    const uint64_t records[3] = {event(0, 1, 5, 4), event(0, 1, 0, 600), event(0, 1, 0, 5)};
+    const uint64_t layered = records[2] | UINT64_C(1) << 52;
+    write_map(files, false, "\t");
+    write_records(bytes, writers[0], records, 2);
+    expect(files, MAP,
+           "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, with ring 5, "
+           "detector 4, layer 0");
+    write_records(bytes, writers[0], records, 3);
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    assert_pairs(0, {data.counts.unknown_crystals, 2}, {data.counts.prompts, 3}, {data.prompts->count, 1},
+                 {files->log.num_warnings, 1});
+    assert_warning(&files->log, "2 of 3 prompts");
+    counts_finish(&data);
+    write_records(bytes, writers[0], &layered, 1); /* layers that the map does not name are unknown, too */
+    expect(files, MAP, "with ring 0, detector 5, layer 1");
 }
 
 static void wrong_maps_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", MAP ": lists no crystals"},
         {"# nothing\n", MAP ": lists no crystals"},
@@ -368,74 +262,51 @@ static void wrong_maps_are_refused(void **state)
     unsigned char bytes[80];
     write_events(bytes);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_text(MAP, cases[k][0]);
-        expect(fixture, MAP, cases[k][1]);
+        text_write(MAP, cases[k][0]);
+        expect(files, MAP, cases[k][1]);
     }
     char line[2000];
     memset(line, '1', sizeof(line));
-    write_bytes(MAP, line, sizeof(line));
-    expect(fixture, MAP, MAP ":1: the line is longer");
-    expect(fixture, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
+    bytes_write(MAP, line, sizeof(line));
+    expect(files, MAP, MAP ":1: the line is longer");
+    expect(files, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
 }
 
 /* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is
  * on. */
 static void rounding_is_allowed_and_gaps_are_told(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
-    const size_t at = begin_events(bytes);
-    write_bytes(EVENTS, bytes, add_record(bytes, at, event(0, 1, 0, 4)));
-    write_text(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
-    test_log_init(&fixture->log);
-    lr_lor_data *data = prompts_of(
-        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
-        fixture->lors, NULL);
-    if (data == NULL) fail_msg("%s", fixture->log.error);
-    assert_int_equal(data->count, 1);
-    assert_int_equal(data->index[0], lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(0, 4)));
-    assert_non_null(strstr(fixture->log.warning, "lists 2 of the scanner's 16 crystals"));
-    lr_lor_data_destroy(data);
+    const uint64_t record = event(0, 1, 0, 4);
+    write_records(bytes, writers[0], &record, 1);
+    text_write(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
+    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    assert_int_equal(data.prompts->count, 1);
+    assert_int_equal(data.prompts->index[0], lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(0, 4)));
+    assert_warning(&files->log, "lists 2 of the scanner's 16 crystals");
+    counts_finish(&data);
 }
 
 /* --- the map beside the events --- */
 
-static void move_to_folder(const char *map)
-{
-    assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
-    char path[256];
-    snprintf(path, sizeof(path), FOLDER "/%s", map);
-    assert_int_equal(rename(MAP, path), 0);
-}
-
-static lr_lor_data *read_in_folder(struct fixture *fixture)
-{
-    test_log_init(&fixture->log);
-    return prompts_of(
-        &(lr_events_source){.path = FOLDER "/" EVENTS, .format = LR_EVENTS_SAFIR, .log = &fixture->log.log},
-        fixture->lors, NULL);
-}
-
 static void the_map_is_found_beside_the_events(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     unsigned char bytes[80];
     mkdir(FOLDER, 0777);
     write_events(bytes);
-    write_map(fixture, false);
-    move_to_folder("A_crystal_map.txt");
-    lr_lor_data *data = read_in_folder(fixture);
-    if (data == NULL) fail_msg("%s", fixture->log.error);
-    lr_lor_data_destroy(data);
-    write_text(FOLDER "/B_crystal_map.txt", "");
-    assert_null(read_in_folder(fixture));
-    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "more than one crystal map"));
+    write_map(files, false, "\t");
+    assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
+    assert_int_equal(rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
+    lr_prompts_delayeds data = read_good(&files->log, FOLDER "/" EVENTS, NULL, files->lors);
+    counts_finish(&data);
+    text_write(FOLDER "/B_crystal_map.txt", "");
+    const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL, NULL);
+    refuse_events(source, files->lors, "more than one crystal map");
     remove(FOLDER "/A_crystal_map.txt");
     remove(FOLDER "/B_crystal_map.txt");
-    assert_null(read_in_folder(fixture));
-    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(fixture->log.error, "no crystal map (*crystal_map.txt) lies beside it"));
+    refuse_events(source, files->lors, "no crystal map (*crystal_map.txt) lies beside it");
     remove(FOLDER "/" EVENTS);
     rmdir(FOLDER);
 }
@@ -443,11 +314,13 @@ static void the_map_is_found_beside_the_events(void **state)
 /* --- the real acquisition --- */
 
 /* Distance of a point from the line through the two crystals' centres. */
-static double distance_mm(const lr_scanner *scanner, const lr_lor *lor, const double point[3])
+static double from_line_mm(const lr_lors *lors, int64_t lor, const double point[3])
 {
+    int32_t crystals[2];
     double a[3], b[3], d[3], w[3];
-    lr_module_crystal_centre(&scanner->modules[lor->module_i], lor->p, lor->q, a);
-    lr_module_crystal_centre(&scanner->modules[lor->module_j], lor->r, lor->s, b);
+    lr_lors_crystals(lors, lor, crystals);
+    lr_scanner_crystal_centre(lors->scanner, crystals[0], a);
+    lr_scanner_crystal_centre(lors->scanner, crystals[1], b);
     for (int k = 0; k < 3; k++) {
         d[k] = b[k] - a[k];
         w[k] = point[k] - a[k];
@@ -459,55 +332,39 @@ static double distance_mm(const lr_scanner *scanner, const lr_lor *lor, const do
 
 static void the_real_source_is_where_it_is_said_to_be(void **state)
 {
-    (void)state;
     static const double source_mm[3] = {0.02, 0.01, 0.00};
     char path[1024];
     struct test_log log;
-    lr_event_counts counts;
+    (void)state;
     if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
-    test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", &log.log);
-    assert_non_null(scanner);
-    lr_lors *lors = lr_lors_create(scanner, &log.log);
-    assert_non_null(lors);
-    lr_lor_data *data =
-        prompts_of(&(lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .log = &log.log}, lors, &counts);
-    if (data == NULL) fail_msg("%s", log.error);
-    double events = 0, near = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        const lr_lor lor = lr_lors_describe(lors, data->index[k]);
-        const bool is_near = distance_mm(scanner, &lor, source_mm) <= 3;
-        events += data->values[k];
-        near += is_near ? data->values[k] : 0;
-    }
-    print_message("%.0f events in %lld LORs, %.2f %% within 3 mm of the source\n", events, (long long)data->count,
-                  100 * near / events);
+    lr_lors *lors = lors_of(lr_scanner_read("safir-dual-ring-prototype", NULL));
+    lr_prompts_delayeds data = read_good(&log, path, NULL, lors);
+    double near = 0;
+    for (int64_t k = 0; k < data.prompts->count; k++)
+        near += from_line_mm(lors, data.prompts->index[k], source_mm) <= 3 ? data.prompts->values[k] : 0;
+    const double events = total(data.prompts);
+    print_message("%.0f events in %lld LORs, %.2f %% within 3 mm of the source\n", events,
+                  (long long)data.prompts->count, 100 * near / events);
     assert_true(events == 1408);
-    assert_int_equal(counts.prompts, 1408);
-    assert_int_equal(counts.time_marks, 93);
-    assert_int_equal(counts.delayeds + counts.unknown_crystals + counts.not_in_coincidence, 0);
+    assert_counts(&data.counts, (const int64_t[]){1408, 0, 93, 0, 0, 0});
     assert_int_equal(log.num_warnings, 0);
     assert_true(near >= 0.945 * events); /* 95 %, which the notes give without decimals */
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    counts_finish(&data);
+    lors_finish(lors);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_counted),
-        cmocka_unit_test(other_writers_are_read),
-        cmocka_unit_test(layers_are_where_the_writer_has_them),
-        cmocka_unit_test(maps_may_have_commas),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(events_before_the_end_are_read),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(unknown_crystals),
-        cmocka_unit_test(wrong_maps_are_refused),
-        cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
-        cmocka_unit_test(the_map_is_found_beside_the_events),
-        cmocka_unit_test(the_real_source_is_where_it_is_said_to_be),
-    };
-    return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, tear_down);
+    const struct CMUnitTest tests[] = {CASE(events_are_counted),
+                                       CASE(other_writers_are_read),
+                                       CASE(layers_are_where_the_writer_has_them),
+                                       CASE(every_truncation_is_refused),
+                                       CASE(events_before_the_end_are_read),
+                                       CASE(other_files_are_refused),
+                                       CASE(unknown_crystals),
+                                       CASE(wrong_maps_are_refused),
+                                       CASE(rounding_is_allowed_and_gaps_are_told),
+                                       CASE(the_map_is_found_beside_the_events),
+                                       CASE(the_real_source_is_where_it_is_said_to_be)};
+    return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, files_end);
 }

@@ -3,30 +3,16 @@
  *
  * Every way in which a scanner file can be wrong ends in LR_BAD_INPUT and one sentence with file,
  * line and column, and shows the line. */
-#include "test.h"
-
-#include "io/files/regular_file.h"
-#include "io/files/yaml.h"
-#include "io/scanners/scanner_formats.h"
+#include "io/scanners.h"
 
 #include <locale.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_NAME "scanner_yaml_test.yaml"
-
-static void write_bytes(const char *path, const char *bytes, size_t count)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
 
 static lr_scanner *read_text(const char *text, struct test_log *log)
 {
     test_log_init(log);
-    write_bytes("./" FILE_NAME, text, strlen(text));
+    text_write("./" FILE_NAME, text);
     return lr_scanner_read(FILE_NAME, &log->log);
 }
 
@@ -35,30 +21,11 @@ static lr_scanner *read_text(const char *text, struct test_log *log)
 #define SIZES "crystals: [9, 9], pitch_mm: [4.3, 4.3], face_mm: [4.0, 4.0], depth_mm: 30}\n"
 #define UPPER "  - {center_mm: [0, 465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
 #define LOWER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
+#define OTHER_LOWER "  - {center_mm: [0, -465, 0], u: "
+#define RADIUS(value) "ring: {radius_mm: " value ", modules: 24}\n" MODULE
+#define MODULES(value) "ring: {radius_mm: 465, modules: " value "}\n" MODULE
+#define PITCH(value) RING "module: {crystals: [27, 60], pitch_mm: " value ", face_mm: [4, 4], depth_mm: 30}\n"
 #define PANEL(crystals) "module: {crystals: " crystals ", pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30"
-
-struct bad_case {
-    const char *text;
-    const char *place;    /* "line:column", or "" where there is none */
-    const char *sentence; /* how it continues after file and place */
-    const char *excerpt;  /* the line and what stands below it, or NULL */
-};
-
-static void check_bad(const struct bad_case *bad)
-{
-    struct test_log log;
-    char start[512];
-    lr_scanner *scanner = read_text(bad->text, &log);
-    snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", bad->place, bad->place[0] ? ":" : "", bad->sentence);
-    if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
-        fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", bad->text, start, log.error);
-    if (bad->excerpt != NULL && strstr(log.error, bad->excerpt) == NULL)
-        fail_msg("expected the excerpt '%s'\nfound '%s'", bad->excerpt, log.error);
-    if (bad->place[0] != '\0') {
-        assert_non_null(strstr(log.error, "\n    "));
-        assert_non_null(strchr(log.error, '^'));
-    }
-}
 
 static void unknown_key_is_spelled_out(void **state)
 {
@@ -66,195 +33,145 @@ static void unknown_key_is_spelled_out(void **state)
     struct test_log log;
     assert_null(read_text("name: x\nring:\n  radius_mm: 465\n  ring_spcing: 258\n" MODULE, &log));
     assert_string_equal(log.error, FILE_NAME ":4:3: unknown key 'ring_spcing'; did you mean 'ring_pitch_mm'?\n"
-                                             "      ring_spcing: 258\n"
-                                             "      ^~~~~~~~~~~");
+                                             "      ring_spcing: 258\n      ^~~~~~~~~~~");
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
-static void keys(void **state)
+static void wrong_texts_are_refused(void **state)
 {
     (void)state;
-    static const struct bad_case cases[] = {
+    /* A wrong text, its "line:column" or "" where there is none, how the sentence continues behind file and place, and,
+     * in some, the line and what stands below it. */
+    static const char *const cases[][4] = {
+        /* keys */
         {"nmae: x\n" RING MODULE, "1:1", "unknown key 'nmae'; did you mean 'name'?", "^~~~"},
-        {RING MODULE "zzzzz: 1\n", "3:1", "unknown key 'zzzzz'; a scanner has: name, ring,", NULL},
-        {RING MODULE "name: x\nname: y\n", "4:1", "'name' is given again (first in line 3)", NULL},
-        {"ring: {radius_mm: 465, radius_mm: 4, modules: 24}\n" MODULE, "1:24", "'radius_mm' is given again", NULL},
-        {RING MODULE "name: x\n\"name\": y\n", "4:1", "'name' is given again", NULL},
+        {RING MODULE "zzzzz: 1\n", "3:1", "unknown key 'zzzzz'; a scanner has: name, ring,"},
+        {RING MODULE "name: x\nname: y\n", "4:1", "'name' is given again (first in line 3)"},
+        {"ring: {radius_mm: 465, radius_mm: 4, modules: 24}\n" MODULE, "1:24", "'radius_mm' is given again"},
+        {RING MODULE "name: x\n\"name\": y\n", "4:1", "'name' is given again"},
         {"ring: {modules: 24}\n" MODULE, "1:1", "a ring lacks 'radius_mm'", "    ^~~~"},
-        {"ring: {radius_mm: 465}\n" MODULE, "1:1", "a ring lacks 'modules'", NULL},
-        {RING "module: {crystals: [1, 1], pitch_mm: [4, 4], face_mm: [4, 4]}\n", "2:1", "a module lacks 'depth_mm'",
-         NULL},
-        {RING MODULE "tof: {}\n", "3:1", "a tof lacks 'resolution_ps'", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, 0, 0]}\n", "3:5", "a module lacks 'u'", NULL},
-        {"modules:\n  - {center_mm: [0, 1, 0], centre_mm: [0, 1, 0]}\n" UPPER, "2:28", "'center_mm' is given again",
-         NULL},
-        {"ring: {radius_mm: 465, modules: 24, rings: 2}\n" MODULE, "1:37", "2 rings need 'ring_pitch_mm'", NULL},
-        {RING PANEL("[[7, 8], 8]") "}\n", "2:10", "a panel of blocks needs 'block_gap_mm'", NULL},
-        {RING MODULE "<<: {a: 1}\n", "3:1", "unknown key '<<'", NULL},
-        {RING MODULE "? [a, b]\n: 1\n", "3:3", "unknown key ''", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
-}
-
-static void values(void **state)
-{
-    (void)state;
-    static const struct bad_case cases[] = {
-        {"ring: {radius_mm: four, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found 'four'",
-         "                      ^~~~"},
-        {"ring: {radius_mm: \"465\", modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be a number, found the quoted text '465'", NULL},
-        {"ring: {radius_mm: [1], modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found a list [...]",
-         NULL},
-        {"ring: {radius_mm: , modules: 24}\n" MODULE, "1:8", "'radius_mm' must be a number, found nothing", NULL},
-        {"ring: {radius_mm: 0, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be greater than 0, found 0", NULL},
-        {"ring: {radius_mm: -465, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be greater than 0, found -465",
-         NULL},
-        {"ring: {radius_mm: .inf, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
-        {"ring: {radius_mm: nan, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
-        {"ring: {radius_mm: 1e999, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
-        {"ring: {radius_mm: 0x1d1, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number", NULL},
-        {"ring: {radius_mm: 7:45, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number", NULL},
-        {"ring: {radius_mm: 465 mm, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found '465 mm'",
-         NULL},
-        {"ring: {radius_mm: 465, modules: 24.5}\n" MODULE, "1:33", "'modules' must be a whole number, found '24.5'",
-         NULL},
-        {"ring: {radius_mm: 465, modules: 0}\n" MODULE, "1:33", "'modules' must be from 1", NULL},
-        {"ring: {radius_mm: 465, modules: 3e9}\n" MODULE, "1:33", "'modules' must be from 1", NULL},
-        {"ring: {radius_mm: 465, modules: yes}\n" MODULE, "1:33", "'modules' must be a whole number, found 'yes'",
-         NULL},
+        {"ring: {radius_mm: 465}\n" MODULE, "1:1", "a ring lacks 'modules'"},
+        {RING "module: {crystals: [1, 1], pitch_mm: [4, 4], face_mm: [4, 4]}\n", "2:1", "a module lacks 'depth_mm'"},
+        {RING MODULE "tof: {}\n", "3:1", "a tof lacks 'resolution_ps'"},
+        {"modules:\n" UPPER "  - {center_mm: [0, 0, 0]}\n", "3:5", "a module lacks 'u'"},
+        {"modules:\n  - {center_mm: [0, 1, 0], centre_mm: [0, 1, 0]}\n" UPPER, "2:28", "'center_mm' is given again"},
+        {"ring: {radius_mm: 465, modules: 24, rings: 2}\n" MODULE, "1:37", "2 rings need 'ring_pitch_mm'"},
+        {RING PANEL("[[7, 8], 8]") "}\n", "2:10", "a panel of blocks needs 'block_gap_mm'"},
+        {RING MODULE "<<: {a: 1}\n", "3:1", "unknown key '<<'"},
+        {RING MODULE "? [a, b]\n: 1\n", "3:3", "unknown key ''"},
+        /* values */
+        {RADIUS("four"), "1:19", "'radius_mm' must be a number, found 'four'", "                      ^~~~"},
+        {RADIUS("\"465\""), "1:19", "'radius_mm' must be a number, found the quoted text '465'"},
+        {RADIUS("[1]"), "1:19", "'radius_mm' must be a number, found a list [...]"},
+        {RADIUS(""), "1:8", "'radius_mm' must be a number, found nothing"},
+        {RADIUS("0"), "1:19", "'radius_mm' must be greater than 0, found 0"},
+        {RADIUS("-465"), "1:19", "'radius_mm' must be greater than 0, found -465"},
+        {RADIUS(".inf"), "1:19", "'radius_mm' must be finite"},
+        {RADIUS("nan"), "1:19", "'radius_mm' must be finite"},
+        {RADIUS("1e999"), "1:19", "'radius_mm' must be finite"},
+        {RADIUS("0x1d1"), "1:19", "'radius_mm' must be a number"},
+        {RADIUS("7:45"), "1:19", "'radius_mm' must be a number"},
+        {RADIUS("465 mm"), "1:19", "'radius_mm' must be a number, found '465 mm'"},
+        {MODULES("24.5"), "1:33", "'modules' must be a whole number, found '24.5'"},
+        {MODULES("0"), "1:33", "'modules' must be from 1"},
+        {MODULES("3e9"), "1:33", "'modules' must be from 1"},
+        {MODULES("yes"), "1:33", "'modules' must be a whole number, found 'yes'"},
         {RING MODULE "coincidence: {min_module_difference: no}\n", "3:38",
-         "'min_module_difference' must be a whole number, found 'no'", NULL},
-        {RING MODULE "coincidence: {max_ring_difference: -1}\n", "3:36", "'max_ring_difference' must be from 0", NULL},
-        {RING MODULE "coincidence: 5\n", "3:14", "a coincidence must be a mapping", NULL},
-        {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0", NULL},
-        {RING MODULE "crystal_mu_per_mm: 0\n", "3:20", "'crystal_mu_per_mm' must be", NULL},
-        {"name: no\n" RING MODULE, "1:7", "'name' must be a text, and 'no' without quotes", NULL},
-        {"name: 12\n" RING MODULE, "1:7", "'name' must be a text, and '12' without quotes", NULL},
-        {"name:\n" RING MODULE, "1:1", "'name' must be a text, found nothing", NULL},
-        {"name: [a]\n" RING MODULE, "1:7", "'name' must be a text, found a list", NULL},
-        {RING MODULE "source: [a, {b: c}]\n", "3:13", "'source' must be a text, found a mapping", NULL},
-        {RING MODULE "unverified: [a, off]\n", "3:17", "'unverified' must be a text, and 'off'", NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: [4.3, 0], face_mm: [4, 4], depth_mm: 30}\n", "2:46",
-         "'pitch_mm[1]' must be greater than 0, found 0", NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: [4.3], face_mm: [4, 4], depth_mm: 30}\n", "2:40",
-         "'pitch_mm' must be a list of 2 numbers, found 1", NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: 4.3, face_mm: [4, 4], depth_mm: 30}\n", "2:40",
-         "'pitch_mm' must be a list of 2 numbers [along u, along v], found '4.3'", NULL},
-        {RING PANEL("27") "}\n", "2:10", "'crystals' must be [along u, along v]", NULL},
-        {RING PANEL("[27, 60, 1]") "}\n", "2:10", "'crystals' must be [along u, along v]", NULL},
-        {RING PANEL("[27.5, 60]") "}\n", "2:21", "'crystals along u' must be a whole number", NULL},
-        {RING PANEL("[27, [8, 0]]") ", block_gap_mm: [0, 0]}\n", "2:29", "'crystals along v' must be from 1", NULL},
-        {RING PANEL("[[], 8]") "}\n", "2:21", "an axis must have from 1", NULL},
+         "'min_module_difference' must be a whole number, found 'no'"},
+        {RING MODULE "coincidence: {max_ring_difference: -1}\n", "3:36", "'max_ring_difference' must be from 0"},
+        {RING MODULE "coincidence: 5\n", "3:14", "a coincidence must be a mapping"},
+        {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0"},
+        {RING MODULE "crystal_mu_per_mm: 0\n", "3:20", "'crystal_mu_per_mm' must be"},
+        {"name: no\n" RING MODULE, "1:7", "'name' must be a text, and 'no' without quotes"},
+        {"name: 12\n" RING MODULE, "1:7", "'name' must be a text, and '12' without quotes"},
+        {"name:\n" RING MODULE, "1:1", "'name' must be a text, found nothing"},
+        {"name: [a]\n" RING MODULE, "1:7", "'name' must be a text, found a list"},
+        {RING MODULE "source: [a, {b: c}]\n", "3:13", "'source' must be a text, found a mapping"},
+        {RING MODULE "unverified: [a, off]\n", "3:17", "'unverified' must be a text, and 'off'"},
+        {PITCH("[4.3, 0]"), "2:46", "'pitch_mm[1]' must be greater than 0, found 0"},
+        {PITCH("[4.3]"), "2:40", "'pitch_mm' must be a list of 2 numbers, found 1"},
+        {PITCH("4.3"), "2:40", "'pitch_mm' must be a list of 2 numbers [along u, along v], found '4.3'"},
+        {RING PANEL("27") "}\n", "2:10", "'crystals' must be [along u, along v]"},
+        {RING PANEL("[27, 60, 1]") "}\n", "2:10", "'crystals' must be [along u, along v]"},
+        {RING PANEL("[27.5, 60]") "}\n", "2:21", "'crystals along u' must be a whole number"},
+        {RING PANEL("[27, [8, 0]]") ", block_gap_mm: [0, 0]}\n", "2:29", "'crystals along v' must be from 1"},
+        {RING PANEL("[[], 8]") "}\n", "2:21", "an axis must have from 1"},
         {RING PANEL("[[7, 8], 8]") ", block_gap_mm: [-0.5, 0]}\n", "2:101",
-         "'block_gap_mm[0]' must be at least 0, found -0.5", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
-}
-
-static void forms(void **state)
-{
-    (void)state;
-    static const struct bad_case cases[] = {
-        {"name: x\n", "1:1", "a scanner needs either 'ring' with 'module', or 'modules'", NULL},
-        {RING MODULE "modules:\n" UPPER LOWER, "3:1", "both 'ring' (line 1) and 'modules' are given", NULL},
-        {MODULE "modules:\n" UPPER LOWER, "1:1", "'module' describes the panels of a 'ring'", NULL},
-        {RING, "1:1", "a 'ring' needs a 'module'", NULL},
-        {MODULE, "1:1", "a scanner needs either", NULL},
-        {"modules: []\n", "1:1", "'modules' must be a list of at least 2", NULL},
-        {"modules: 5\n", "1:1", "'modules' must be a list of at least 2", NULL},
-        {"modules:\n" UPPER, "1:1", "'modules' must be a list of at least 2", NULL},
+         "'block_gap_mm[0]' must be at least 0, found -0.5"},
+        /* forms */
+        {"name: x\n", "1:1", "a scanner needs either 'ring' with 'module', or 'modules'"},
+        {RING MODULE "modules:\n" UPPER LOWER, "3:1", "both 'ring' (line 1) and 'modules' are given"},
+        {MODULE "modules:\n" UPPER LOWER, "1:1", "'module' describes the panels of a 'ring'"},
+        {RING, "1:1", "a 'ring' needs a 'module'"},
+        {MODULE, "1:1", "a scanner needs either"},
+        {"modules: []\n", "1:1", "'modules' must be a list of at least 2"},
+        {"modules: 5\n", "1:1", "'modules' must be a list of at least 2"},
+        {"modules:\n" UPPER, "1:1", "'modules' must be a list of at least 2"},
         {"modules:\n" UPPER LOWER "coincidence: {min_module_difference: 1}\n", "4:15",
-         "this rule counts modules around a ring", NULL},
-        {"- a\n- b\n", "1:1", "a scanner must be a mapping", NULL},
-        {"just text\n", "1:1", "a scanner must be a mapping 'key: value', found 'just text'", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
-}
-
-static void axes(void **state)
-{
-    (void)state;
-    static const struct bad_case cases[] = {
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [0, 0, 0], v: [0, 0, 1], " SIZES, "3:31",
-         "the axis 'u' is zero", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [1, 0, 1], " SIZES, "3:45",
-         "the axes 'u' and 'v' are 45 degrees apart", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0011, 0, 1], " SIZES, "3:45",
-         "the axes 'u' and 'v' are 89.937 degrees apart", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
-}
-
-static void slightly_tilted_axes_are_straightened(void **state)
-{
-    (void)state;
-    struct test_log log;
-    lr_scanner *scanner =
-        read_text("modules:\n" UPPER "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3e200], " SIZES, &log);
-    assert_non_null(scanner);
-    lr_scanner_destroy(scanner);
-    scanner =
-        read_text("modules:\n" UPPER "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3], " SIZES, &log);
-    assert_non_null(scanner);
-    const lr_module *module = &scanner->modules[1];
-    const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
-    assert_true(fabs(dot) < 1e-15);
-    assert_close(module->u[0], 1, 1e-15);
-    assert_close(module->v[2], 1, 1e-15);
-    assert_close(module->normal[1], 1, 1e-15);
-    lr_scanner_destroy(scanner);
-}
-
-static void syntax(void **state)
-{
-    (void)state;
-    static const struct bad_case cases[] = {
+         "this rule counts modules around a ring"},
+        {"- a\n- b\n", "1:1", "a scanner must be a mapping"},
+        {"just text\n", "1:1", "a scanner must be a mapping 'key: value', found 'just text'"},
+        /* axes */
+        {"modules:\n" UPPER OTHER_LOWER "[0, 0, 0], v: [0, 0, 1], " SIZES, "3:31", "the axis 'u' is zero"},
+        {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [1, 0, 1], " SIZES, "3:45",
+         "the axes 'u' and 'v' are 45 degrees apart"},
+        {"modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0011, 0, 1], " SIZES, "3:45",
+         "the axes 'u' and 'v' are 89.937 degrees apart"},
+        /* syntax */
         {"ring: {radius_mm: 465\nmodule: 1\n", "2:7", "not valid YAML:", "    module: 1"},
         {"name: \"unterminated\n" RING, "1:7", "not valid YAML: ", "    name: \"unterminated"},
-        {"ring:\n  radius_mm: 465\n modules: 24\n", "3:2", "not valid YAML:", NULL},
-        {"name: a: b\n", "1:8", "not valid YAML:", NULL},
-        {">0", "", "not valid YAML, in a place that the parser does not tell", NULL},
-        {"name: x\n---\nname: y\n", "3:1", "a second YAML document begins", NULL},
-        {"name: &x z\nring: *x\n", "2:7", "'ring' is an alias", NULL},
-        {"name: !!str y\n", "1:13", "'name' carries a tag", NULL},
-        {"", "", "the file is empty", NULL},
-        {"\n\n# only a comment\n", "", "the file is empty", NULL},
-        {"name: \x01\n", "", "line 1 holds the byte 0x01", NULL},
-        {"name: x\n\x89PNG\r\n", "", "line 2 holds the byte 0x89", NULL},
-        {"name: \xc3\n", "", "line 1 holds the byte 0xc3", NULL},
-        {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive", NULL},
-        {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
-}
-
-static void geometry_errors_carry_the_place(void **state)
-{
-    (void)state;
-    static const struct bad_case cases[] = {
+        {"ring:\n  radius_mm: 465\n modules: 24\n", "3:2", "not valid YAML:"},
+        {"name: a: b\n", "1:8", "not valid YAML:"},
+        {">0", "", "not valid YAML, in a place that the parser does not tell"},
+        {"name: x\n---\nname: y\n", "3:1", "a second YAML document begins"},
+        {"name: &x z\nring: *x\n", "2:7", "'ring' is an alias"},
+        {"name: !!str y\n", "1:13", "'name' carries a tag"},
+        {"", "", "the file is empty"},
+        {"\n\n# only a comment\n", "", "the file is empty"},
+        {"name: \x01\n", "", "line 1 holds the byte 0x01"},
+        {"name: x\n\x89PNG\r\n", "", "line 2 holds the byte 0x89"},
+        {"name: \xc3\n", "", "line 1 holds the byte 0xc3"},
+        {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive"},
+        {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive"},
+        /* geometry errors carry the place */
         {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:1",
          "tight: ", "    ring: {radius_mm: 400, modules: 24}\n    ^~~~"},
         {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},
         {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
          "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
+        /* sizes have limits */
+        {MODULES("100001"), "1:1", "100001 modules"},
+        {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
+        {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
+        {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals"},
+        {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
+         "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
+         "3:59", "more than 10000000 crystals"},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const char *text = cases[k][0], *place = cases[k][1], *excerpt = cases[k][3];
+        struct test_log log;
+        char start[512];
+        lr_scanner *scanner = read_text(text, &log);
+        snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", place, place[0] ? ":" : "", cases[k][2]);
+        if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
+            fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", text, start, log.error);
+        if (excerpt != NULL && strstr(log.error, excerpt) == NULL)
+            fail_msg("expected the excerpt '%s'\nfound '%s'", excerpt, log.error);
+        assert_true(place[0] == '\0' || (strstr(log.error, "\n    ") != NULL && strchr(log.error, '^') != NULL));
+    }
 }
 
-static void sizes_have_limits(void **state)
+static void slightly_tilted_axes_are_straightened(void **state)
 {
     (void)state;
-    static const struct bad_case cases[] = {
-        {"ring: {radius_mm: 465, modules: 100001}\n" MODULE, "1:1", "100001 modules", NULL},
-        {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules", NULL},
-        {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals", NULL},
-        {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
-         "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
-         "3:59", "more than 10000000 crystals", NULL},
-    };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
+    lr_scanner_destroy(scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES));
+    lr_scanner *scanner = scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3], " SIZES);
+    const lr_module *module = &scanner->modules[1];
+    const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
+    assert_true(fabs(dot) < 1e-15);
+    assert_pairs(1e-15, {module->u[0], 1}, {module->v[2], 1}, {module->normal[1], 1});
+    lr_scanner_destroy(scanner);
 }
 
 static void long_and_deep_texts_are_refused(void **state)
@@ -272,34 +189,27 @@ static void long_and_deep_texts_are_refused(void **state)
     memset(text, '[', 20000);
     text[20000] = '\0';
     assert_null(read_text(text, &log));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "not valid YAML"));
+    assert_error(&log, LR_BAD_INPUT, "not valid YAML");
     free(text);
 }
 
 static void files_that_are_none(void **state)
 {
     (void)state;
-    struct test_log log;
-    test_log_init(&log);
-    assert_null(lr_scanner_read("./no-such-file.yaml", &log.log));
-    assert_string_equal(log.error, "./no-such-file.yaml: cannot be opened: No such file in this folder, nor "
-                                   "a name like it");
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    test_log_init(&log);
-    assert_null(lr_scanner_read("..", &log.log));
-    assert_non_null(strstr(log.error, "..: is a folder"));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    remove(FILE_NAME);
-    assert_int_equal(mkfifo("./" FILE_NAME, 0600), 0);
-    assert_null(lr_scanner_read("./" FILE_NAME, &log.log));
-    assert_non_null(strstr(log.error, "is no regular file"));
-    remove(FILE_NAME);
-    write_bytes("./" FILE_NAME, "", 0);
-    assert_int_equal(truncate(FILE_NAME, 65 << 20), 0);
-    assert_null(lr_scanner_read(FILE_NAME, &log.log));
-    assert_non_null(strstr(log.error, "65 MiB is too large"));
-    assert_int_equal(log.status, LR_BAD_INPUT);
+    static const char *const words[] = {"is no regular file", "65 MiB is too large", "..: is a folder",
+                                        "./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
+                                        "name like it"};
+    static const char *const paths[] = {"./" FILE_NAME, FILE_NAME, "..", "./no-such-file.yaml"};
+    for (int k = 0; k < 4; k++) {
+        struct test_log log = TEST_LOG(log);
+        remove(FILE_NAME);
+        if (k == 0) assert_int_equal(mkfifo("./" FILE_NAME, 0600), 0);
+        if (k == 1) text_write(FILE_NAME, "");
+        if (k == 1) assert_int_equal(truncate(FILE_NAME, 65 << 20), 0);
+        assert_null(lr_scanner_read(paths[k], &log.log));
+        assert_error(&log, LR_BAD_INPUT, words[k]);
+        if (k == 3) assert_string_equal(log.error, words[k]);
+    }
 }
 
 static void long_lines_are_cut_around_the_place(void **state)
@@ -312,12 +222,10 @@ static void long_lines_are_cut_around_the_place(void **state)
     memcpy(text + 1300, "wrong: 1}\n", 11);
     assert_null(read_text(text, &log));
     assert_non_null(strstr(log.error, FILE_NAME ":1:1301: unknown key 'wrong'"));
-    const char *shown = strchr(log.error, '\n');
-    const char *caret = strchr(log.error, '^');
-    assert_non_null(shown);
+    const char *shown = strchr(log.error, '\n'), *caret = strchr(log.error, '^');
+    assert_true(shown != NULL && caret != NULL);
     const char *under = strchr(shown + 1, '\n');
     assert_non_null(under);
-    assert_non_null(caret);
     assert_int_equal(caret - under, strstr(shown, "wrong") - shown);
 }
 
@@ -325,37 +233,29 @@ static void both_forms_are_read(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner =
-        read_text("name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, "
-                  "ring_pitch_mm: 40}\nmodule: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: "
-                  "[2.5, 3], face_mm: [2, 2.5], depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, "
-                  "min_module_difference: 2, max_ring_difference: 0}\ndetection_depth_mm: 6.5\n"
-                  "crystal_mu_per_mm: 0.0834\ntof: "
-                  "{resolution_ps: 300}\nsource: [one, two]\nunverified: three\n",
-                  &log);
+    lr_scanner *scanner = read_text(
+        "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, ring_pitch_mm: 40}\n"
+        "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], "
+        "depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
+        "detection_depth_mm: 6.5\ncrystal_mu_per_mm: 0.0834\ntof: {resolution_ps: 300}\n"
+        "source: [one, two]\nunverified: three\n",
+        &log);
     assert_non_null(scanner);
     assert_string_equal(scanner->name, "all keys");
     assert_string_equal(scanner->source, "one\ntwo\nunverified: three");
-    assert_int_equal(scanner->num_modules, 2 * 6 * 2);
-    assert_int_equal(scanner->num_positions, 6);
-    assert_int_equal(scanner->num_crystals, 2 * 6 * 15 * 12);
-    assert_int_equal(scanner->coincidence.min_module_difference, 2);
+    assert_pairs(0, {scanner->num_modules, 2 * 6 * 2}, {scanner->num_positions, 6},
+                 {scanner->num_crystals, 2 * 6 * 15 * 12}, {scanner->coincidence.min_module_difference, 2});
     assert_true(scanner->coincidence.limits_ring_difference);
-    assert_int_equal(scanner->coincidence.max_ring_difference, 0);
-    assert_close(scanner->coincidence.field_of_view_mm, 50, 0);
-    assert_close(scanner->detection_depth_mm, 6.5, 0);
-    assert_close(scanner->tof_resolution_ps, 300, 0);
-    assert_close(scanner->crystal_mu_per_mm, 0.0834, 0);
-    assert_int_equal(log.num_warnings, 0);
+    assert_pairs(0, {scanner->coincidence.max_ring_difference, 0}, {scanner->coincidence.field_of_view_mm, 50},
+                 {scanner->detection_depth_mm, 6.5}, {scanner->tof_resolution_ps, 300},
+                 {scanner->crystal_mu_per_mm, 0.0834}, {log.num_warnings, 0});
     /* 15 crystals of 2.5 mm and a gap of 0.5 mm: 38 mm, the first block of 17.5 mm at u = -10.25;
        at -90 degrees u is +x. */
-    assert_close(scanner->modules[0].centre_mm[0], -10.25, 1e-12);
-    assert_close(scanner->modules[0].centre_mm[1], -100, 1e-12);
-    assert_close(scanner->modules[0].centre_mm[2], -20, 1e-12);
+    assert_pairs(1e-12, {scanner->modules[0].centre_mm[0], -10.25}, {scanner->modules[0].centre_mm[1], -100},
+                 {scanner->modules[0].centre_mm[2], -20});
     lr_scanner_destroy(scanner);
 
-    scanner = read_text("modules:\n" UPPER LOWER, &log);
-    assert_non_null(scanner);
+    scanner = scanner_of("%s", "modules:\n" UPPER LOWER);
     assert_string_equal(scanner->name, "unnamed scanner");
     assert_true(scanner->crystal_mu_per_mm == 0);
     assert_null(scanner->source);
@@ -368,34 +268,28 @@ static void both_forms_are_read(void **state)
 static void json_and_other_line_ends_are_read(void **state)
 {
     (void)state;
-    struct test_log log;
-    lr_scanner *scanner =
-        read_text("{\"name\": \"x\", \"ring\": {\"radius_mm\": 4.65e2, \"modules\": 24}, \"module\": "
-                  "{\"crystals\": [27, 60], \"pitch_mm\": [4.3, 4.3], \"face_mm\": [4, 4.0], \"depth_mm\": "
-                  "+30.}}",
-                  &log);
-    assert_non_null(scanner);
-    lr_scanner_destroy(scanner);
-    scanner = read_text("name: x\r\n" RING "\r\n" MODULE, &log);
-    assert_non_null(scanner);
-    lr_scanner_destroy(scanner);
-    scanner = read_text("\xef\xbb\xbfname: \xc3\xa4\n" RING MODULE, &log);
-    assert_non_null(scanner);
-    assert_string_equal(scanner->name, "\xc3\xa4");
-    lr_scanner_destroy(scanner);
+    static const char *const texts[] = {
+        "{\"name\": \"x\", \"ring\": {\"radius_mm\": 4.65e2, \"modules\": 24}, \"module\": {\"crystals\": [27, 60], "
+        "\"pitch_mm\": [4.3, 4.3], \"face_mm\": [4, 4.0], \"depth_mm\": +30.}}",
+        "name: x\r\n" RING "\r\n" MODULE, "\xef\xbb\xbfname: \xc3\xa4\n" RING MODULE};
+    for (int k = 0; k < 3; k++) {
+        struct test_log log;
+        lr_scanner *scanner = read_text(texts[k], &log);
+        assert_non_null(scanner);
+        assert_string_equal(scanner->name, k < 2 ? "x" : "\xc3\xa4");
+        lr_scanner_destroy(scanner);
+    }
 }
 
 static const char whole_file[] =
-    "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n"
-    "  ring_pitch_mm: 27.85\nmodule: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n  pitch_mm: "
-    "[1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}\ncoincidence: {max_ring_difference: 3}\n"
-    "source:\n  - 'it''s made up'\n";
+    "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n  ring_pitch_mm: 27.85\n"
+    "module: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n  pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], "
+    "depth_mm: 15}\ncoincidence: {max_ring_difference: 3}\nsource:\n  - 'it''s made up'\n";
 
 /* Either a scanner, or one sentence about bad input that names the file. */
 static void check_any(const char *text, size_t bytes)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("cut.yaml", text, (int64_t)bytes, &log.log));
     if (scanner == NULL && (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0))
         fail_msg("for %zu bytes\n%.*s\nfound '%s'", bytes, (int)bytes, text, log.error);
@@ -406,12 +300,7 @@ static void check_any(const char *text, size_t bytes)
 static void any_truncation_is_survived(void **state)
 {
     (void)state;
-    struct test_log log;
-    test_log_init(&log);
-    lr_scanner *scanner =
-        lr_scanner_parse(lr_yaml_parse("whole.yaml", whole_file, (int64_t)strlen(whole_file), &log.log));
-    assert_non_null(scanner);
-    lr_scanner_destroy(scanner);
+    lr_scanner_destroy(scanner_of("%s", whole_file));
     for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);
 }
 
@@ -457,10 +346,9 @@ static void nearest_words(void **state)
 {
     (void)state;
     static const char *const words[] = {"radius_mm", "modules", "rings", "ring_pitch_mm"};
-    assert_string_equal(lr_nearest_word("radius", words, 4), "radius_mm");
-    assert_string_equal(lr_nearest_word("radius_cm", words, 4), "radius_mm");
-    assert_string_equal(lr_nearest_word("modlues", words, 4), "modules");
-    assert_string_equal(lr_nearest_word("ring_pich_mm", words, 4), "ring_pitch_mm");
+    static const char *const cases[][2] = {
+        {"radius", "radius_mm"}, {"radius_cm", "radius_mm"}, {"modlues", "modules"}, {"ring_pich_mm", "ring_pitch_mm"}};
+    for (int k = 0; k < 4; k++) assert_string_equal(lr_nearest_word(cases[k][0], words, 4), cases[k][1]);
     assert_null(lr_nearest_word("temperature", words, 4));
     assert_null(lr_nearest_word("", words, 4));
     assert_null(lr_nearest_word("x", words, 0));
@@ -468,26 +356,18 @@ static void nearest_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_key_is_spelled_out),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(values),
-        cmocka_unit_test(forms),
-        cmocka_unit_test(axes),
-        cmocka_unit_test(slightly_tilted_axes_are_straightened),
-        cmocka_unit_test(syntax),
-        cmocka_unit_test(geometry_errors_carry_the_place),
-        cmocka_unit_test(sizes_have_limits),
-        cmocka_unit_test(long_and_deep_texts_are_refused),
-        cmocka_unit_test(files_that_are_none),
-        cmocka_unit_test(long_lines_are_cut_around_the_place),
-        cmocka_unit_test(both_forms_are_read),
-        cmocka_unit_test(json_and_other_line_ends_are_read),
-        cmocka_unit_test(any_truncation_is_survived),
-        cmocka_unit_test(any_damage_is_survived),
-        cmocka_unit_test(numbers_have_points_in_every_locale),
-        cmocka_unit_test(nearest_words),
-    };
+    const struct CMUnitTest tests[] = {CASE(unknown_key_is_spelled_out),
+                                       CASE(wrong_texts_are_refused),
+                                       CASE(slightly_tilted_axes_are_straightened),
+                                       CASE(long_and_deep_texts_are_refused),
+                                       CASE(files_that_are_none),
+                                       CASE(long_lines_are_cut_around_the_place),
+                                       CASE(both_forms_are_read),
+                                       CASE(json_and_other_line_ends_are_read),
+                                       CASE(any_truncation_is_survived),
+                                       CASE(any_damage_is_survived),
+                                       CASE(numbers_have_points_in_every_locale),
+                                       CASE(nearest_words)};
     const int failed = cmocka_run_group_tests_name("scanner YAML", tests, NULL, NULL);
     remove(FILE_NAME);
     return failed;

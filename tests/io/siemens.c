@@ -3,11 +3,8 @@
  *
  * Siemens list mode: words made by hand, a whole sinogram plane of a Biograph mMR against the
  * geometry of its bins, all that can be wrong with the two files, and the real acquisition. */
-#include "io/until_damage.h"
-#include "test.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "io/lists.h"
+#include "io/scanners.h"
 
 #define EVENTS "siemens_test.l"
 #define HEADER "siemens_test.l.hdr"
@@ -19,78 +16,32 @@ static const double pi = 3.14159265358979323846;
 enum { AROUND = 504, RINGS = 64, BINS = 344, VIEWS = 252, PER_MODULE = 9, LARGEST = 60 };
 
 /* Of the small ring. */
-enum { MODULES = 8, ACROSS = 3, DEEP = 4, SMALL_BINS = 20, SMALL_VIEWS = 16 };
+enum { ACROSS = 3, DEEP = 4, SMALL_BINS = 20, SMALL_VIEWS = 16 };
 
-struct fixture {
-    lr_scanner *small, *mmr;
-    lr_lors *small_lors, *mmr_lors;
-    struct test_log log;
-};
+/* The small ring's LORs are the files'. */
+static lr_lors *mmr;
 
-static const char small_header[] = "!INTERFILE:=\n"
-                                   "data format := CoincidenceList\r\n"
-                                   "number of rings:=4\n"
-                                   "%number of projections:=20\n"
-                                   "%number of views := 16\n"
-                                   "%maximum ring difference:=2\n"
-                                   "%axial_compression:=1\n"
-                                   "%LM event and tag words format (bits):=32\n";
+#define SMALL_HEADER                                                                                                   \
+    "!INTERFILE:=\ndata format := CoincidenceList\r\nnumber of rings:=4\n%number of projections:=20\n"                 \
+    "%number of views := 16\n%maximum ring difference:=2\n%axial_compression:=1\n"                                     \
+    "%LM event and tag words format (bits):=32\n"
 
-static void write_bytes(const char *path, const void *bytes, size_t count)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    write_bytes(path, text, strlen(text));
-}
-
+/* On a little-endian machine. */
 static void write_words(const uint32_t *words, size_t count)
 {
-    unsigned char *bytes = malloc(4 * count);
-    assert_non_null(bytes);
-    for (size_t k = 0; k < count; k++)
-        for (int b = 0; b < 4; b++) bytes[4 * k + (size_t)b] = (unsigned char)(words[k] >> (8 * b));
-    write_bytes(EVENTS, bytes, 4 * count);
-    free(bytes);
+    bytes_write(EVENTS, words, 4 * count);
 }
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    static const int crystals[2] = {ACROSS, DEEP};
-    test_log_init(&fixture.log);
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = MODULES,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4, 5},
-                          .face_mm = {4, 5},
-                          .depth_mm = 10};
-    const lr_scanner_params params = {
-        .name = "octagon", .coincidence = {.min_module_difference = 3}, .log = &fixture.log.log};
-    fixture.small = lr_scanner_create_ring(&params, &ring);
-    fixture.small_lors = lr_lors_create(fixture.small, &fixture.log.log);
-    fixture.mmr = lr_scanner_read("siemens-mmr", &fixture.log.log);
-    fixture.mmr_lors = lr_lors_create(fixture.mmr, &fixture.log.log);
-    *state = &fixture;
-    return fixture.small_lors == NULL || fixture.mmr_lors == NULL;
+    mmr = lors_of(lr_scanner_read("siemens-mmr", NULL));
+    return files_begin_with(state, octagon());
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-    lr_lors_destroy(fixture->small_lors);
-    lr_scanner_destroy(fixture->small);
-    lr_lors_destroy(fixture->mmr_lors);
-    lr_scanner_destroy(fixture->mmr);
-    remove(EVENTS);
-    remove(HEADER);
-    remove(OTHER);
-    return 0;
+    lors_finish(mmr);
+    return files_end(state);
 }
 
 /* header NULL: the one beside the events. */
@@ -99,34 +50,14 @@ static lr_events_source source_of(const char *events, const char *header, const 
     return (lr_events_source){.path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
 }
 
-static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors, const char *events,
+static lr_prompts_delayeds read_good(struct test_files *files, const lr_lors *lors, const char *events,
                                      const char *header)
 {
     lr_prompts_delayeds data;
-    test_log_init(&fixture->log);
-    const lr_events_source source = source_of(events, header, &fixture->log.log);
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", fixture->log.error);
+    test_log_init(&files->log);
+    const lr_events_source source = source_of(events, header, &files->log.log);
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", files->log.error);
     return data;
-}
-
-static void finish(lr_prompts_delayeds *data)
-{
-    lr_lor_data_destroy(data->prompts);
-    lr_lor_data_destroy(data->delayeds);
-}
-
-static double total(const lr_lor_data *data)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
-    return sum;
-}
-
-static float value_of(const lr_lor_data *data, int64_t lor)
-{
-    for (int64_t k = 0; k < data->count; k++)
-        if (data->index[k] == lor) return data->values[k];
-    return 0;
 }
 
 /* --- words by hand --- */
@@ -150,8 +81,8 @@ static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 3
  * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
 static void words_are_spelled_out(void **state)
 {
-    struct fixture *fixture = *state;
-    const lr_lors *lors = fixture->small_lors;
+    struct test_files *files = *state;
+    const lr_lors *lors = files->lors;
     const uint32_t words[] = {
         tag_bit | 7,                     /* a time mark */
         tag_bit | 0x1fffffff,            /* another, all bits of its time set */
@@ -169,49 +100,32 @@ static void words_are_spelled_out(void **state)
         prompt_bit | address(0, 1, 18), /* t = 8: places 5 and 13, modules 1 and 3 */
     };
     write_words(words, sizeof(words) / sizeof(words[0]));
-    write_text(HEADER, small_header);
-    lr_prompts_delayeds data = read_good(fixture, lors, EVENTS, HEADER);
-    assert_int_equal(data.counts.prompts, 8);
-    assert_int_equal(data.counts.delayeds, 2);
-    assert_int_equal(data.counts.time_marks, 2);
-    assert_int_equal(data.counts.other_words, 2);
-    assert_int_equal(data.counts.unknown_crystals, 2);
-    assert_int_equal(data.counts.not_in_coincidence, 1);
-    const int first = small_crystal(0, 0, 0), opposite = small_crystal(4, 0, 0);
-    const int64_t flat = lr_lors_number(lors, first, opposite);
+    text_write(HEADER, SMALL_HEADER);
+    lr_prompts_delayeds data = read_good(files, lors, EVENTS, HEADER);
+    assert_counts(&data.counts, (const int64_t[]){8, 2, 2, 2, 2, 1});
+    const int64_t flat = lr_lors_number(lors, small_crystal(0, 0, 0), small_crystal(4, 0, 0));
     const int64_t minus = lr_lors_number(lors, small_crystal(0, 2, 1), small_crystal(4, 0, 0));
     const int64_t plus = lr_lors_number(lors, small_crystal(0, 2, 0), small_crystal(4, 0, 1));
     const int64_t far_plus = lr_lors_number(lors, small_crystal(7, 2, 1), small_crystal(4, 1, 3));
     const int64_t far_minus = lr_lors_number(lors, small_crystal(7, 2, 3), small_crystal(4, 1, 1));
-    assert_int_equal(data.prompts->count, 4);
-    assert_true(value_of(data.prompts, flat) == 2);
-    assert_true(value_of(data.prompts, minus) == 1);
-    assert_true(value_of(data.prompts, plus) == 1);
-    assert_true(value_of(data.prompts, far_minus) == 1);
-    assert_int_equal(data.delayeds->count, 2);
-    assert_true(value_of(data.delayeds, flat) == 1);
-    assert_true(value_of(data.delayeds, far_plus) == 1);
-    assert_int_equal(fixture->log.num_warnings, 1);
-    assert_non_null(strstr(fixture->log.warning,
-                           "2 of 10 events name crystals that octagon lacks, first word 11, at byte "
-                           "44 (0x4"));
-    finish(&data);
+    assert_pairs(0, {data.prompts->count, 4}, {value_of(data.prompts, flat), 2}, {value_of(data.prompts, minus), 1},
+                 {value_of(data.prompts, plus), 1}, {value_of(data.prompts, far_minus), 1}, {data.delayeds->count, 2},
+                 {value_of(data.delayeds, flat), 1}, {value_of(data.delayeds, far_plus), 1},
+                 {files->log.num_warnings, 1});
+    assert_warning(&files->log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
+    counts_finish(&data);
 }
 
 /* Bytes before the words, and a header that tells of more words than there are. */
 static void headers_are_believed(void **state)
 {
-    struct fixture *fixture = *state;
-    const uint32_t words[] = {0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)};
-    char text[1024];
-    write_words(words, 3);
-    snprintf(text, sizeof(text), "%s!data offset in bytes:=8\n%%total listmode word counts:=77\n", small_header);
-    write_text(HEADER, text);
-    lr_prompts_delayeds data = read_good(fixture, fixture->small_lors, EVENTS, HEADER);
-    assert_int_equal(data.counts.prompts, 1);
-    assert_int_equal(data.counts.other_words, 0);
-    assert_non_null(strstr(fixture->log.warning, "holds 1 words where its header tells of 77"));
-    finish(&data);
+    struct test_files *files = *state;
+    write_words((const uint32_t[]){0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)}, 3);
+    text_write(HEADER, SMALL_HEADER "!data offset in bytes:=8\n%total listmode word counts:=77\n");
+    lr_prompts_delayeds data = read_good(files, files->lors, EVENTS, HEADER);
+    assert_pairs(0, {data.counts.prompts, 1}, {data.counts.other_words, 0});
+    assert_warning(&files->log, "holds 1 words where its header tells of 77");
+    counts_finish(&data);
 }
 
 /* --- a whole plane of the mMR --- */
@@ -220,65 +134,52 @@ static void headers_are_believed(void **state)
 static const int shown_planes[][3] = {{0, 0, 0}, {64, 1, 0}, {127, 0, 1}};
 enum { NUM_SHOWN = 3 };
 
+/* The word of a bin, and its line's two places around, unwrapped; false: one of its crystals is virtual. */
+static bool bin_of(int plane, int view, int bin, uint32_t *word, int places[2])
+{
+    const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
+    *word = prompt_bit | (uint32_t)((shown_planes[plane][0] * VIEWS + view) * BINS + bin);
+    places[0] = view + half;
+    places[1] = view - (t - half) + VIEWS;
+    return (places[0] + AROUND) % AROUND % PER_MODULE != 0 && (places[1] + AROUND) % AROUND % PER_MODULE != 0;
+}
+
 /* Every bin once. A bin's crystals are virtual or in coincidence, and no two bins share a LOR. */
 static void every_bin_has_a_lor_of_its_own(void **state)
 {
-    struct fixture *fixture = *state;
-    const size_t count = (size_t)NUM_SHOWN * VIEWS * BINS;
-    uint32_t *words = malloc(count * sizeof(*words));
-    assert_non_null(words);
-    size_t at = 0;
-    int64_t virtual_bins = 0;
-    for (int k = 0; k < NUM_SHOWN; k++) {
-        for (int view = 0; view < VIEWS; view++) {
-            for (int bin = 0; bin < BINS; bin++, at++) {
-                const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
-                const int one = (view + half + AROUND) % AROUND;
-                const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
-                words[at] = prompt_bit | (uint32_t)((shown_planes[k][0] * VIEWS + view) * BINS + bin);
-                virtual_bins += one % PER_MODULE == 0 || two % PER_MODULE == 0;
-            }
-        }
+    struct test_files *files = *state;
+    const int count = NUM_SHOWN * VIEWS * BINS;
+    uint32_t *words = malloc((size_t)count * sizeof(*words));
+    int virtual_bins = 0;
+    for (int n = 0; n < count; n++) {
+        int places[2];
+        virtual_bins += !bin_of(n / (VIEWS * BINS), n / BINS % VIEWS, n % BINS, &words[n], places);
     }
-    write_words(words, count);
+    write_words(words, (size_t)count);
     free(words);
     remove(HEADER);
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, EVENTS, NULL);
-    print_message("%lld bins, %lld of virtual crystals\n", (long long)count, (long long)virtual_bins);
-    assert_int_equal(data.counts.unknown_crystals, virtual_bins);
-    assert_int_equal(data.counts.not_in_coincidence, 0);
-    assert_int_equal(data.prompts->count, (int64_t)count - virtual_bins);
+    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
+    print_message("%d bins, %d of virtual crystals\n", count, virtual_bins);
+    assert_pairs(0, {data.counts.unknown_crystals, virtual_bins}, {data.counts.not_in_coincidence, 0},
+                 {data.prompts->count, count - virtual_bins});
     assert_true(total(data.prompts) == (double)data.prompts->count);
-    finish(&data);
+    counts_finish(&data);
 }
 
 /* Reads a file of one prompt and gives its crystals' centres, the one with the least angle from
  * `lead_deg` first. */
-static void ends_of(struct fixture *fixture, uint32_t word, double lead_deg, double ends[2][3])
+static void ends_of(struct test_files *files, uint32_t word, double lead_deg, double ends[2][3])
 {
+    int32_t crystals[2];
     write_words(&word, 1);
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, EVENTS, NULL);
+    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
     assert_int_equal(data.prompts->count, 1);
-    const lr_lor lor = lr_lors_describe(fixture->mmr_lors, data.prompts->index[0]);
-    const lr_module *modules = fixture->mmr->modules;
-    lr_module_crystal_centre(&modules[lor.module_i], lor.p, lor.q, ends[0]);
-    lr_module_crystal_centre(&modules[lor.module_j], lor.r, lor.s, ends[1]);
+    lr_lors_crystals(mmr, data.prompts->index[0], crystals);
+    for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[e], ends[e]);
     const double lead[2] = {cos(lead_deg * pi / 180), sin(lead_deg * pi / 180)};
-    if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1]) {
-        for (int k = 0; k < 3; k++) {
-            const double kept = ends[0][k];
-            ends[0][k] = ends[1][k];
-            ends[1][k] = kept;
-        }
-    }
-    finish(&data);
-}
-
-/* Angle between a point and a direction around the axis, degrees. */
-static double angle_off(const double point[3], double deg)
-{
-    const double off = atan2(point[1], point[0]) * 180 / pi - deg;
-    return off - 360 * floor(off / 360 + 0.5);
+    if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1])
+        for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[1 - e], ends[e]);
+    counts_finish(&data);
 }
 
 /* On a circle of N places the line of view v and tangential index t joins the angles
@@ -290,31 +191,29 @@ static double angle_off(const double point[3], double deg)
  * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
 static void lines_lie_where_their_bins_say(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     uint64_t seed = test_seed();
-    const double pitch_mm = fixture->mmr->modules[0].pitch_mm[1];
+    const double pitch_mm = mmr->scanner->modules[0].pitch_mm[1];
     int seen = 0;
     double worst_deg = 0, worst_mm = 0;
     remove(HEADER);
     while (seen < 40) {
         const int *plane = shown_planes[seen % NUM_SHOWN];
         const int view = (int)(test_random(&seed) * VIEWS), bin = (int)(test_random(&seed) * BINS);
-        const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
-        const int one = (view + half + AROUND) % AROUND;
-        const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
-        if (one % PER_MODULE == 0 || two % PER_MODULE == 0) continue;
+        int places[2];
+        uint32_t word;
         double ends[2][3];
-        const double angle_deg = 90 + 360.0 / AROUND * (view + half);
-        const double other_deg = 270 + 360.0 / AROUND * (view - (t - half));
-        ends_of(fixture, prompt_bit | (uint32_t)((plane[0] * VIEWS + view) * BINS + bin), angle_deg, ends);
-        worst_deg = fmax(worst_deg, fabs(angle_off(ends[0], angle_deg)));
-        worst_deg = fmax(worst_deg, fabs(angle_off(ends[1], other_deg)));
+        if (!bin_of(seen % NUM_SHOWN, view, bin, &word, places)) continue;
+        ends_of(files, word, 90 + 360.0 / AROUND * places[0], ends);
+        for (int e = 0; e < 2; e++) {
+            const double off_deg = atan2(ends[e][1], ends[e][0]) * 180 / pi - (90 + 360.0 / AROUND * places[e]);
+            worst_deg = fmax(worst_deg, fabs(off_deg - 360 * floor(off_deg / 360 + 0.5)));
+            assert_close(ends[e][2], (31.5 - plane[1 + e]) * pitch_mm, 1e-12);
+        }
         const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1];
         const double mean_mm = 0.5 * (hypot(ends[0][0], ends[0][1]) + hypot(ends[1][0], ends[1][1]));
         const double past_mm = fabs(ends[0][0] * dy - ends[0][1] * dx) / hypot(dx, dy);
-        worst_mm = fmax(worst_mm, fabs(past_mm - mean_mm * sin(pi * abs(t) / AROUND)));
-        assert_close(ends[0][2], (31.5 - plane[1]) * pitch_mm, 1e-12);
-        assert_close(ends[1][2], (31.5 - plane[2]) * pitch_mm, 1e-12);
+        worst_mm = fmax(worst_mm, fabs(past_mm - mean_mm * sin(pi * abs(bin - BINS / 2) / AROUND)));
         seen++;
     }
     print_message("crystals off by at most %.2f degrees, lines by %.2f mm\n", worst_deg, worst_mm);
@@ -323,29 +222,21 @@ static void lines_lie_where_their_bins_say(void **state)
 
 /* --- what can be wrong --- */
 
-static void expect(struct fixture *fixture, const char *header, const char *sentence)
+static void expect(const struct test_files *files, const char *header, const char *sentence)
 {
-    lr_prompts_delayeds data;
-    test_log_init(&fixture->log);
-    const lr_events_source source = source_of(EVENTS, header, &fixture->log.log);
-    const lr_status status = lr_events_bin(&source, fixture->small_lors, &data, NULL);
-    if (status != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    assert_null(data.prompts);
-    assert_null(data.delayeds);
-    assert_int_equal(data.counts.prompts, 0);
+    refuse_events(source_of(EVENTS, header, NULL), files->lors, sentence);
 }
 
 static void events_before_the_end_are_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 7, address(0, 2, 9),
                               prompt_bit | address(1, 1, 10)};
-    write_text(HEADER, small_header);
+    text_write(HEADER, SMALL_HEADER);
     write_words(words, 4);
     lr_events_source source = source_of(EVENTS, HEADER, NULL);
-    source.scanner = fixture->small;
-    lr_event_list *list = read_until(&source, false, &fixture->log);
+    source.scanner = files->lors->scanner;
+    lr_event_list *list = read_until(&source, false, &files->log);
     assert_non_null(list);
     assert_int_equal(list->count, 3);
     for (int bytes = 15; bytes > 0; bytes--) {
@@ -359,34 +250,34 @@ static void events_before_the_end_are_read(void **state)
 
 static void broken_files_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 1};
     unsigned char bytes[8] = {0};
-    write_text(HEADER, small_header);
+    text_write(HEADER, SMALL_HEADER);
     for (size_t rest = 1; rest < 4; rest++) {
         char sentence[128];
         snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
-        write_bytes(EVENTS, bytes, 4 + rest);
-        expect(fixture, HEADER, sentence);
+        bytes_write(EVENTS, bytes, 4 + rest);
+        expect(files, HEADER, sentence);
     }
-    write_bytes(EVENTS, "", 0);
-    expect(fixture, HEADER, EVENTS ": holds no words");
+    bytes_write(EVENTS, "", 0);
+    expect(files, HEADER, EVENTS ": holds no words");
     write_words(words + 1, 1);
-    expect(fixture, HEADER, EVENTS ": none of its 1 words is an event");
+    expect(files, HEADER, EVENTS ": none of its 1 words is an event");
     write_words((const uint32_t[]){prompt_bit | address(40, 0, 0), address(14, 0, 0)}, 2);
-    expect(fixture, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
-    write_text(EVENTS, small_header);
-    expect(fixture, HEADER, EVENTS ": this is a header");
+    expect(files, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
+    text_write(EVENTS, SMALL_HEADER);
+    expect(files, HEADER, EVENTS ": this is a header");
     remove(EVENTS);
-    expect(fixture, HEADER, EVENTS ": cannot be opened: No such file");
+    expect(files, HEADER, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, HEADER, EVENTS ": is a folder: give a file");
+    expect(files, HEADER, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void wrong_headers_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", HEADER ": the header is empty"},
         {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
@@ -394,8 +285,7 @@ static void wrong_headers_are_refused(void **state)
         {"!INTERFILE:=\n\n%number of views:=-16\n", HEADER ":3: 'number of views' must be"},
         {"!INTERFILE:=\n%number of views:=16.5\n", HEADER ":2: 'number of views' must be"},
         {"!INTERFILE:=\ndata format:=Sinogram\n", HEADER ":2: the header describes 'Sinogram'"},
-        {"!INTERFILE:=\nnumber of rings:=64\n", HEADER ": the header gives 64 rings where octagon "
-                                                       "has 4"},
+        {"!INTERFILE:=\nnumber of rings:=64\n", HEADER ": the header gives 64 rings where octagon has 4"},
         {"!INTERFILE:=\n%number of views:=252\n", "252 views where octagon has 16"},
         {"!INTERFILE:=\n%number of projections:=33\n", "33 bins a projection where octagon has 32"},
         {"!INTERFILE:=\n%number of projections:=0\n", "0 bins a projection"},
@@ -410,42 +300,40 @@ static void wrong_headers_are_refused(void **state)
     };
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_text(HEADER, cases[k][0]);
-        expect(fixture, HEADER, cases[k][1]);
-        expect(fixture, NULL, cases[k][1]); /* it lies beside the events */
+        text_write(HEADER, cases[k][0]);
+        expect(files, HEADER, cases[k][1]);
+        expect(files, NULL, cases[k][1]); /* it lies beside the events */
     }
     static char line[70000];
     memset(line, 'a', sizeof(line));
     memcpy(line, "!INTERFILE\n", 11);
-    write_bytes(HEADER, line, sizeof(line));
-    expect(fixture, HEADER, HEADER ":2: lines go on and on");
-    expect(fixture, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
-    expect(fixture, ".", ".: ");
+    bytes_write(HEADER, line, sizeof(line));
+    expect(files, HEADER, HEADER ":2: lines go on and on");
+    expect(files, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
+    expect(files, ".", ".: ");
     remove(HEADER);
-    expect(fixture, NULL, EVENTS ": how many bins a projection of octagon has is not known");
+    expect(files, NULL, EVENTS ": how many bins a projection of octagon has is not known");
 }
 
 /* EVENTS.hdr first; else the one file that names the events. */
 static void the_header_is_found_beside_the_events(void **state)
 {
-    struct fixture *fixture = *state;
-    char text[1024];
+    struct test_files *files = *state;
+    static const char ours[] = SMALL_HEADER "name of data file := " EVENTS "\n";
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     remove(HEADER);
-    snprintf(text, sizeof(text), "%sname of data file := another.l\n", small_header);
-    write_text(OTHER, text);
-    expect(fixture, NULL, "how many bins a projection of octagon has is not known");
-    snprintf(text, sizeof(text), "%sname of data file := " EVENTS "\n", small_header);
-    write_text(OTHER, text);
-    lr_prompts_delayeds data = read_good(fixture, fixture->small_lors, EVENTS, NULL);
-    assert_int_equal(data.prompts->count, 1);
-    finish(&data);
-    write_text("siemens_test_more.hdr", text);
-    expect(fixture, NULL, EVENTS ": more than one header names it, ");
-    write_text(HEADER, small_header);
-    data = read_good(fixture, fixture->small_lors, "./" EVENTS, NULL);
-    assert_int_equal(data.prompts->count, 1);
-    finish(&data);
+    text_write(OTHER, SMALL_HEADER "name of data file := another.l\n");
+    expect(files, NULL, "how many bins a projection of octagon has is not known");
+    text_write(OTHER, ours);
+    for (int k = 0; k < 2; k++) {
+        lr_prompts_delayeds data = read_good(files, files->lors, k == 0 ? EVENTS : "./" EVENTS, NULL);
+        assert_int_equal(data.prompts->count, 1);
+        counts_finish(&data);
+        if (k > 0) continue;
+        text_write("siemens_test_more.hdr", ours);
+        expect(files, NULL, EVENTS ": more than one header names it, ");
+        text_write(HEADER, SMALL_HEADER);
+    }
     remove("siemens_test_more.hdr");
     remove(OTHER);
 }
@@ -453,73 +341,51 @@ static void the_header_is_found_beside_the_events(void **state)
 /* Panels of blocks and modules listed one by one have no such numbering. */
 static void other_scanners_are_refused(void **state)
 {
-    struct fixture *fixture = *state;
-    static const char *const cases[][2] = {
-        {"safir-dual-ring-prototype", "is not one"},
-        {"two-opposed-modules", "is not one"},
-    };
+    static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
+    (void)state;
     write_words((const uint32_t[]){prompt_bit}, 1);
     for (size_t k = 0; k < 2; k++) {
-        lr_prompts_delayeds data;
-        test_log_init(&fixture->log);
-        lr_scanner *scanner = lr_scanner_read(cases[k][0], NULL);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
-        assert_non_null(lors);
-        const lr_events_source source = source_of(EVENTS, NULL, &fixture->log.log);
-        assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_BAD_INPUT);
-        assert_non_null(strstr(fixture->log.error, cases[k][1]));
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanner);
+        lr_lors *lors = lors_of(lr_scanner_read(names[k], NULL));
+        refuse_events(source_of(EVENTS, NULL, NULL), lors, "is not one");
+        lors_finish(lors);
     }
 }
 
 /* --- the real acquisition --- */
 
-static void check_counts(const lr_prompts_delayeds *data)
-{
-    assert_int_equal(data->counts.prompts, 218881);
-    assert_int_equal(data->counts.delayeds, 35320);
-    assert_int_equal(data->counts.time_marks, 613);
-    assert_int_equal(data->counts.other_words, 2);
-    assert_int_equal(data->counts.unknown_crystals, 0);
-    assert_int_equal(data->counts.not_in_coincidence, 0);
-    assert_true(total(data->prompts) == 218881);
-    assert_true(total(data->delayeds) == 35320);
-}
-
 /* Place in the block of nine, from the notes beside the data: a slightly wrong mapping puts tens of
  * thousands on the virtual crystal. */
 static void the_virtual_crystal_is_never_hit(void **state)
 {
-    struct fixture *fixture = *state;
+    struct test_files *files = *state;
     static const double known[PER_MODULE] = {0, 48214, 55984, 56010, 58107, 58387, 55830, 56314, 48916};
     double found[PER_MODULE] = {0};
     int largest = 0;
     char path[1024];
     if (test_data(path, "mmr/small_listmode_file.l") == NULL) skip();
-    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, path, NULL);
-    assert_non_null(strstr(fixture->log.warning, "holds 254816 words where its header tells of "
-                                                 "331257106")); /* so the header was found */
-    check_counts(&data);
+    lr_prompts_delayeds data = read_good(files, mmr, path, NULL);
+    assert_warning(&files->log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
+    assert_counts(&data.counts, (const int64_t[]){218881, 35320, 613, 2, 0, 0});
+    assert_true(total(data.prompts) == 218881 && total(data.delayeds) == 35320);
     for (int64_t k = 0; k < data.prompts->count; k++) {
-        const lr_lor lor = lr_lors_describe(fixture->mmr_lors, data.prompts->index[k]);
+        const lr_lor lor = lr_lors_describe(mmr, data.prompts->index[k]);
         found[lor.p + 1] += data.prompts->values[k];
         found[lor.r + 1] += data.prompts->values[k];
         largest = abs(lor.q - lor.s) > largest ? abs(lor.q - lor.s) : largest;
     }
     for (int k = 0; k < PER_MODULE; k++) assert_true(found[k] == known[k]);
     assert_int_equal(largest, LARGEST);
-    finish(&data);
+    counts_finish(&data);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_spelled_out),          cmocka_unit_test(headers_are_believed),
-        cmocka_unit_test(every_bin_has_a_lor_of_its_own), cmocka_unit_test(lines_lie_where_their_bins_say),
-        cmocka_unit_test(broken_files_are_refused),       cmocka_unit_test(events_before_the_end_are_read),
-        cmocka_unit_test(wrong_headers_are_refused),      cmocka_unit_test(the_header_is_found_beside_the_events),
-        cmocka_unit_test(other_scanners_are_refused),     cmocka_unit_test(the_virtual_crystal_is_never_hit),
+        CASE(words_are_spelled_out),          CASE(headers_are_believed),
+        CASE(every_bin_has_a_lor_of_its_own), CASE(lines_lie_where_their_bins_say),
+        CASE(broken_files_are_refused),       CASE(events_before_the_end_are_read),
+        CASE(wrong_headers_are_refused),      CASE(the_header_is_found_beside_the_events),
+        CASE(other_scanners_are_refused),     CASE(the_virtual_crystal_is_never_hit),
     };
     return cmocka_run_group_tests_name("Siemens list mode", tests, set_up, tear_down);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Help for the tests of images: an image in which nothing is symmetric, files of numbered voxels, and refusals. */
+#ifndef LR_TEST_IO_IMAGES_H
+#define LR_TEST_IO_IMAGES_H
+
+#include "io/files.h"
+
+enum { nx = 5, ny = 4, nz = 3, num_voxels = nx * ny * nz };
+
+/* Orders of the axes, of which each has eight directions. */
+static const int axis_orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+/* No two voxels are alike, no axis is symmetric, and sizes are even and odd. */
+static inline lr_image *make_image(void)
+{
+    const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
+    lr_image *image = lr_image_create(&grid, NULL);
+    for (int n = 0; n < num_voxels; n++) image->values[n] = (float)n * 0.3f - 4.0f;
+    return image;
+}
+
+/* Field by field: padding need not agree. */
+static inline void assert_same_grid(const lr_grid *a, const lr_grid *b, double tolerance)
+{
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(a->size[k], b->size[k]);
+        assert_pairs(tolerance, {a->voxel_mm[k], b->voxel_mm[k]}, {a->origin_mm[k], b->origin_mm[k]});
+    }
+}
+
+static inline void assert_same(const lr_image *a, const lr_image *b, double tolerance)
+{
+    assert_non_null(b);
+    assert_same_grid(&a->grid, &b->grid, tolerance);
+    assert_memory_equal(a->values, b->values, num_voxels * sizeof(float));
+}
+
+static inline lr_image *read_good(const char *path)
+{
+    struct test_log log = TEST_LOG(log);
+    lr_image *image = lr_image_read(path, &log.log);
+    if (image == NULL) fail_msg("%s: %s", path, log.error);
+    assert_int_equal(log.num_warnings, 0);
+    return image;
+}
+
+static inline void assert_refused(const char *path, const char *words)
+{
+    struct test_log log = TEST_LOG(log);
+    lr_image *image = lr_image_read(path, &log.log);
+    const bool is_named = strstr(log.error, path) != NULL;
+    if (image != NULL || strstr(log.error, words) == NULL || !is_named || log.status != LR_BAD_INPUT)
+        fail_msg("expected \"%s\" about %s, got \"%s\" (%d)", words, path, log.error, log.status);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Help for the tests of list mode: counts of LORs, refusals, and lists that are read until they are damaged. */
+#ifndef LR_TEST_IO_LISTS_H
+#define LR_TEST_IO_LISTS_H
+
+#include "io/files.h"
+
+#include <lr/events.h>
+
+static inline float value_of(const lr_lor_data *data, int64_t lor)
+{
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->index[k] == lor) return data->values[k];
+    return 0;
+}
+
+static inline double total(const lr_lor_data *data)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
+    return sum;
+}
+
+/* Prompts, delayeds, time marks, other words, unknown crystals, and pairs not in coincidence. */
+static inline void assert_counts(const lr_event_counts *counts, const int64_t expected[6])
+{
+    assert_pairs(0, {counts->prompts, expected[0]}, {counts->delayeds, expected[1]}, {counts->time_marks, expected[2]},
+                 {counts->other_words, expected[3]}, {counts->unknown_crystals, expected[4]},
+                 {counts->not_in_coincidence, expected[5]});
+}
+
+static inline void counts_finish(lr_prompts_delayeds *data)
+{
+    lr_lor_data_destroy(data->prompts);
+    lr_lor_data_destroy(data->delayeds);
+}
+
+/* Events go into a file in two pieces. */
+static inline void write_list(const lr_events_writer_params *params, const lr_event *events, int64_t count)
+{
+    lr_events_writer *writer = lr_events_writer_create(params);
+    assert_non_null(writer);
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
+    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
+    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+}
+
+/* Draws a LOR in coincidence. */
+static inline int64_t draw_lor(const lr_lors *lors, uint64_t *seed)
+{
+    int64_t lor;
+    do {
+        lor = (int64_t)(test_random(seed) * (double)lors->count);
+    } while (!lr_lors_in_coincidence(lors, lor));
+    return lor;
+}
+
+static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_OK;
+}
+
+/* Reads all events for nothing but their status; the log begins anew. */
+static inline lr_status pass_events(lr_events_source source, struct test_log *log)
+{
+    int64_t count = 0;
+    lr_events_info info;
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
+    test_log_init(log);
+    source.log = &log->log;
+    const lr_status status = lr_events_read(&source, &sink, &info);
+    lr_events_info_finish(&info);
+    return status;
+}
+
+/* Fails unless the file is refused with these words; by binning on these LORs, or NULL = by reading. */
+static inline void refuse_events(lr_events_source source, const lr_lors *lors, const char *words)
+{
+    struct test_log log = TEST_LOG(log);
+    lr_prompts_delayeds data = {0};
+    source.log = &log.log;
+    const lr_status status = lors != NULL ? lr_events_bin(&source, lors, &data, NULL) : pass_events(source, &log);
+    assert_int_equal(status, LR_BAD_INPUT);
+    assert_error(&log, LR_BAD_INPUT, words);
+    assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
+}
+
+/* Reads the events, or those before the damage. */
+static inline lr_event_list *read_until(const lr_events_source *source, bool until_damage, struct test_log *log)
+{
+    lr_events_source own = *source;
+    test_log_init(log);
+    own.log = &log->log;
+    own.until_damage = until_damage;
+    return lr_event_list_read(&own);
+}
+
+/* All events of one list are the first of another. */
+static inline void check_prefix(const lr_event_list *part, const lr_event_list *whole)
+{
+    assert_true(part->count <= whole->count);
+    for (int64_t k = 0; k < part->count; k++) {
+        const lr_event *is = &part->events[k], *was = &whole->events[k];
+        assert_true(is->crystals[0] == was->crystals[0] && is->crystals[1] == was->crystals[1] &&
+                    is->time_ms == was->time_ms && is->tof_mm == was->tof_mm && is->is_delayed == was->is_delayed &&
+                    is->weight == was->weight);
+    }
+}
+
+/* The data file (of the source, or what that names) cut to `bytes`, of which `count` whole events are
+ * left: refused with what is said, or, where events are left, read with a warning that says it, too. */
+/* The data file (of the source, or what that names) is cut short, and `count` whole events are left of it: refused with
+ * what is said, or, where events are left, read with a warning that says it, too. */
+static inline void check_cut(const lr_events_source *source, const lr_event_list *whole, int64_t count,
+                             const char *said)
+{
+    struct test_log log;
+    assert_null(read_until(source, false, &log));
+    if (log.status != LR_BAD_INPUT || strstr(log.error, said) == NULL)
+        fail_msg("expected '%s', found '%s'", said, log.error);
+    lr_event_list *list = read_until(source, true, &log);
+    if (count == 0) {
+        assert_null(list);
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, said));
+        return;
+    }
+    char taken[64];
+    snprintf(taken, sizeof(taken), ": the %lld events before that are taken", (long long)count);
+    if (list == NULL || log.num_warnings < 1 || strstr(log.warning, said) == NULL || strstr(log.warning, taken) == NULL)
+        fail_msg("expected '%s' and '%s', found '%s', '%s'", said, taken, log.warning, log.error);
+    assert_int_equal(list->count, count);
+    check_prefix(list, whole);
+    lr_event_list_destroy(list);
+}
+
+#endif

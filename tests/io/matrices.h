@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Help for the tests of matrix files: a grid, and writers of a file of its rows. */
+#ifndef LR_TEST_IO_MATRICES_H
+#define LR_TEST_IO_MATRICES_H
+
+#include "io/matrix/writer.h"
+#include "io/scanners.h"
+
+#define PATH "tested.matrix"
+
+static lr_grid grid;
+
+/* A file of all rows of the grid. */
+static inline lr_matrix_writer_params params_of(const struct test_files *files, lr_matrix_format format)
+{
+    lr_matrix_writer_params params = {.path = PATH, .format = format, .description = "exact", .log = &files->log.log};
+    params.lors = files->lors;
+    params.grid = &grid;
+    params.end = lr_grid_num_voxels(&grid);
+    return params;
+}
+
+static inline lr_matrix_writer *writer_of(const lr_matrix_writer_params *params)
+{
+    lr_matrix_writer *writer = lr_matrix_writer_create(params);
+    assert_non_null(writer);
+    return writer;
+}
+
+#endif
