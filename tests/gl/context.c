@@ -122,8 +122,8 @@ static void the_last_usable_device_has_its_number(void **state)
 static void assert_works(struct gl_context *ctx, uint32_t number)
 {
     uint32_t back = 0;
-    const struct gl_buffer_params params = {.label = "number", .size_bytes = 4, .data = &number};
-    struct gl_buffer *buffer = gl_buffer_create(ctx, &params);
+    struct gl_buffer *buffer =
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number});
     assert_non_null(buffer);
     assert_int_equal(gl_buffer_read(buffer, 0, 4, &back), LR_OK);
     assert_int_equal(back, number);
@@ -258,23 +258,13 @@ static void destroying_nothing_is_allowed(void **state)
     gl_program_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_listed_way_opens_or_says_why),
-        cmocka_unit_test(software_devices_come_after_hardware),
-        cmocka_unit_test(each_way_draws),
-        gl_test_case(limits_are_at_least_what_the_standard_promises),
-        cmocka_unit_test(a_device_out_of_range_lists_what_exists),
-        cmocka_unit_test(the_last_usable_device_has_its_number),
-        gl_test_case(two_contexts_on_one_display_outlive_each_other),
-        gl_test_case(destroying_a_current_context_brings_the_other_back),
-        cmocka_unit_test(a_foreign_context_is_undisturbed),
-        gl_test_case(an_adopted_context_works_and_stays),
-        gl_test_case(nothing_current_cannot_be_adopted),
-        gl_test_case(a_context_moves_between_threads),
-        gl_test_case(driver_errors_reach_the_log_and_are_remembered),
-        cmocka_unit_test(destroying_nothing_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("gl_context", cmocka_unit_test(every_listed_way_opens_or_says_why),
+          cmocka_unit_test(software_devices_come_after_hardware), cmocka_unit_test(each_way_draws),
+          gl_test_case(limits_are_at_least_what_the_standard_promises),
+          cmocka_unit_test(a_device_out_of_range_lists_what_exists),
+          cmocka_unit_test(the_last_usable_device_has_its_number),
+          gl_test_case(two_contexts_on_one_display_outlive_each_other),
+          gl_test_case(destroying_a_current_context_brings_the_other_back),
+          cmocka_unit_test(a_foreign_context_is_undisturbed), gl_test_case(an_adopted_context_works_and_stays),
+          gl_test_case(nothing_current_cannot_be_adopted), gl_test_case(a_context_moves_between_threads),
+          gl_test_case(driver_errors_reach_the_log_and_are_remembered), cmocka_unit_test(destroying_nothing_is_allowed))

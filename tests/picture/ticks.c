@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Ticks are round, within their range, and their labels say their values. */
-#include "test.h"
+#include "cases.h"
 
 #include "picture/axes.h"
 
@@ -101,9 +101,4 @@ static void test_no_range(void **state)
     assert_close(strtod(lr_tick_label(&five, 0).text, NULL), 5.0, 1e-12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_range), cmocka_unit_test(test_known),
-                                       cmocka_unit_test(test_no_range)};
-    return cmocka_run_group_tests_name("ticks", tests, NULL, NULL);
-}
+test_main("ticks", cmocka_unit_test(test_any_range), cmocka_unit_test(test_known), cmocka_unit_test(test_no_range))

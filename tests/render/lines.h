@@ -6,7 +6,7 @@
 #ifndef LR_TESTS_RENDER_LINES_H
 #define LR_TESTS_RENDER_LINES_H
 
-#include "alloc.h"
+#include "cases.h"
 
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"

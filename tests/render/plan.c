@@ -469,8 +469,7 @@ static void test_small_atlas_is_refused(void **unused)
     assert_int_equal(setting.plan->max_images, 9);
     struct lr_plan_params params = {.lors = setting.lors, .rays = 2, .atlas_size = 35, .log = &log.log};
     assert_null(lr_plan_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
-    assert_non_null(strstr(log.error, "8 modules"));
+    assert_error(&log, LR_USAGE, "8 modules");
     params.rays = 100;
     params.atlas_size = 512;
     assert_null(lr_plan_create(&params));
@@ -478,18 +477,9 @@ static void test_small_atlas_is_refused(void **unused)
     setting_close(&setting);
 }
 
-int main(void)
-{
-    struct CMUnitTest tests[] = {cmocka_unit_test(test_roles),
-                                 cmocka_unit_test(test_ties_and_culling_at_the_centre),
-                                 cmocka_unit_test(test_nothing_visible_is_culled),
-                                 cmocka_unit_test(test_what_hides_is_listed),
-                                 cmocka_unit_test(test_neighbours_hide_nothing),
-                                 cmocka_unit_test(test_batches_cover_rows),
-                                 cmocka_unit_test(test_points_keep_their_precision),
-                                 cmocka_unit_test(test_zero_emission_is_left_out),
-                                 cmocka_unit_test(test_windows_partition_the_pairs),
-                                 cmocka_unit_test(test_windows_plan_their_pairs),
-                                 cmocka_unit_test(test_small_atlas_is_refused)};
-    return test_run(NULL, "render_plan", tests, sizeof(tests) / sizeof(tests[0]), NULL);
-}
+test_main("render_plan", cmocka_unit_test(test_roles), cmocka_unit_test(test_ties_and_culling_at_the_centre),
+          cmocka_unit_test(test_nothing_visible_is_culled), cmocka_unit_test(test_what_hides_is_listed),
+          cmocka_unit_test(test_neighbours_hide_nothing), cmocka_unit_test(test_batches_cover_rows),
+          cmocka_unit_test(test_points_keep_their_precision), cmocka_unit_test(test_zero_emission_is_left_out),
+          cmocka_unit_test(test_windows_partition_the_pairs), cmocka_unit_test(test_windows_plan_their_pairs),
+          cmocka_unit_test(test_small_atlas_is_refused))

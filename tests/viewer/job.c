@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Background work: what is seen of it from outside, and that it never holds the caller up. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/log.h"
 #include "viewer/frame/job.h"
@@ -145,14 +145,6 @@ static void deaf_work_is_done(void **state)
     job_finish(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idle_job_can_be_asked_and_finished),
-        cmocka_unit_test(progress_is_seen_while_it_runs),
-        cmocka_unit_test(errors_and_warnings_stay),
-        cmocka_unit_test(cancelling_does_not_wait),
-        cmocka_unit_test(deaf_work_is_done),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_job", cmocka_unit_test(an_idle_job_can_be_asked_and_finished),
+          cmocka_unit_test(progress_is_seen_while_it_runs), cmocka_unit_test(errors_and_warnings_stay),
+          cmocka_unit_test(cancelling_does_not_wait), cmocka_unit_test(deaf_work_is_done))

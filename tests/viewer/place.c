@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Where boxes of text stand, and the numbers along axes. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/frame/ui.h"
 
@@ -17,18 +17,6 @@ static double between(uint64_t *seed, double low, double high)
 }
 
 /* --- boxes --- */
-
-static bool overlap(const struct place_box *kept, const double at[2], const double size[2])
-{
-    return at[0] < kept->to[0] && at[0] + size[0] > kept->from[0] && at[1] < kept->to[1] &&
-           at[1] + size[1] > kept->from[1];
-}
-
-static bool fits(const double at[2], const double size[2], const double screen[2])
-{
-    return at[0] >= -1e-9 && at[1] >= -1e-9 && at[0] + size[0] <= screen[0] + 1e-9 &&
-           at[1] + size[1] <= screen[1] + 1e-9;
-}
 
 /* Whatever the sizes, what is told of stays free; what is said to be whole is on the screen. */
 static void boxes_cover_nothing(void **state)
@@ -46,8 +34,13 @@ static void boxes_cover_nothing(void **state)
             kept.to[k] = between(&seed, kept.from[k], screen[k]);
         }
         const bool is_whole = place_beside(&kept, size, screen, at);
-        assert_false(overlap(&kept, at, size));
-        assert_true(!is_whole || fits(at, size, screen));
+        bool overlaps = true, fits = true;
+        for (int k = 0; k < 2; k++) {
+            overlaps = overlaps && at[k] < kept.to[k] && at[k] + size[k] > kept.from[k];
+            fits = fits && at[k] >= -1e-9 && at[k] + size[k] <= screen[k] + 1e-9;
+        }
+        assert_false(overlaps);
+        assert_true(!is_whole || fits);
         whole += is_whole;
     }
     assert_true(whole > CASES / 4 && whole < CASES);
@@ -138,14 +131,6 @@ static void no_ticks_without_a_range(void **state)
         assert_int_equal(ticks_make(ranges[n], 5, false).count, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boxes_cover_nothing),
-        cmocka_unit_test(boxes_find_their_side),
-        cmocka_unit_test(ticks_are_round_and_told_apart),
-        cmocka_unit_test(ticks_of_examples),
-        cmocka_unit_test(no_ticks_without_a_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_place", cmocka_unit_test(boxes_cover_nothing), cmocka_unit_test(boxes_find_their_side),
+          cmocka_unit_test(ticks_are_round_and_told_apart), cmocka_unit_test(ticks_of_examples),
+          cmocka_unit_test(no_ticks_without_a_range))

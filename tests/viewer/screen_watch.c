@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The program ends when its screen has gone away, also where its main thread asks for nothing more. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/frame/window.h"
 
@@ -70,11 +70,5 @@ static void stopping_ends_the_watch(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_program_ends_with_its_screen),
-        cmocka_unit_test(stopping_ends_the_watch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_screen_watch", cmocka_unit_test(a_busy_program_ends_with_its_screen),
+          cmocka_unit_test(stopping_ends_the_watch))

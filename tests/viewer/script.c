@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Reading scripts; test_view.py runs them. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/tools/tools.h"
 
@@ -105,11 +105,5 @@ static void steps_are_told(void **state)
     assert_null(command_find(viewer_tools, "Wait"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts),      cmocka_unit_test(no_text),
-        cmocka_unit_test(noise),      cmocka_unit_test(steps_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_script", cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts), cmocka_unit_test(no_text),
+          cmocka_unit_test(noise), cmocka_unit_test(steps_are_told))

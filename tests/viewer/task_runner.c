@@ -3,7 +3,7 @@
  *
  * However fast tasks come, the newest is run, and few of the others. The tasks end when the test
  * lets them, so that no speed of the machine matters. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/log.h"
 #include "viewer/frame/job.h"
@@ -137,13 +137,5 @@ static void cancelling_drops_what_waits(void **state)
     finish(&runner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_newest_waits),
-        cmocka_unit_test(what_runs_is_stopped),
-        cmocka_unit_test(failures_leave_the_one_before),
-        cmocka_unit_test(cancelling_drops_what_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_task_runner", cmocka_unit_test(only_the_newest_waits), cmocka_unit_test(what_runs_is_stopped),
+          cmocka_unit_test(failures_leave_the_one_before), cmocka_unit_test(cancelling_drops_what_waits))

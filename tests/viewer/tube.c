@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Tubes of response against rows of the matrix, and what is derived from them. */
-#include "test.h"
+#include "opened.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/tube.h"
@@ -16,20 +16,14 @@ struct bench {
 
 static void bench_init(struct bench *bench, const char *scanner, const lr_grid *grid)
 {
-    const struct study_wish wish = {.scanner = scanner, .grid = grid};
-    struct job_report report;
-    bench->study = study_create(NULL);
-    assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    bench->view = study_take(bench->study);
+    bench->study = study_opened(&bench->view, &(struct study_wish){.scanner = scanner, .grid = grid});
     task_runner_init(&bench->tubes, &tube_kind);
 }
 
 static void bench_finish(struct bench *bench)
 {
     task_runner_finish(&bench->tubes);
-    study_view_release(&bench->view);
-    study_destroy(bench->study);
+    study_close(bench->study, &bench->view);
 }
 
 static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
@@ -136,8 +130,7 @@ static void exchanged_crystals_turn_the_profile_round(void **state)
     const struct tube_result *result = compute(&bench, &opposite);
     const int count = result->profile.count;
     const int64_t lor = result->lor;
-    float *before = malloc((size_t)count * sizeof(*before));
-    assert_non_null(before);
+    float *before = test_alloc(count, sizeof(*before));
     memcpy(before, result->profile.weight, (size_t)count * sizeof(*before));
     struct tube_request other = opposite;
     other.crystals[0] = opposite.crystals[1];
@@ -149,7 +142,6 @@ static void exchanged_crystals_turn_the_profile_round(void **state)
         /* A point on the border of two planes may go to either. */
         assert_true(fabs(result->profile.weight[n] - before[count - 1 - n]) < 0.02 * result->sum);
     }
-    free(before);
     bench_finish(&bench);
 }
 
@@ -290,15 +282,7 @@ static void pairs_without_a_lor_are_explained(void **state)
     bench_finish(&bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tubes_are_columns),
-        cmocka_unit_test(profiles_keep_sum_and_centre),
-        cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
-        cmocka_unit_test(the_kernel_has_the_scanners_width),
-        cmocka_unit_test(events_have_the_elements_of_list_mode),
-        cmocka_unit_test(pairs_without_a_lor_are_explained),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_tube", cmocka_unit_test(tubes_are_columns), cmocka_unit_test(profiles_keep_sum_and_centre),
+          cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
+          cmocka_unit_test(the_kernel_has_the_scanners_width), cmocka_unit_test(events_have_the_elements_of_list_mode),
+          cmocka_unit_test(pairs_without_a_lor_are_explained))
