@@ -7,7 +7,6 @@
 
 static void no_driver_is_one_sentence_with_a_remedy(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     const struct gl_context_params params = {.log = &log.log};
@@ -20,7 +19,6 @@ static void no_driver_is_one_sentence_with_a_remedy(void **state)
 
 static void the_list_has_refusals_only(void **state)
 {
-    (void)state;
     lr_device devices[8];
     struct test_log log;
     test_log_init(&log);

@@ -320,7 +320,6 @@ static void stopwatches_add_laps(void **state)
 
 static void no_stopwatch_measures_nothing(void **state)
 {
-    (void)state;
     gl_stopwatch_reset(NULL);
     gl_stopwatch_begin(NULL);
     gl_stopwatch_end(NULL);

@@ -123,7 +123,6 @@ static void assert_place(const struct gl_shader_source *source, const char *text
 
 static void each_file_is_included_once_with_its_lines(void **state)
 {
-    (void)state;
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
     assert_int_equal(gl_shader_source_init(&source, "colour.frag", NULL), LR_OK);
@@ -151,7 +150,6 @@ extern const struct gl_embedded_shader gl_embedded_test_shaders[];
 
 static void embedded_shaders_equal_those_of_the_folder(void **state)
 {
-    (void)state;
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     int count = 0;
     for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL; shader++, count++) {
@@ -168,7 +166,6 @@ static void embedded_shaders_equal_those_of_the_folder(void **state)
 /* The ways in which drivers write places; only one of them is at hand in each test run. */
 static void every_driver_form_is_understood(void **state)
 {
-    (void)state;
     static const char *const forms[] = {
         "0:%d(18): error: `x' undeclared\n",
         "0(1) : warning C7022: nothing\n0(%d) : error C1503: undefined variable \"x\"\n",

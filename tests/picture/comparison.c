@@ -94,7 +94,6 @@ static int gained(const lr_picture *after, const lr_picture *before, lr_colour_m
  * panel, and to -100 % in the difference. */
 static void test_missed_element(void **state)
 {
-    (void)state;
     const struct scene *scene = open_scene();
     const int list[1] = {4};
     const lr_row exact = row_of(scene, scene->exact);
@@ -124,7 +123,6 @@ static void test_missed_element(void **state)
  * three of its rows of 18 pixels. */
 static void test_no_difference(void **state)
 {
-    (void)state;
     const struct scene *scene = open_scene();
     const int list[1] = {4};
     const lr_row exact = row_of(scene, scene->exact);
@@ -141,7 +139,6 @@ static void test_no_difference(void **state)
 /* Every row takes the same height; a chart comes with the second. */
 static void test_rows(void **state)
 {
-    (void)state;
     const struct scene *scene = open_scene();
     const int list[3] = {1, 2, 4};
     const lr_row exact = row_of(scene, scene->exact), sampled[3] = {exact, exact, exact};
@@ -160,7 +157,6 @@ static void test_rows(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     const struct scene *scene = open_scene();
     const int list[2] = {4, 4};
     const lr_row exact = row_of(scene, scene->exact), sampled[2] = {exact, exact};

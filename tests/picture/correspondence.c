@@ -46,7 +46,6 @@ static void fill_pixels(lr_pixel pixels[rows][columns])
 
 static void test_crystals(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
@@ -68,7 +67,6 @@ static void test_crystals(void **state)
 /* The heaviest pixel has the end of the map, the one without a line is black. */
 static void test_weights(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
@@ -85,7 +83,6 @@ static void test_weights(void **state)
 /* A grid lies between crystals only, and only where it does not hide them. */
 static void test_grid(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
@@ -108,7 +105,6 @@ static void test_grid(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);

@@ -42,7 +42,6 @@ static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspe
 
 static void a_sound_scanner_has_no_red(void **state)
 {
-    (void)state;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
         lr_scanner_draft *draft = lr_scanner_draft_read(*name, NULL);
         int suspects;
@@ -57,7 +56,6 @@ static void a_sound_scanner_has_no_red(void **state)
 /* A module at +x is moved out: the red is at the right of the left view. */
 static void what_is_suspected_is_red(void **state)
 {
-    (void)state;
     const int size[3] = {20, 20, 10};
     const double voxel_mm[3] = {2, 2, 2};
     const lr_grid grid = lr_grid_centred(size, voxel_mm);

@@ -14,7 +14,6 @@ static bool same(lr_colour a, lr_colour b)
 
 static void test_create(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
@@ -28,7 +27,6 @@ static void test_create(void **state)
 /* Rectangles are cut at the picture's border, wherever they begin and end. */
 static void test_shapes_are_cut(void **state)
 {
-    (void)state;
     for (int x = -4; x < 7; x++) {
         for (int y = -4; y < 7; y++) {
             lr_picture *picture = keep(make(5, 4));
@@ -52,7 +50,6 @@ static void test_shapes_are_cut(void **state)
 /* A line has one pixel per step of its longer direction, and both its ends. */
 static void test_line(void **state)
 {
-    (void)state;
     for (int n = 0; n < 64; n++) {
         lr_picture *picture = keep(make(8, 8));
         const int from[2] = {3, 4}, to[2] = {n % 8, n / 8};
@@ -84,7 +81,6 @@ static double lightness(lr_colour colour)
  * 8 bits makes of dark colours, 0.006. A colour cut at the border of sRGB would be off by more. */
 static void test_perceptual_map(void **state)
 {
-    (void)state;
     const double first = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.0));
     const double last = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0));
     assert_true(first < 0.25 && last > 0.9);
@@ -99,7 +95,6 @@ static void test_perceptual_map(void **state)
  * a straight line, and is never cut at the border of sRGB: a cut colour would leave the line. */
 static void test_diverging_map(void **state)
 {
-    (void)state;
     const double middle = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.5));
     const double end = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.0));
     assert_true(middle > 0.95 && end < 0.5);
@@ -115,7 +110,6 @@ static void test_diverging_map(void **state)
 
 static void test_colour_ends(void **state)
 {
-    (void)state;
     assert_true(same(lr_colour_of(LR_COLOURS_GREY, -1.0), black));
     assert_true(same(lr_colour_of(LR_COLOURS_GREY, 0.5), (lr_colour){128, 128, 128}));
     assert_true(same(lr_colour_of(LR_COLOURS_GREY, 2.0), white));
@@ -127,7 +121,6 @@ static void test_colour_ends(void **state)
 /* Values land where stride, direction and zoom say, and the range maps to the colours' ends. */
 static void test_map(void **state)
 {
-    (void)state;
     const float values[2][3] = {{0.0f, 1.0f, 2.0f}, {3.0f, NAN, 5.0f}};
     const uint8_t grey[2][3] = {{0, 51, 102}, {153, 0, 255}};
     for (int n = 0; n < 4; n++) {
@@ -158,7 +151,6 @@ static void test_map(void **state)
 /* A constant array, one without finite values and one beyond the range are drawn all the same. */
 static void test_map_ranges(void **state)
 {
-    (void)state;
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
     lr_picture *picture = keep(make(3, 1));
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
@@ -173,7 +165,6 @@ static void test_map_ranges(void **state)
 /* A slice shows the voxels of the plane nearest to a position, with +y or +z upwards. */
 static void test_slices(void **state)
 {
-    (void)state;
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
     lr_image *image = lr_image_create(&grid, NULL);
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
@@ -208,7 +199,6 @@ static void test_slices(void **state)
 /* The scale bar's length in pixels is the length it says, 1, 2 or 5 times a power of ten. */
 static void test_scale_bar(void **state)
 {
-    (void)state;
     const double extents[] = {7.0, 43.2, 100.0, 576.0};
     const double expected[] = {2.0, 10.0, 20.0, 200.0}; /* at most 0.4 of the width */
     for (int n = 0; n < 4; n++) {
@@ -229,7 +219,6 @@ static void test_scale_bar(void **state)
 /* Tiles of unlike sizes stand in columns and rows, none over another. */
 static void test_mosaic(void **state)
 {
-    (void)state;
     lr_picture *tiles[5];
     lr_tile list[5];
     int area = 0;

@@ -56,7 +56,6 @@ static void check_axes(const struct lr_axes *params)
 
 static void test_axes(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const double low = 400.0 * (test_random(&seed) - 0.5), span = 300.0 * test_random(&seed);
@@ -73,7 +72,6 @@ static void test_axes(void **state)
  * upwards. */
 static void test_places(void **state)
 {
-    (void)state;
     const struct lr_axes axes = {
         .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
     assert_int_equal(lr_axes_x(&axes, -5.0), 10);
@@ -87,7 +85,6 @@ static void test_places(void **state)
 
 static void test_bars(void **state)
 {
-    (void)state;
     static const double ranges[][2] = {{0, 1}, {0, 3.7e-6}, {-20, 20}, {0, 123456}, {5, 5}, {0, 1e9}};
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
         for (int k = 0; k < 2; k++) {
@@ -149,7 +146,6 @@ static lr_image *make_image(const int size[3])
 
 static void test_slices(void **state)
 {
-    (void)state;
     const int size[3] = {31, 23, 9};
     lr_image *image = make_image(size);
     for (int plane = 0; plane < 3; plane++) {
@@ -164,7 +160,6 @@ static void test_slices(void **state)
 
 static void test_correspondences(void **state)
 {
-    (void)state;
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     assert_non_null(scanner);
     const int rays = 2, side = rays * 9;
@@ -189,7 +184,6 @@ static void test_correspondences(void **state)
 /* One voxel of one screen pixel has all its labels, and a long unit is not cut. */
 static void test_tiny(void **state)
 {
-    (void)state;
     lr_image *image = make_image((int[3]){1, 1, 1});
     for (int plane = 0; plane < 3; plane++) {
         const lr_slice_params params = {.image = image,
@@ -212,7 +206,6 @@ static void test_tiny(void **state)
 /* Names of any length and bytes widen a panel so far and no further. */
 static void test_panel_of_long_names(void **state)
 {
-    (void)state;
     char name[5000];
     for (int n = 0; n < 4999; n++) name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
     name[4999] = '\0';

@@ -50,7 +50,6 @@ static bool look_alike(const char *a, const char *b)
  * out, in its width; with the style's own colour somewhere, not only with grey edges. */
 static void test_letters(void **state)
 {
-    (void)state;
     const lr_text_style style = {.size_px = 0};
     const int height = lr_picture_text_height(&style);
     for (int letter = ' '; letter <= '~'; letter++) {
@@ -81,7 +80,6 @@ static void test_letters(void **state)
 
 static void test_sizes(void **state)
 {
-    (void)state;
     const char text[] = "Resolution 4.5 mm";
     const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26}, bold = {.bold = true};
     const int width = lr_picture_text_width(text, &usual);
@@ -98,7 +96,6 @@ static void test_sizes(void **state)
 /* A turned line holds the pixels of the same line that is not. */
 static void test_upwards(void **state)
 {
-    (void)state;
     const char text[] = "emissions per voxel";
     lr_text_style style = {.size_px = 12};
     const int width = lr_picture_text_width(text, &style);
@@ -120,7 +117,6 @@ static void test_upwards(void **state)
  * font lacks. */
 static void test_utf8(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"µ", "Ł", "ź", "Ω", "ж", "°", "±", "⁻⁵", "×", "…", "é"};
     const int count = (int)(sizeof(texts) / sizeof(texts[0]));
     for (int n = 0; n < count; n++) {
@@ -134,7 +130,6 @@ static void test_utf8(void **state)
 /* Bytes that are not UTF-8 become '?', control characters are blanks. */
 static void test_hostile_bytes(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"a\xb5z", "a?z"},         {"\xc3", "?"},        {"\xc0\xaf", "??"},
         {"\xed\xa0\x80", "???"},   {"\xff\xfe", "??"},   {"\xf4\x90\x80\x80", "????"},
@@ -169,7 +164,6 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
  * style says so; it fills most of the room, and what has room is not touched. */
 static void test_long_names(void **state)
 {
-    (void)state;
     const char name[] = "A scanner whose name goes on until nobody reads it any more, 2024 edition";
     int low[2], high[2];
     for (int room = 20; room < 300; room += 31) {
@@ -188,7 +182,6 @@ static void test_long_names(void **state)
 /* Not even the ellipsis has room: nothing is drawn. Nor is anything outside of the picture. */
 static void test_no_room(void **state)
 {
-    (void)state;
     int low[2], high[2];
     lr_picture *picture = keep(write("emissions", &(lr_text_style){.most_px = 4}, 200));
     assert_int_equal(count_ink(picture, low, high), 0);
@@ -205,7 +198,6 @@ static void test_no_room(void **state)
 /* Any bytes, of any length, at any size, in any picture: for sanitizers to watch. */
 static void test_random_bytes(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     char text[3000];
     for (int n = 0; n < 300; n++) {
@@ -235,7 +227,6 @@ static void *write_much(void *picture)
 
 static void test_threads(void **state)
 {
-    (void)state;
     enum { count = 4 };
     pthread_t threads[count];
     lr_picture *pictures[count + 1];

@@ -62,14 +62,10 @@ struct alone {
 static inline lr_scanner *create_wide_rings(void)
 {
     const int nu = 5, nv = 2;
-    const lr_ring ring = {.radius_mm = 45,
-                          .modules = 12,
-                          .rings = 2,
-                          .ring_pitch_mm = 8,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.1},
-                          .depth_mm = 10};
+    lr_ring ring = ring_of(45, 12, &nu, &nv, 2.2, 2.0);
+    ring.rings = 2;
+    ring.ring_pitch_mm = 8;
+    ring.face_mm[1] = 2.1;
     return scanner_ring(&ring,
                         &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
 }
@@ -84,7 +80,7 @@ static inline lr_scanner *create_lying(void)
     return scanner_of(modules, 3, 0);
 }
 
-/* And along it last, some of them downwards. */
+/* Modules whose crystals are numbered along it last, some of them downwards. */
 static inline lr_scanner *create_upside_down(void)
 {
     const lr_module shape = shape_of(5, 6, 2.3, 2.1);
@@ -277,7 +273,7 @@ static inline void alone_close(struct alone *alone)
 
 /* --- what a pass is given --- */
 
-/* What a method of the `compute` backend is made of. */
+/* Params of a method of the `compute` backend. */
 static inline struct lr_method_params alone_method(const struct alone *alone)
 {
     return (struct lr_method_params){.ctx = alone->ctx,

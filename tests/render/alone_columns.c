@@ -6,7 +6,7 @@
  * all of them in sums. */
 #include "alone_columns.h"
 
-/* What exact passes are compiled for. */
+/* Cases for which exact passes are compiled. */
 struct variants {
     int mirrored, turned, packed, near, masks, plain;
 };
@@ -49,7 +49,6 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window, c
 
 static void check_forward(struct alone *alone, struct lr_columns *columns, void *unused)
 {
-    (void)unused;
     struct lr_stack_order order;
     double *found = alone_found(alone);
     struct lr_window window = begin_windows(alone, columns, &order);

@@ -327,8 +327,6 @@ static lr_status take_many(void *user, const lr_row *row)
 
 static lr_status refuse(void *user, const lr_row *row)
 {
-    (void)user;
-    (void)row;
     return LR_FAILED;
 }
 
@@ -338,7 +336,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return lr_row_block_unpack(block, user, NULL);
 }
 
-/* By blocks, whose rows go to the sink; rows that are no block go to `other` then. */
+/* A delivery, maybe by blocks, whose rows go to the sink; rows that are no block go to `other` then. */
 struct delivery {
     struct test_log log;
     lr_row_sink sink, other;
@@ -396,7 +394,6 @@ static void check_deliver(bool by_blocks)
 
 static void test_deliver(void **context)
 {
-    (void)context;
     check_deliver(false);
     check_deliver(true);
 }
@@ -425,7 +422,6 @@ static void check_deliver_many(bool by_blocks)
 
 static void test_deliver_many(void **context)
 {
-    (void)context;
     check_deliver_many(false);
     check_deliver_many(true);
 }

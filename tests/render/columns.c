@@ -46,24 +46,22 @@ static bool compare(struct subject *subject, const double (*points)[3], int num_
 
 static void test_every_kind_of_scanner(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int n = 0; n < NUM_SCANNER_CASES; n++) {
         const struct scanner_case *at = &scanner_cases[n];
         double points[NUM_TEST_POINTS][3];
         int draws = 0, num_points;
-        struct subject subject;
         if (is_among(others, at->name)) continue;
-        subject_open(&subject, at->name, at->create());
+        struct subject *subject = subject_open(at->name, at->create());
         do {
             assert_true(draws++ < MOST_DRAWS);
             num_points = 0;
             for (int k = 0; k < NUM_TEST_POINTS; k++) {
-                test_point(subject.scanner, at->reach_mm, k, &state, points[num_points]);
+                test_point(subject->scanner, at->reach_mm, k, &state, points[num_points]);
                 num_points += !is_too_close(at->name, k);
             }
-        } while (!compare(&subject, (const double(*)[3])points, num_points, 0));
-        subject_close(&subject);
+        } while (!compare(subject, (const double(*)[3])points, num_points, 0));
+        test_free_all(NULL);
     }
 }
 
@@ -71,38 +69,32 @@ static void test_every_kind_of_scanner(void **unused)
  * is given room for, so that batches are halved and the list grows. */
 static void test_more_elements_than_expected(void **unused)
 {
-    (void)unused;
     double points[NUM_TEST_POINTS][3];
     const lr_module wide = {.crystals = {24, 1}, .pitch_mm = {2, 48}, .face_mm = {1.9, 48}, .depth_mm = 10};
     const lr_module tall = {.crystals = {1, 24}, .pitch_mm = {48, 2}, .face_mm = {48, 1.9}, .depth_mm = 10};
     const lr_module modules[2] = {place_module(&wide, &(struct placement){0, 60, 0, 0, 0, 0}),
                                   place_module(&tall, &(struct placement){180, 60, 0, 0, 0, 0})};
-    struct subject subject;
-    subject_open(&subject, "crossed", scanner_of(modules, 2, 0));
+    struct subject *subject = subject_open("crossed", scanner_of(modules, 2, 0));
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         points[k][0] = 0.3 * k - 1.1;
         points[k][1] = 0.2 * k - 0.3;
         points[k][2] = 0.5 - 0.1 * k;
     }
-    assert_true(compare(&subject, (const double(*)[3])points, NUM_TEST_POINTS, 0));
-    subject_close(&subject);
+    assert_true(compare(subject, (const double(*)[3])points, NUM_TEST_POINTS, 0));
 }
 
 static void check_preset(const char *name, const double (*points)[3], int num_points, int num_near)
 {
-    struct subject subject;
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read(name, &log.log);
     if (scanner == NULL) fail_msg("%s", log.error);
-    subject_open(&subject, name, scanner);
-    assert_true(compare(&subject, points, num_points, num_near));
-    subject_close(&subject);
+    struct subject *subject = subject_open(name, scanner);
+    assert_true(compare(subject, points, num_points, num_near));
 }
 
 static void test_real_scanners(void **unused)
 {
-    (void)unused;
     static const double whole_body[][3] = {{0, 0, 0},        {150, 0, 0},           {-83.1, 211.7, 47.3},
                                            {0, -260, 110},   {120.3, -77.7, -63.1}, {325.5, 3, 10},
                                            {228.5, 229, -60}}; /* the last ones close to faces */

@@ -50,14 +50,13 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
 {
     double points[NUM_POINTS][3];
     struct row *expected[MOST_RAYS + 1];
-    struct subject subject;
     bool all_see;
-    subject_open(&subject, at->name, at->create());
-    subject.params.mu = mu;
-    subject.params.mu_steps = 40;
-    subject.params.threads = 0;
-    subject.points = (const double(*)[3])points;
-    subject.num_points = NUM_POINTS;
+    struct subject *subject = subject_open(at->name, at->create());
+    subject->params.mu = mu;
+    subject->params.mu_steps = 40;
+    subject->params.threads = 0;
+    subject->points = (const double(*)[3])points;
+    subject->num_points = NUM_POINTS;
     int draws = 0;
     do {
         assert_true(draws++ < MOST_DRAWS);
@@ -67,29 +66,27 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
         all_see = true;
         for (int k = 0; k <= MOST_RAYS; k++) {
             bool sees = false;
-            choose_mode(&subject, k);
-            expected[k] = subject_rows(&subject, "cpu");
+            choose_mode(subject, k);
+            expected[k] = subject_rows(subject, "cpu");
             for (int n = 0; n < NUM_POINTS; n++) sees = sees || expected[k][n].count > 0;
             all_see = all_see && sees;
         }
     } while (!all_see);
     for (int k = 0; k <= MOST_RAYS; k++) {
-        choose_mode(&subject, k);
-        compare(&subject, expected[k]);
+        choose_mode(subject, k);
+        compare(subject, expected[k]);
     }
-    subject_close(&subject);
+    test_free_all(NULL);
 }
 
 static void test_every_kind_of_scanner(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) check_scanner(&scanner_cases[k], NULL, &state);
 }
 
 static void test_absorption(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 5, 6});
     lr_image *mu = random_mu(&grid, 0.02, &state);
@@ -101,17 +98,14 @@ static void test_absorption(void **unused)
 /* With absorption, so that elements are added up wherever their voxels are at work. */
 static void test_deterministic(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    subject_open(&subject, "oblique", create_oblique());
-    subject.grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
-    lr_image *mu = random_mu(&subject.grid, 0.02, &state);
-    const float *image = random_floats(lr_grid_num_voxels(&subject.grid), 0, 2, &state);
-    subject.params.mu = mu;
-    subject.params.mode = LR_MODE_AUTO;
-    check_deterministic(&subject, image, 2e-6, 0);
-    subject_close(&subject);
+    struct subject *subject = subject_open("oblique", create_oblique());
+    subject->grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
+    lr_image *mu = random_mu(&subject->grid, 0.02, &state);
+    const float *image = random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state);
+    subject->params.mu = mu;
+    subject->params.mode = LR_MODE_AUTO;
+    check_deterministic(subject, image, 2e-6, 0);
     lr_image_destroy(mu);
 }
 

@@ -87,7 +87,7 @@ static struct lr_batch render_by_hand(struct stage *stage, uint64_t *state, bool
     return batch;
 }
 
-/* What a target of the atlas holds. */
+/* Texels of a target of the atlas. */
 static void *read_atlas(const struct stage *stage, int colour, size_t texel_bytes)
 {
     void *texels = test_alloc(stage_atlas_texels(stage), texel_bytes);
@@ -139,21 +139,20 @@ struct run {
 
 static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint64_t *state)
 {
-    struct stage stage;
     struct lr_backend cpu;
     struct tally tally = {0};
-    stage_open(&stage, &(struct stage_params){.ctx = run->ctx,
-                                              .scanner = scanner,
-                                              .rays = run->rays,
-                                              .mu = run->mu,
-                                              .mu_steps = run->mu_steps,
-                                              .path_length = true});
-    stage_check(&stage, lr_cpu_backend_create(&stage.backend_params, &cpu) == LR_OK);
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = run->ctx,
+                                                            .scanner = scanner,
+                                                            .rays = run->rays,
+                                                            .mu = run->mu,
+                                                            .mu_steps = run->mu_steps,
+                                                            .path_length = true});
+    stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
     for (int k = 0; k < run->num_points; k++) {
         double point_mm[3];
         test_point(scanner, run->reach_mm, k, state, point_mm);
-        eye_place(stage.eye, point_mm);
-        if (!stage.eye->hiding || eye_least_height(stage.eye) >= 0.5) compare_point(&tally, &stage, &cpu, state);
+        eye_place(stage->eye, point_mm);
+        if (!stage->eye->hiding || eye_least_height(stage->eye) >= 0.5) compare_point(&tally, stage, &cpu, state);
     }
     print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most "
                   "%.1e pitches from an edge), weights to %.1e, paths to %.1e\n",
@@ -162,7 +161,6 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
     if (tally.wrong > 0)
         print_error("%s, R = %d: %lld wrong, first %s\n", run->name, run->rays, (long long)tally.wrong, tally.first);
     cpu.fns->destroy(cpu.self);
-    stage_close(&stage);
     test_free_all(NULL);
     return tally.wrong;
 }
@@ -254,31 +252,30 @@ static void test_absorption(void **context)
 /* A pair outside the window has no LOR, but its module still stops lines. */
 static void test_window_of_lors(void **context)
 {
-    struct stage stage;
     struct lr_backend cpu;
     uint64_t state = test_seed();
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
-    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
-    const int64_t third = stage.lors->count / 3;
+    struct stage *stage = stage_open(
+        &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
+    struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
+    const int64_t third = stage->lors->count / 3;
     assert_true(lr_pair_window_next(&window, third));
     assert_true(lr_pair_window_next(&window, third));
-    stage_check(&stage, lr_scene_set_window(&stage.scene, &window) == LR_OK);
-    stage_check(&stage, lr_cpu_backend_create(&stage.backend_params, &cpu) == LR_OK);
-    eye_place(stage.eye, (const double[3]){1.3, -2.1, 0.7});
-    const struct lr_batch batch = render_by_hand(&stage, &state, true);
-    const struct texel *atlas = read_atlas(&stage, 0, sizeof(*atlas));
+    stage_check(stage, lr_scene_set_window(&stage->scene, &window) == LR_OK);
+    stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
+    eye_place(stage->eye, (const double[3]){1.3, -2.1, 0.7});
+    const struct lr_batch batch = render_by_hand(stage, &state, true);
+    const struct texel *atlas = read_atlas(stage, 0, sizeof(*atlas));
     int inside = 0, outside = 0;
     for (int k = 0; k < batch.num_images; k++) {
         const struct lr_plan_image *image = &batch.images[k];
-        const int *crystals = stage.scanner->modules[image->primary].crystals;
+        const int *crystals = stage->scanner->modules[image->primary].crystals;
         lr_pixel want[64 * 64];
-        stage_check(&stage, cpu.fns->picture(cpu.self, stage.eye->point_mm, image->primary, want) == LR_OK);
+        stage_check(stage, cpu.fns->picture(cpu.self, stage->eye->point_mm, image->primary, want) == LR_OK);
         for (int pixel = 0; pixel < crystals[0] * crystals[1] * 4; pixel++) {
             const int x = pixel % (2 * crystals[0]), y = pixel / (2 * crystals[0]);
-            const struct texel *got = &atlas[stage_texel(&stage, image, x, y)];
+            const struct texel *got = &atlas[stage_texel(stage, image, x, y)];
             const int module = (int)want[pixel].module;
-            const int pair = module < 0 ? -1 : (int)lr_lors_pair(stage.lors, (int)image->primary, module);
+            const int pair = module < 0 ? -1 : (int)lr_lors_pair(stage->lors, (int)image->primary, module);
             const bool wanted = pair >= window.begin && pair < window.end;
             inside += wanted;
             outside += module >= 0 && !wanted;
@@ -291,7 +288,6 @@ static void test_window_of_lors(void **context)
     }
     assert_true(inside > 100 && outside > 100);
     cpu.fns->destroy(cpu.self);
-    stage_close(&stage);
 }
 
 /* The images come from fragments that were shaded: at least one for each pixel that has a hit, by
@@ -299,26 +295,24 @@ static void test_window_of_lors(void **context)
 static void test_fragments_are_counted(void **context)
 {
     if (!GLEW_ARB_pipeline_statistics_query && !GLEW_VERSION_4_6) skip();
-    struct stage stage;
     uint64_t state = test_seed();
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
-    eye_place(stage.eye, (const double[3]){1.3, -2.1, 0.7});
+    struct stage *stage = stage_open(
+        &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
+    eye_place(stage->eye, (const double[3]){1.3, -2.1, 0.7});
     for (int draws = 0; draws < 2; draws++) {
         GLuint query, shaded = 0;
         int64_t hits = 0;
         glGenQueries(1, &query);
         glBeginQuery(GL_FRAGMENT_SHADER_INVOCATIONS_ARB, query);
-        render_by_hand(&stage, &state, draws == 1);
+        render_by_hand(stage, &state, draws == 1);
         glEndQuery(GL_FRAGMENT_SHADER_INVOCATIONS_ARB);
         glGetQueryObjectuiv(query, GL_QUERY_RESULT, &shaded);
         glDeleteQueries(1, &query);
-        const struct texel *atlas = read_atlas(&stage, 0, sizeof(*atlas));
-        for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) hits += atlas[k].crystal != 0;
+        const struct texel *atlas = read_atlas(stage, 0, sizeof(*atlas));
+        for (int64_t k = 0; k < stage_atlas_texels(stage); k++) hits += atlas[k].crystal != 0;
         print_message("%u fragments shaded, %lld pixels with a hit\n", shaded, (long long)hits);
         assert_true(draws == 0 ? shaded == 0 && hits == 0 : hits > 1000 && shaded >= hits);
     }
-    stage_close(&stage);
 }
 
 stage_main("render_correspondence", cmocka_unit_test(test_scanners), cmocka_unit_test(test_preset),

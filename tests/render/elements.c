@@ -8,17 +8,16 @@
 /* edge_mm: of a voxel; returns what lines near an edge carry in rows that differ. */
 static double check_elements(const struct scanner_case *at, int rays, int samples, double edge_mm)
 {
-    struct subject subject;
-    subject_open(&subject, at->name, at->create());
-    subject.grid = lr_grid_centred((const int[3]){5, 5, 3}, (const double[3]){edge_mm, edge_mm, 0.6 * edge_mm});
-    subject.params.rays = rays;
-    lr_grid_split_samples(&subject.grid, samples, subject.params.samples);
-    const int *split = subject.params.samples;
+    struct subject *subject = subject_open(at->name, at->create());
+    subject->grid = lr_grid_centred((const int[3]){5, 5, 3}, (const double[3]){edge_mm, edge_mm, 0.6 * edge_mm});
+    subject->params.rays = rays;
+    lr_grid_split_samples(&subject->grid, samples, subject->params.samples);
+    const int *split = subject->params.samples;
     const struct lr_rows rows = {
-        .grid = &subject.grid, .samples = {split[0], split[1], split[2]}, .end = lr_grid_num_voxels(&subject.grid)};
-    const struct row *found = voxel_rows(&subject, subject_operator(&subject, "raster"));
-    const struct row *expected = voxel_rows(&subject, subject_operator(&subject, "cpu"));
-    struct eye *eye = eye_create(subject.scanner, rays);
+        .grid = &subject->grid, .samples = {split[0], split[1], split[2]}, .end = lr_grid_num_voxels(&subject->grid)};
+    const struct row *found = voxel_rows(subject, subject_operator(subject, "raster"));
+    const struct row *expected = voxel_rows(subject, subject_operator(subject, "cpu"));
+    struct eye *eye = eye_create(subject->scanner, rays);
     double worst = 0, carried = 0; /* the worst, relative, of elements in rows without lines near edges */
     int64_t num_elements = 0, differing = 0;
     for (int64_t row = 0; row < rows.end; row++) {
@@ -42,13 +41,12 @@ static double check_elements(const struct scanner_case *at, int rays, int sample
     print_message("%-14s R = %d, N = %d: %7lld elements to %.1e; %lld rows differ, where lines near edges carry %.1e\n",
                   at->name, rays, samples, (long long)num_elements, worst, (long long)differing, carried);
     assert_true(num_elements > 100);
-    subject_close(&subject);
+    test_free_all(NULL);
     return carried;
 }
 
 static void test_single_samples(void **unused)
 {
-    (void)unused;
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         const struct scanner_case *at = &scanner_cases[k];
         check_elements(at, k == NUM_SCANNER_CASES - 1 ? 1 : 2 + k % 3, 1, at->reach_mm / 3);
@@ -57,7 +55,6 @@ static void test_single_samples(void **unused)
 
 static void test_eight_samples(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"oblique", "unequal", "gapped", "ring of 8", "ruled ring"};
     for (int k = 0; k < 5; k++) {
         const struct scanner_case *at = scanner_case_named(names[k]);
@@ -70,7 +67,6 @@ static void test_eight_samples(void **unused)
  * of them right onto an edge. */
 static void test_lines_onto_edges(void **unused)
 {
-    (void)unused;
     const struct scanner_case *opposed = scanner_case_named("opposed");
     assert_true(check_elements(opposed, 2, 1, 0.5) + check_elements(opposed, 2, 8, 0.5) > 0);
 }
@@ -78,18 +74,15 @@ static void test_lines_onto_edges(void **unused)
 /* The same lines one by one, those that carry nothing too. */
 static void test_pictures(void **unused)
 {
-    (void)unused;
-    struct subject subject;
     int64_t counts[3] = {0};
-    subject_open(&subject, "ruled ring", create_ruled_ring());
-    subject.params.rays = 3;
-    subject_operator(&subject, "raster");
-    subject_operator(&subject, "cpu");
-    struct eye *eye = eye_create(subject.scanner, 3);
+    struct subject *subject = subject_open("ruled ring", create_ruled_ring());
+    subject->params.rays = 3;
+    subject_operator(subject, "raster");
+    subject_operator(subject, "cpu");
+    struct eye *eye = eye_create(subject->scanner, 3);
     eye_place(eye, (const double[3]){3.1, -1.7, 2.2});
-    compare_pictures(&subject, eye, counts);
+    compare_pictures(subject, eye, counts);
     assert_true(counts[0] > 100 && counts[1] > 100);
-    subject_close(&subject);
 }
 
 stage_main("render_elements", cmocka_unit_test(test_single_samples), cmocka_unit_test(test_eight_samples),

@@ -168,13 +168,11 @@ static void test_gather_all_scanners(void **context)
 {
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        struct stage stage;
-        stage_open(&stage,
-                   &(struct stage_params){
-                       .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
-        struct gathering gathering = gathering_of(&stage, &state);
+        struct stage *stage = stage_open(&(struct stage_params){
+            .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
+        struct gathering gathering = gathering_of(stage, &state);
         check_gather(&gathering, 1 + k % 3);
-        stage_close(&stage);
+        test_free_all(NULL);
     }
 }
 
@@ -182,31 +180,28 @@ static void test_gather_all_scanners(void **context)
 static void test_gather_windows(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
-    struct gathering gathering = gathering_of(&stage, &state);
-    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
-    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
+    struct gathering gathering = gathering_of(stage, &state);
+    struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage->lors->count / 4)) {
         gathering.window = window;
         check_gather(&gathering, 1);
     }
-    stage_close(&stage);
 }
 
 /* Windows of a single pixel. */
 static void test_gather_single_pixels(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_single_crystals(), .rays = 1});
-    assert_int_equal(stage.plan->tile[0] * stage.plan->tile[1], 1);
-    struct gathering gathering = gathering_of(&stage, &state);
+    struct stage *stage =
+        stage_open(&(struct stage_params){.ctx = *context, .scanner = create_single_crystals(), .rays = 1});
+    assert_int_equal(stage->plan->tile[0] * stage->plan->tile[1], 1);
+    struct gathering gathering = gathering_of(stage, &state);
     for (int k = 0; k < gathering.batch.num_images; k++) {
         const uint32_t other = (uint32_t)(gathering.made.images[k].primary + 1) % 5;
         gathering.made.atlas[k] = (struct texel){.crystal = other + 1, .weight = 0.25f + (float)k};
     }
     check_gather(&gathering, 2);
-    stage_close(&stage);
 }
 
 /* --- collect, run by its own pass --- */

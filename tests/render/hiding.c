@@ -6,7 +6,7 @@
  * own rows. */
 #include "subject.h"
 
-/* As in compute.c: relative L2, and worst over the largest. */
+/* Tolerances of compute.c: relative L2, and worst over the largest. */
 static const double exact_l2 = 1e-5, exact_worst = 1e-4;
 
 /* Sums of floats, relative to the largest. */
@@ -113,11 +113,11 @@ enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 /* --- elements --- */
 
 /* The arrangements, then random ones, of points half a millimetre or more from every module's plane. */
-static void open_case(struct subject *subject, int which, uint64_t *state)
+static struct subject *open_case(int which, uint64_t *state)
 {
     const bool is_random = which >= NUM_ARRANGEMENTS;
-    subject_open(subject, is_random ? "random" : arrangements[which].name,
-                 is_random ? create_crowded(state) : arrangements[which].create());
+    struct subject *subject = subject_open(is_random ? "random" : arrangements[which].name,
+                                           is_random ? create_crowded(state) : arrangements[which].create());
     assert_true(lr_modules_may_hide(subject->scanner));
     subject->grid = lr_grid_centred((const int[3]){7, 2, 2}, (const double[3]){17.3, 9.1, 6.3});
     subject->grid.origin_mm[1] += 0.7;
@@ -127,7 +127,7 @@ static void open_case(struct subject *subject, int which, uint64_t *state)
     subject->num_points = NUM_POINTS;
     if (!is_random) {
         subject->points = arrangements[which].points_mm;
-        return;
+        return subject;
     }
     double(*points)[3] = test_alloc(NUM_POINTS, sizeof(*points));
     struct eye *eye = eye_create(subject->scanner, 1);
@@ -138,6 +138,7 @@ static void open_case(struct subject *subject, int which, uint64_t *state)
         } while (eye_least_height(eye) < 0.5);
     }
     subject->points = (const double(*)[3])points;
+    return subject;
 }
 
 static void check_exact(struct subject *subject)
@@ -166,27 +167,23 @@ static void check_sampled(struct subject *subject, const char *backend)
 
 static void test_exact(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_ARRANGEMENTS + NUM_RANDOM; k++) {
-        struct subject subject;
-        open_case(&subject, k, &state);
-        check_exact(&subject);
-        subject_close(&subject);
+        struct subject *subject = open_case(k, &state);
+        check_exact(subject);
+        test_free_all(NULL);
     }
 }
 
 static void test_sampled(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_ARRANGEMENTS + NUM_RANDOM; k++) {
-        struct subject subject;
-        open_case(&subject, k, &state);
-        subject.params.rays = 1 + k % 5;
-        check_sampled(&subject, "raster");
-        check_sampled(&subject, "compute");
-        subject_close(&subject);
+        struct subject *subject = open_case(k, &state);
+        subject->params.rays = 1 + k % 5;
+        check_sampled(subject, "raster");
+        check_sampled(subject, "compute");
+        test_free_all(NULL);
     }
 }
 
@@ -194,37 +191,33 @@ static void test_sampled(void **unused)
 
 static void test_absorption(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){14, 8, 8});
     lr_image *mu = random_mu(&grid, 0.02, &state);
     for (int k = 0; k < 3; k++) {
-        struct subject subject;
-        open_case(&subject, k, &state);
-        subject.params.mu = mu;
-        check_sampled(&subject, "raster");
-        check_sampled(&subject, "compute");
-        check_exact(&subject);
-        subject_close(&subject);
+        struct subject *subject = open_case(k, &state);
+        subject->params.mu = mu;
+        check_sampled(subject, "raster");
+        check_sampled(subject, "compute");
+        check_exact(subject);
+        test_free_all(NULL);
     }
     lr_image_destroy(mu);
 }
 
 static void test_pictures(void **unused)
 {
-    (void)unused;
     int64_t counts[3] = {0};
     for (int which = 0; which < NUM_ARRANGEMENTS; which++) {
-        struct subject subject;
-        open_case(&subject, which, NULL);
-        subject_operator(&subject, "raster");
-        subject_operator(&subject, "cpu");
-        struct eye *eye = eye_create(subject.scanner, subject.params.rays);
+        struct subject *subject = open_case(which, NULL);
+        subject_operator(subject, "raster");
+        subject_operator(subject, "cpu");
+        struct eye *eye = eye_create(subject->scanner, subject->params.rays);
         for (int n = 0; n < NUM_POINTS; n++) {
-            eye_place(eye, subject.points[n]);
-            compare_pictures(&subject, eye, counts);
+            eye_place(eye, subject->points[n]);
+            compare_pictures(subject, eye, counts);
         }
-        subject_close(&subject);
+        test_free_all(NULL);
     }
     print_message("%lld lines with a weight, %lld that name a module without, %lld stopped before the primary\n",
                   (long long)counts[0], (long long)counts[1], (long long)counts[2]);
@@ -244,7 +237,7 @@ static const struct way {
 enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 struct bench {
-    struct subject subject;
+    struct subject *subject;
     int64_t num_voxels, num_lors;
     float *image, *values;      /* inputs */
     double *forward, *backward; /* from rows */
@@ -255,15 +248,15 @@ static void check_near(const struct bench *bench, const char *what, const float 
     struct gap gap = {0};
     for (int64_t k = 0; k < count; k++) gap_add(&gap, (double)got[k], want[k]);
     if (!(gap.largest > 0) || gap.worst > sum_tolerance * gap.largest)
-        fail_msg("%s, %s: off by %.3g of the largest", bench->subject.name, what, gap.worst / gap.largest);
+        fail_msg("%s, %s: off by %.3g of the largest", bench->subject->name, what, gap.worst / gap.largest);
 }
 
 static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 {
     float *data = test_alloc(bench->num_lors, sizeof(*data));
     float *image = test_alloc(bench->num_voxels, sizeof(*image));
-    stage_check(&bench->subject, array_forward(op, bench->image, data) == LR_OK);
-    stage_check(&bench->subject, array_back(op, bench->values, image) == LR_OK);
+    stage_check(bench->subject, array_forward(op, bench->image, data) == LR_OK);
+    stage_check(bench->subject, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);
     check_near(bench, what, image, bench->backward, bench->num_voxels);
     assert_close(dot(data, bench->values, bench->num_lors), dot(image, bench->image, bench->num_voxels), sum_tolerance);
@@ -272,19 +265,19 @@ static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 /* Both halves of the LORs give the whole. */
 static void check_parts(struct bench *bench, bool by_pairs)
 {
-    const lr_lors *lors = bench->subject.lors;
+    const lr_lors *lors = bench->subject->lors;
     const char *what = by_pairs ? "parts by pairs" : "parts by LORs";
-    lr_operator *op = bench->subject.ops[0];
+    lr_operator *op = bench->subject->ops[0];
     float *data = test_alloc(lors->count, sizeof(*data)), *part_data = test_alloc(lors->count, sizeof(*part_data));
     float *image = test_alloc(bench->num_voxels, sizeof(*image)), *sum = test_alloc(bench->num_voxels, sizeof(*sum));
     for (int half = 0; half < 2; half++) {
         const struct part part = by_pairs ? choose_part(lors, half, 2, 0, 1) : choose_part(lors, 0, 1, half, 2);
-        stage_check(&bench->subject, array_forward_part(op, &part.selection, bench->image, part_data) == LR_OK);
+        stage_check(bench->subject, array_forward_part(op, &part.selection, bench->image, part_data) == LR_OK);
         for (int64_t k = 0; k < part.count; k++) {
             data[part.lors[k]] = part_data[k];
             part_data[k] = bench->values[part.lors[k]];
         }
-        stage_check(&bench->subject, array_back_part(op, &part.selection, part_data, image) == LR_OK);
+        stage_check(bench->subject, array_back_part(op, &part.selection, part_data, image) == LR_OK);
         for (int64_t k = 0; k < bench->num_voxels; k++) sum[k] += image[k];
     }
     check_near(bench, what, data, bench->forward, bench->num_lors);
@@ -293,9 +286,8 @@ static void check_parts(struct bench *bench, bool by_pairs)
 
 static void check_projections(int which, const struct way *way, uint64_t *state)
 {
-    struct bench bench;
-    struct subject *subject = &bench.subject;
-    open_case(subject, which, state);
+    struct subject *subject = open_case(which, state);
+    struct bench bench = {.subject = subject};
     subject->params.mode = way->mode;
     subject->params.rays = subject->params.samples[0] = 2;
     subject->params.deterministic = way->deterministic;
@@ -320,12 +312,11 @@ static void check_projections(int which, const struct way *way, uint64_t *state)
         check_parts(&bench, true);
         check_parts(&bench, false);
     }
-    subject_close(subject);
+    test_free_all(NULL);
 }
 
 static void test_projections(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     /* Programs that each arrangement has for each way take seconds to compile. */
     const bool is_full = test_takes_all("two of four ways to project in three of four arrangements");
@@ -339,10 +330,8 @@ static void test_projections(void **unused)
 /* As many small modules between a point and one primary as the compute backend has no room for. */
 static void test_too_many_are_refused(void **unused)
 {
-    (void)unused;
     enum { EDGE = 12, NUM_MODULES = 2 + EDGE * EDGE };
     static const double points[NUM_POINTS][3] = {{20, 0, 0}};
-    struct subject subject;
     lr_module modules[NUM_MODULES];
     modules[0] = panel(-60, (double[2]){0, 0}, (int[2]){4, 4}, 10, 9);
     modules[1] = panel(50, (double[2]){0, 0}, (int[2]){4, 4}, 10, 9);
@@ -350,37 +339,33 @@ static void test_too_many_are_refused(void **unused)
         const double at[2] = {3.0 * (k % EDGE) - 16.5, 3.0 * (k / EDGE) - 16.5};
         modules[2 + k] = panel(-40, at, (int[2]){1, 1}, 2.5, 2);
     }
-    subject_open(&subject, "many", scanner_of(modules, NUM_MODULES, 0));
-    assert_true(lr_modules_may_hide(subject.scanner));
-    subject.params.rays = 3;
+    struct subject *subject = subject_open("many", scanner_of(modules, NUM_MODULES, 0));
+    assert_true(lr_modules_may_hide(subject->scanner));
+    subject->params.rays = 3;
     struct row row;
     for (int exact = 0; exact < 2; exact++) {
-        subject.params.mode = exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
-        lr_operator *op = subject_operator(&subject, "compute");
+        subject->params.mode = exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+        lr_operator *op = subject_operator(subject, "compute");
         assert_int_equal(lr_operator_point_rows(op, points, 1, &(lr_row_sink){take_row, &row}), LR_USAGE);
-        assert_non_null(strstr(subject.log.error, "more than the 96"));
+        assert_non_null(strstr(subject->log.error, "more than the 96"));
     }
-    subject.points = points;
-    subject.num_points = NUM_POINTS;
-    check_sampled(&subject, "raster");
-    subject_close(&subject);
+    subject->points = points;
+    subject->num_points = NUM_POINTS;
+    check_sampled(subject, "raster");
 }
 
 /* Sampled with so many rays, a crystal needs more rounds of loops than Mesa's software renderer has. */
 static void test_no_loop_ends_early(void **unused)
 {
-    (void)unused;
     static const double point[3] = {12, 1, -4};
-    struct subject subject;
     struct row row;
-    open_case(&subject, 3, NULL);
-    subject.params.rays = 64;
-    lr_operator *op = subject_operator(&subject, "compute");
+    struct subject *subject = open_case(3, NULL);
+    subject->params.rays = 64;
+    lr_operator *op = subject_operator(subject, "compute");
     const bool software = strstr(lr_operator_get_info(op)->device, "llvmpipe") != NULL;
     const lr_status status = lr_operator_point_rows(op, &point, 1, &(lr_row_sink){take_row, &row});
     assert_int_equal(status, software ? LR_USAGE : LR_OK);
-    assert_true(!software || strstr(subject.log.error, "65,535 rounds") != NULL);
-    subject_close(&subject);
+    assert_true(!software || strstr(subject->log.error, "65,535 rounds") != NULL);
 }
 
 stage_main("render_hiding", cmocka_unit_test(test_exact), cmocka_unit_test(test_sampled),

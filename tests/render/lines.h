@@ -106,8 +106,8 @@ static inline double eye_weight(const struct eye *eye, int primary, const double
            (length * length) / (2 * 3.14159265358979323846);
 }
 
-/* Where a line meets a module's plane, from either side: at the point + s ray, and in cells from the module's lower left
- * corner. */
+/* The place at which a line meets a module's plane, from either side: at the point + s ray, and in cells from the
+ * module's lower left corner. */
 static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s, double cell[2])
 {
     const lr_module *m = &eye->scanner->modules[module];

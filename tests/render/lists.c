@@ -11,11 +11,11 @@
  * two ways in float. Over the largest value. */
 static const double forward_rounding = 1e-6, back_rounding = 2e-6;
 
-static void open_scanner(struct subject *subject, const char *name, lr_mode mode, int rays, const int samples[3])
+static struct subject *open_scanner(const char *name, lr_mode mode, int rays, const int samples[3])
 {
     const struct scanner_case *at = scanner_case_named(name);
     const double step = at->reach_mm / 4;
-    subject_open(subject, name, at->create());
+    struct subject *subject = subject_open(name, at->create());
     subject->grid = lr_grid_centred((const int[3]){5, 4, 6}, (const double[3]){step, step, 3});
     subject->grid.origin_mm[0] += 0.31;
     subject->grid.origin_mm[1] -= 0.17;
@@ -23,13 +23,7 @@ static void open_scanner(struct subject *subject, const char *name, lr_mode mode
     subject->params.mode = mode;
     subject->params.rays = rays;
     memcpy(subject->params.samples, samples, sizeof(subject->params.samples));
-}
-
-/* With the operator of the test. */
-static lr_operator *open_opposed(struct subject *subject)
-{
-    open_scanner(subject, "opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
-    return subject_operator(subject, "compute");
+    return subject;
 }
 
 static int64_t num_voxels_of(const struct subject *subject)
@@ -121,7 +115,6 @@ static void check_list(const struct subject *subject, double share, uint64_t *st
 
 static void test_lists_are_picks(void **unused)
 {
-    (void)unused;
     static const char *const scanners[] = {"opposed", "oblique", "gapped", "flipped", "blocks", "ruled ring"};
     enum { NUM_MODES = 4 };
     static const struct {
@@ -136,84 +129,73 @@ static void test_lists_are_picks(void **unused)
     uint64_t state = test_seed();
     for (size_t s = 0; s < sizeof(scanners) / sizeof(scanners[0]); s++) {
         for (size_t m = is_full ? 0 : s % NUM_MODES; m < NUM_MODES; m += is_full ? 1 : NUM_MODES) {
-            struct subject subject;
-            open_scanner(&subject, scanners[s], modes[m].mode, modes[m].rays, modes[m].samples);
-            subject_operator(&subject, "compute");
-            check_list(&subject, 500.0 / (double)subject.lors->count, &state);
-            subject_close(&subject);
+            struct subject *subject = open_scanner(scanners[s], modes[m].mode, modes[m].rays, modes[m].samples);
+            subject_operator(subject, "compute");
+            check_list(subject, 500.0 / (double)subject->lors->count, &state);
+            test_free_all(NULL);
         }
     }
 }
 
 static void test_lists_go_by_windows(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject; /* a window holds 1023 of 6561 LORs */
-    open_scanner(&subject, "opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
-    subject.params.max_memory_bytes = 16384;
-    subject_operator(&subject, "compute");
-    check_list(&subject, 0.7, &state);
-    subject_close(&subject);
+    /* a window holds 1023 of 6561 LORs */
+    struct subject *subject = open_scanner("opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
+    subject->params.max_memory_bytes = 16384;
+    subject_operator(subject, "compute");
+    check_list(subject, 0.7, &state);
 }
 
 /* Modules whose u lies along the axis; tubes of more columns than one dispatch tries on llvmpipe. */
 static void test_long_tubes(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const lr_module shape = shape_of(3, 2, 4.3, 4.0);
     const lr_module modules[2] = {place_module(&shape, &(struct placement){5, 70, 0, 0, 0, 90}),
                                   place_module(&shape, &(struct placement){180, 70, 2, 0, 0, 90})};
-    struct subject subject;
-    subject_open(&subject, "long tubes", scanner_of(modules, 2, 0));
-    subject.grid = lr_grid_centred((const int[3]){60, 8, 20}, (const double[3]){2, 1.1, 0.7});
-    subject.params.rays = 4;
-    for (int k = 0; k < 3; k++) subject.params.samples[k] = 2;
-    subject_operator(&subject, "compute");
-    check_list(&subject, 0.3, &state);
-    subject_close(&subject);
+    struct subject *subject = subject_open("long tubes", scanner_of(modules, 2, 0));
+    subject->grid = lr_grid_centred((const int[3]){60, 8, 20}, (const double[3]){2, 1.1, 0.7});
+    subject->params.rays = 4;
+    for (int k = 0; k < 3; k++) subject->params.samples[k] = 2;
+    subject_operator(subject, "compute");
+    check_list(subject, 0.3, &state);
 }
 
 /* --- LORs out of coincidence --- */
 
 static void test_out_of_coincidence_is_zero(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    open_scanner(&subject, "ruled ring", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
-    lr_operator *op = subject_operator(&subject, "compute");
-    const lr_selection chosen = choose(&subject, 0.05, &state);
+    struct subject *subject = open_scanner("ruled ring", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
+    lr_operator *op = subject_operator(subject, "compute");
+    const lr_selection chosen = choose(subject, 0.05, &state);
     int64_t *lors = test_alloc(chosen.num_lors, sizeof(*lors)), kept = 0;
     for (int64_t k = 0; k < chosen.num_lors; k++)
-        if (!lr_lors_in_coincidence(subject.lors, chosen.lors[k])) lors[kept++] = chosen.lors[k];
+        if (!lr_lors_in_coincidence(subject->lors, chosen.lors[k])) lors[kept++] = chosen.lors[k];
     const lr_selection part = {.lors = lors, .num_lors = kept};
     assert_true(kept > 10);
-    float *image = draw(&state, num_voxels_of(&subject)), *values = draw(&state, kept);
+    float *image = draw(&state, num_voxels_of(subject)), *values = draw(&state, kept);
     assert_int_equal(array_forward_part(op, &part, image, values), LR_OK);
     assert_true(is_zero(values, kept));
     assert_int_equal(array_sensitivity_part(op, &part, image), LR_OK);
-    assert_true(is_zero(image, num_voxels_of(&subject)));
-    subject_close(&subject);
+    assert_true(is_zero(image, num_voxels_of(subject)));
 }
 
 static void test_one_and_none(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    lr_operator *op = open_opposed(&subject);
-    int64_t lor = subject.lors->count / 2; /* of the two middle crystals */
+    struct subject *subject = open_scanner("opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
+    lr_operator *op = subject_operator(subject, "compute");
+    int64_t lor = subject->lors->count / 2; /* of the two middle crystals */
     const lr_selection one = {.lors = &lor, .num_lors = 1}, none = {.lors = &lor};
     const float value = -3.0f;
-    check_forward(&subject, &one, &state);
-    check_back(&subject, &one, &value, &state);
-    float *image = draw(&state, num_voxels_of(&subject));
+    check_forward(subject, &one, &state);
+    check_back(subject, &one, &value, &state);
+    float *image = draw(&state, num_voxels_of(subject));
     assert_int_equal(array_forward_part(op, &none, image, NULL), LR_OK);
     assert_int_equal(array_back_part(op, &none, &value, image), LR_OK);
-    assert_true(is_zero(image, num_voxels_of(&subject)));
-    subject_close(&subject);
+    assert_true(is_zero(image, num_voxels_of(subject)));
 }
 
 /* --- fixed point --- */
@@ -225,12 +207,11 @@ static const double FIXED_STEP = 0x1p-61;
  * rounding of its elements, terms and sum in float, relative to itself. */
 static void test_fixed_point_keeps_small_voxels(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    lr_operator *op = open_opposed(&subject);
-    const int64_t num_voxels = num_voxels_of(&subject);
-    const lr_selection part = choose(&subject, 100.0 / (double)subject.lors->count, &state);
+    struct subject *subject = open_scanner("opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
+    lr_operator *op = subject_operator(subject, "compute");
+    const int64_t num_voxels = num_voxels_of(subject);
+    const lr_selection part = choose(subject, 100.0 / (double)subject->lors->count, &state);
     float *values = test_alloc(part.num_lors, sizeof(*values));
     float *image = test_alloc(num_voxels, sizeof(*image)), *of_one = test_alloc(num_voxels, sizeof(*image));
     double *sums = test_alloc(num_voxels, sizeof(*sums)); /* of what each LOR alone gives */
@@ -247,52 +228,45 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
         assert_true(fabs((double)image[v] - sums[v]) <= 3e-7 * sums[v] + (double)part.num_lors * FIXED_STEP);
     }
     assert_true(seen > 10);
-    subject_close(&subject);
 }
 
 /* One line through the middle of a large crystal, from half a millimetre above it, stands for far
  * more than the whole sphere: sums overflow, and are worked out with a larger exponent. */
 static void test_overflow_is_worked_out_anew(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const lr_module wide = shape_of(9, 1, 10.0, 10.0), small = shape_of(3, 3, 10.0, 10.0);
     lr_module modules[2] = {place_module(&wide, &(struct placement){0, 10, 0, 0, 0, 0}),
                             place_module(&small, &(struct placement){180, 10, 0, 0, 0, 0})};
     modules[1].centre_mm[1] = 40;
-    struct subject subject;
-    subject_open(&subject, "near a face", scanner_of(modules, 2, 0));
-    subject.grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
-    subject.grid.origin_mm[0] = 9.5;
-    subject.grid.origin_mm[1] = 40;
-    subject.params.rays = 1;
+    struct subject *subject = subject_open("near a face", scanner_of(modules, 2, 0));
+    subject->grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
+    subject->grid.origin_mm[0] = 9.5;
+    subject->grid.origin_mm[1] = 40;
+    subject->params.rays = 1;
     float sensitivity;
-    assert_int_equal(array_sensitivity(subject_operator(&subject, "compute"), &sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity(subject_operator(subject, "compute"), &sensitivity), LR_OK);
     assert_true(sensitivity > 4.0f);
-    check_list(&subject, 0.5, &state);
-    const lr_selection part = choose(&subject, 1.0, &state);
-    check_back(&subject, &part, NULL, &state);
-    subject_close(&subject);
+    check_list(subject, 0.5, &state);
+    const lr_selection part = choose(subject, 1.0, &state);
+    check_back(subject, &part, NULL, &state);
 }
 
 /* Scanners that columns do not serve: tilted modules, and modules before others. */
 static void test_deterministic_has_the_same_bits(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < 4; k++) {
-        struct subject subject;
-        open_scanner(&subject, k / 2 ? "stacked" : "tilted", k % 2 ? LR_MODE_EXACT : LR_MODE_SAMPLED, k % 2 ? 0 : 2,
-                     (const int[3]){1, 1, 1});
-        subject.params.max_memory_bytes = 65536;
-        check_deterministic(&subject, draw(&state, num_voxels_of(&subject)), 0, 2e-6);
-        subject_close(&subject);
+        struct subject *subject = open_scanner(k / 2 ? "stacked" : "tilted", k % 2 ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                                               k % 2 ? 0 : 2, (const int[3]){1, 1, 1});
+        subject->params.max_memory_bytes = 65536;
+        check_deterministic(subject, draw(&state, num_voxels_of(subject)), 0, 2e-6);
+        test_free_all(NULL);
     }
 }
 
 static void test_exponents(void **unused)
 {
-    (void)unused;
     assert_int_equal(lr_fixed_exponent((const float[]){0.0f, -0.0f}, 2), 0);
     assert_int_equal(lr_fixed_exponent((const float[]){0.75f, -1.0f}, 2), 1);
     assert_int_equal(lr_fixed_exponent((const float[]){-0.75f, 0.2f}, 2), 0);

@@ -83,30 +83,28 @@ static float *back(struct subject *subject, const char *backend, const float *da
 /* A row is the projection of an image of one voxel. Returns whether any point sees anything. */
 static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, uint64_t *state)
 {
-    struct subject subject;
     double points[NUM_TEST_POINTS][3];
     struct gap gaps[NUM_TEST_POINTS];
-    subject_open(&subject, name, scanner);
-    subject.params.mode = LR_MODE_EXACT;
-    subject.points = (const double(*)[3])points;
-    subject.num_points = NUM_TEST_POINTS;
+    struct subject *subject = subject_open(name, scanner);
+    subject->params.mode = LR_MODE_EXACT;
+    subject->points = (const double(*)[3])points;
+    subject->num_points = NUM_TEST_POINTS;
     assert_false(lr_modules_may_hide(scanner));
-    assert_true(lr_lors_axial_axis(subject.lors) < 0);
+    assert_true(lr_lors_axial_axis(subject->lors) < 0);
     for (int k = 0; k < NUM_TEST_POINTS; k++) test_point(scanner, reach_mm, k, state, points[k]);
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         float image[8] = {0};
-        image[grid_around(points[k], &subject.grid)] = 1;
-        const float *expected = forward(&subject, "cpu", image), *found = forward(&subject, "compute", image);
-        gaps[k] = gap_of_floats(found, expected, subject.lors->count);
+        image[grid_around(points[k], &subject->grid)] = 1;
+        const float *expected = forward(subject, "cpu", image), *found = forward(subject, "compute", image);
+        gaps[k] = gap_of_floats(found, expected, subject->lors->count);
     }
-    const bool sees = check_row_gaps(&subject, gaps, 0, 0);
-    subject_close(&subject);
+    const bool sees = check_row_gaps(subject, gaps, 0, 0);
+    test_free_all(NULL);
     return sees;
 }
 
 static void test_rows(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int n = 0; n < NUM_CASES; n++)
         assert_true(check_rows(cases[n].name, cases[n].create(), cases[n].reach_mm, &state));
@@ -115,7 +113,6 @@ static void test_rows(void **unused)
 /* Random modules, none of which hides another. */
 static void test_random_modules(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int seeing = 0;
     for (int n = 0; n < 12; n++) {
@@ -134,46 +131,41 @@ static void test_random_modules(void **unused)
  * each other. */
 static void test_projections(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int n = 0; n < NUM_CASES; n++) {
-        struct subject subject;
         const double edge = cases[n].reach_mm / 5;
-        subject_open(&subject, cases[n].name, cases[n].create());
-        subject.grid = lr_grid_centred((const int[3]){6, 7, 5}, (const double[3]){edge, edge, edge});
-        subject.grid.origin_mm[0] += 0.7 * edge;
-        subject.grid.origin_mm[1] -= 0.4 * edge;
-        subject.grid.origin_mm[2] += 0.9 * edge;
-        subject.params.mode = LR_MODE_EXACT;
-        memcpy(subject.params.samples, (const int[3]){2, 1, 3}, sizeof(subject.params.samples));
-        const int64_t num_voxels = lr_grid_num_voxels(&subject.grid), num_lors = subject.lors->count;
+        struct subject *subject = subject_open(cases[n].name, cases[n].create());
+        subject->grid = lr_grid_centred((const int[3]){6, 7, 5}, (const double[3]){edge, edge, edge});
+        subject->grid.origin_mm[0] += 0.7 * edge;
+        subject->grid.origin_mm[1] -= 0.4 * edge;
+        subject->grid.origin_mm[2] += 0.9 * edge;
+        subject->params.mode = LR_MODE_EXACT;
+        memcpy(subject->params.samples, (const int[3]){2, 1, 3}, sizeof(subject->params.samples));
+        const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), num_lors = subject->lors->count;
         const float *image = random_floats(num_voxels, 0, 2, &state), *data = random_floats(num_lors, 0, 2, &state);
-        const float *sums = forward(&subject, "compute", image), *sums_of_image = back(&subject, "compute", data);
-        const struct gap gaps[2] = {gap_of_floats(sums, forward(&subject, "cpu", image), num_lors),
-                                    gap_of_floats(sums_of_image, back(&subject, "cpu", data), num_voxels)};
-        print_message("%s, ", subject.name);
+        const float *sums = forward(subject, "compute", image), *sums_of_image = back(subject, "compute", data);
+        const struct gap gaps[2] = {gap_of_floats(sums, forward(subject, "cpu", image), num_lors),
+                                    gap_of_floats(sums_of_image, back(subject, "cpu", data), num_voxels)};
+        print_message("%s, ", subject->name);
         check_gap("forward", &gaps[0], ROW_L2, ROW_WORST);
-        print_message("%s, ", subject.name);
+        print_message("%s, ", subject->name);
         check_gap("back", &gaps[1], ROW_L2, ROW_WORST);
         const double there = dot(sums, data, num_lors), here = dot(sums_of_image, image, num_voxels);
-        print_message("%s, adjoint: %.1e\n", subject.name, fabs(there / here - 1));
+        print_message("%s, adjoint: %.1e\n", subject->name, fabs(there / here - 1));
         assert_true(fabs(there - here) <= 1e-6 * fabs(here));
-        subject_close(&subject);
+        test_free_all(NULL);
     }
 }
 
 static void test_deterministic(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    subject_open(&subject, "tilted", create_tilted());
-    subject.grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
-    subject.params.mode = LR_MODE_EXACT;
-    subject.params.samples[1] = 2;
+    struct subject *subject = subject_open("tilted", create_tilted());
+    subject->grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
+    subject->params.mode = LR_MODE_EXACT;
+    subject->params.samples[1] = 2;
     /* 1e-7 of a face: overlaps of rounding */
-    check_deterministic(&subject, random_floats(lr_grid_num_voxels(&subject.grid), 0, 2, &state), 2e-6, 1e-7);
-    subject_close(&subject);
+    check_deterministic(subject, random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state), 2e-6, 1e-7);
 }
 
 /* --- parts --- */
@@ -215,20 +207,17 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
     lr_operator_destroy(subject->ops[--subject->num_ops]);
 }
 
-/* By pairs and by LORs, in one window, and in windows of three pairs of 42 x 42 LORs each. */
+/* Parts by pairs and by LORs, in one window, and in windows of three pairs of 42 x 42 LORs each. */
 static void test_parts(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct subject subject;
-    subject_open(&subject, "barrel", create_barrel());
-    subject.grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){3, 3, 4});
-    subject.params.mode = LR_MODE_EXACT;
-    subject.params.samples[2] = 2;
-    assert_true(subject.lors->num_pairs > 30 && subject.lors->offsets[1] == 42 * 42);
+    struct subject *subject = subject_open("barrel", create_barrel());
+    subject->grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){3, 3, 4});
+    subject->params.mode = LR_MODE_EXACT;
+    subject->params.samples[2] = 2;
+    assert_true(subject->lors->num_pairs > 30 && subject->lors->offsets[1] == 42 * 42);
     for (int k = 0; k < 4; k++)
-        check_part(&subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
-    subject_close(&subject);
+        check_part(subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
 }
 
 stage_main("render_pairs", cmocka_unit_test(test_rows), cmocka_unit_test(test_projections),

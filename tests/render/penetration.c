@@ -10,36 +10,36 @@ static const double rows_l2 = 1e-5;
 
 enum { NUM_POINTS = 6 };
 
-static void open_penetrated(struct subject *subject, const char *name, lr_scanner *scanner)
+static struct subject *open_penetrated(const char *name, lr_scanner *scanner)
 {
     scanner->crystal_mu_per_mm = 0.08;
-    subject_open(subject, name, scanner);
+    struct subject *subject = subject_open(name, scanner);
     subject->params.penetration = true;
     subject->params.mu_steps = 40;
+    return subject;
 }
 
 /* Takes over the scanner. */
 static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, const lr_image *mu, uint64_t *state)
 {
-    struct subject subject;
     double points[NUM_TEST_POINTS][3]; /* NUM_POINTS of them */
-    open_penetrated(&subject, name, scanner);
-    subject.params.mu = mu;
-    subject.points = (const double(*)[3])points;
-    subject.num_points = NUM_POINTS;
+    struct subject *subject = open_penetrated(name, scanner);
+    subject->params.mu = mu;
+    subject->points = (const double(*)[3])points;
+    subject->num_points = NUM_POINTS;
     for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, reach_mm, n, state, points[n]);
     for (int rays = 1; rays <= 3; rays++) {
         struct gap gap = {0};
-        subject.params.rays = rays;
-        const struct row *expected = subject_rows(&subject, "cpu"), *found = subject_rows(&subject, "compute");
+        subject->params.rays = rays;
+        const struct row *expected = subject_rows(subject, "cpu"), *found = subject_rows(subject, "compute");
         /* The device finds elements in any order; their sums do not show it. */
-        check_same_rows(found, subject_rows(&subject, "compute"), NUM_POINTS, 0);
+        check_same_rows(found, subject_rows(subject, "compute"), NUM_POINTS, 0);
         for (int n = 0; n < NUM_POINTS; n++) gap_add_rows(&gap, &found[n], &expected[n]);
         assert_true(gap.norm > 0);
-        /* With one line a crystal an element is one length. */
+        /* An element is one length where a crystal has one line. */
         check_gap(name, &gap, (rays == 1 ? 3 : 1) * rows_l2, INFINITY);
     }
-    subject_close(&subject);
+    test_free_all(NULL);
 }
 
 static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
@@ -49,14 +49,12 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
 
 static void test_every_kind_of_scanner(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) check_scanner(&scanner_cases[k], NULL, &state);
 }
 
 static void test_random_scanners(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < 5; k++) check_rows("random", create_random(&state), 15, NULL, &state);
 }
@@ -65,7 +63,6 @@ static void test_random_scanners(void **unused)
  * the first one's images it has no LORs, and stops photons all the same. */
 static void test_role_of_a_wide_module(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     lr_module wide = shape_of(40, 4, 3.0, 2.8), small = shape_of(4, 4, 3.0, 2.9);
     lr_module modules[3] = {place_module(&small, &(struct placement){90, 60, 0, 0, 0, 0}),
@@ -79,12 +76,11 @@ static void test_role_of_a_wide_module(void **unused)
  * the window still stop photons. Sums of floats are good to some 1e-6. */
 static void check_projections(int64_t max_memory_bytes, uint64_t *state)
 {
-    struct subject subject;
-    open_penetrated(&subject, "two rings", create_two_rings());
-    subject.grid = lr_grid_centred((const int[3]){4, 3, 2}, (const double[3]){3, 3, 3});
-    subject.grid.origin_mm[0] += 4;
-    subject.params.rays = 2;
-    const int64_t num[2] = {lr_grid_num_voxels(&subject.grid), subject.lors->count};
+    struct subject *subject = open_penetrated("two rings", create_two_rings());
+    subject->grid = lr_grid_centred((const int[3]){4, 3, 2}, (const double[3]){3, 3, 3});
+    subject->grid.origin_mm[0] += 4;
+    subject->params.rays = 2;
+    const int64_t num[2] = {lr_grid_num_voxels(&subject->grid), subject->lors->count};
     double *in[2], *out[2];
     float *in_float[2], *out_float[2];
     for (int k = 0; k < 2; k++) {
@@ -94,25 +90,24 @@ static void check_projections(int64_t max_memory_bytes, uint64_t *state)
         out[k] = test_alloc(num[k], sizeof(double));
         for (int64_t n = 0; n < num[k]; n++) in[k][n] = (double)in_float[k][n];
     }
-    lr_operator *cpu = subject_operator(&subject, "cpu");
-    subject.params.max_memory_bytes = max_memory_bytes;
-    lr_operator *compute = subject_operator(&subject, "compute");
-    stage_check(&subject, array_forward_f64(cpu, in[0], out[1]) == LR_OK);
-    stage_check(&subject, array_back_f64(cpu, in[1], out[0]) == LR_OK);
-    stage_check(&subject, array_forward(compute, in_float[0], out_float[1]) == LR_OK);
-    stage_check(&subject, array_back(compute, in_float[1], out_float[0]) == LR_OK);
+    lr_operator *cpu = subject_operator(subject, "cpu");
+    subject->params.max_memory_bytes = max_memory_bytes;
+    lr_operator *compute = subject_operator(subject, "compute");
+    stage_check(subject, array_forward_f64(cpu, in[0], out[1]) == LR_OK);
+    stage_check(subject, array_back_f64(cpu, in[1], out[0]) == LR_OK);
+    stage_check(subject, array_forward(compute, in_float[0], out_float[1]) == LR_OK);
+    stage_check(subject, array_back(compute, in_float[1], out_float[0]) == LR_OK);
     for (int k = 0; k < 2; k++) {
         struct gap gap = {0};
         for (int64_t n = 0; n < num[k]; n++) gap_add(&gap, (double)out_float[k][n], out[k][n]);
         assert_true(gap.norm > 0);
         check_gap(k == 0 ? "back" : "forward", &gap, rows_l2, INFINITY);
     }
-    subject_close(&subject);
+    test_free_all(NULL);
 }
 
 static void test_projections(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     check_projections(0, &state);
     check_projections(40000, &state); /* 120 pairs of 900 LORs: windows of 11 pairs */
@@ -120,30 +115,26 @@ static void test_projections(void **unused)
 
 static void test_refusals(void **unused)
 {
-    (void)unused;
-    struct subject subject;
     struct lr_backend backend;
-    subject_open(&subject, "opposed", create_opposed());
-    struct lr_backend_params params = {.scanner = subject.scanner,
-                                       .lors = subject.lors,
-                                       .grid = &subject.grid,
+    struct subject *subject = subject_open("opposed", create_opposed());
+    struct lr_backend_params params = {.scanner = subject->scanner,
+                                       .lors = subject->lors,
+                                       .grid = &subject->grid,
                                        .mode = LR_MODE_SAMPLED,
                                        .rays = 2,
                                        .samples = {1, 1, 1},
                                        .threads = 1,
                                        .penetration = true,
-                                       .log = &subject.log.log};
+                                       .log = &subject->log.log};
     assert_int_equal(lr_raster_backend_create(&params, &backend), LR_USAGE);
-    assert_non_null(strstr(subject.log.error, "use backend cpu or compute"));
+    assert_non_null(strstr(subject->log.error, "use backend cpu or compute"));
     params.mode = LR_MODE_EXACT;
     assert_int_equal(lr_compute_backend_create(&params, &backend), LR_USAGE);
-    assert_non_null(strstr(subject.log.error, "no exact mode"));
-    subject_close(&subject);
+    assert_non_null(strstr(subject->log.error, "no exact mode"));
 }
 
 static void test_absorption(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 5, 6});
     lr_image *mu = random_mu(&grid, 0.02, &state);

@@ -15,8 +15,18 @@ struct setting {
     struct eye *eye;
 };
 
-static void setting_open(struct setting *setting, lr_scanner *scanner, int rays, int atlas_size)
+static void setting_close(void *self)
 {
+    struct setting *setting = self;
+    lr_plan_destroy(setting->plan);
+    lr_lors_destroy(setting->lors);
+    lr_scanner_destroy(setting->scanner);
+}
+
+/* The setting is there until test_free_all. */
+static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_size)
+{
+    struct setting *setting = test_alloc(1, sizeof(*setting));
     struct test_log log;
     test_log_init(&log);
     setting->scanner = scanner;
@@ -26,13 +36,7 @@ static void setting_open(struct setting *setting, lr_scanner *scanner, int rays,
         &(struct lr_plan_params){.lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
     if (setting->plan == NULL) fail_msg("no plan: %s", log.error);
     setting->eye = eye_create(scanner, rays);
-}
-
-static void setting_close(struct setting *setting)
-{
-    lr_plan_destroy(setting->plan);
-    lr_lors_destroy(setting->lors);
-    lr_scanner_destroy(setting->scanner);
+    return test_keep(setting, setting_close);
 }
 
 /* The secondary of a draw that may have LORs with the primary; -1: it only stops lines. */
@@ -101,18 +105,16 @@ static void check_roles(struct setting *setting, const double point_mm[1][3], in
 
 static void test_roles(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int num_ties = 0;
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        struct setting setting;
-        setting_open(&setting, scanner_cases[k].create(), 1, 512);
+        struct setting *setting = setting_open(scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS; point++) {
             double at[1][3];
-            test_point(setting.scanner, scanner_cases[k].reach_mm, point, &state, at[0]);
-            check_roles(&setting, (const double(*)[3])at, &num_ties);
+            test_point(setting->scanner, scanner_cases[k].reach_mm, point, &state, at[0]);
+            check_roles(setting, (const double(*)[3])at, &num_ties);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d draws between equally far modules\n", num_ties);
     assert_true(num_ties > 50);
@@ -122,10 +124,8 @@ static void test_roles(void **unused)
  * drawn once, with the lower index as primary. A module sees only what is opposite: culling leaves out most. */
 static void test_ties_and_culling_at_the_centre(void **unused)
 {
-    (void)unused;
-    struct setting setting;
-    setting_open(&setting, create_ring_of_8(), 2, 512);
-    const struct lr_batch batch = plan_point(&setting, (const double[1][3]){{0, 0, 0}});
+    struct setting *setting = setting_open(create_ring_of_8(), 2, 512);
+    const struct lr_batch batch = plan_point(setting, (const double[1][3]){{0, 0, 0}});
     for (int i = 0; i < 4; i++) {
         const int image = image_of(&batch, i);
         assert_true(image >= 0);
@@ -134,7 +134,6 @@ static void test_ties_and_culling_at_the_centre(void **unused)
         assert_false(opposite >= 0 && draws(&batch, opposite, i));
     }
     assert_true(batch.num_draws >= 4 && batch.num_draws <= 12);
-    setting_close(&setting);
 }
 
 /* --- culling --- */
@@ -163,19 +162,17 @@ static int check_visible(struct setting *setting, const double point_mm[1][3])
 
 static void test_nothing_visible_is_culled(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int met = 0;
     for (int k = 0; k < NUM_SCANNER_CASES + 20; k++) {
-        struct setting setting;
         const bool random = k >= NUM_SCANNER_CASES;
-        setting_open(&setting, random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
+        struct setting *setting = setting_open(random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS + (random ? 10 : 0); point++) {
             double at[1][3];
-            test_point(setting.scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, at[0]);
-            met += check_visible(&setting, (const double(*)[3])at);
+            test_point(setting->scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, at[0]);
+            met += check_visible(setting, (const double(*)[3])at);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d lines met a module\n", met);
     assert_true(met > 10000);
@@ -217,21 +214,19 @@ static void check_listed(const struct setting *setting, const struct lr_batch *b
 
 static void test_what_hides_is_listed(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int counts[3] = {0};
     for (int k = 0; k < 600; k++) {
-        struct setting setting;
         lr_scanner *scanner = k == 0 ? create_stacked() : create_crowded(&state);
-        setting_open(&setting, scanner, 2, 1024);
-        assert_true(setting.plan->hiding);
+        struct setting *setting = setting_open(scanner, 2, 1024);
+        assert_true(setting->plan->hiding);
         for (int point = 0; point < NUM_TEST_POINTS + 10; point++) {
             double at[1][3];
             test_point(scanner, 60, point, &state, at[0]);
-            const struct lr_batch batch = plan_point(&setting, (const double(*)[3])at);
-            for (int image = 0; image < batch.num_images; image++) check_listed(&setting, &batch, image, counts);
+            const struct lr_batch batch = plan_point(setting, (const double(*)[3])at);
+            for (int image = 0; image < batch.num_images; image++) check_listed(setting, &batch, image, counts);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d lines stopped before the primary, %d by modules that only stop, %d counted\n", counts[0],
                   counts[1], counts[2]);
@@ -241,9 +236,7 @@ static void test_what_hides_is_listed(void **unused)
 /* The blocks of a panel hide nothing of each other. A module stands before them, one opposite. */
 static void test_neighbours_hide_nothing(void **unused)
 {
-    (void)unused;
     enum { PANEL = 9, BEFORE = 9, OPPOSITE = 10, NUM_MODULES = 11 };
-    struct setting setting;
     const lr_module shape = shape_of(4, 4, 2, 2);
     lr_module modules[NUM_MODULES];
     for (int m = 0; m < PANEL; m++) {
@@ -253,12 +246,12 @@ static void test_neighbours_hide_nothing(void **unused)
     }
     modules[BEFORE] = place_module(&shape, &(struct placement){.radius_mm = 20, .z_mm = 3});
     modules[OPPOSITE] = place_module(&shape, &(struct placement){.angle = 180, .radius_mm = 45});
-    setting_open(&setting, scanner_of(modules, NUM_MODULES, 0), 1, 256);
-    assert_true(setting.plan->hiding);
+    struct setting *setting = setting_open(scanner_of(modules, NUM_MODULES, 0), 1, 256);
+    assert_true(setting->plan->hiding);
     int hidden = 0, pairs = 0;
     for (int point = 0; point < 90; point++) {
         const double at[1][3] = {{-42.5 + point, 1.5, -0.7}};
-        const struct lr_batch batch = plan_point(&setting, at);
+        const struct lr_batch batch = plan_point(setting, at);
         for (int k = 0; k < batch.num_draws; k++) {
             const uint32_t draw = batch.draws[k].secondary;
             const bool hides = draw & (LR_BEFORE_PRIMARY | LR_ONLY_STOPS | LR_HIDES);
@@ -268,7 +261,6 @@ static void test_neighbours_hide_nothing(void **unused)
         }
     }
     assert_true(hidden > 50 && pairs > 100);
-    setting_close(&setting);
 }
 
 /* --- batches --- */
@@ -328,65 +320,57 @@ static void count_batches(struct setting *setting, const struct lr_plan_work *wo
 
 static void test_batches_cover_rows(void **unused)
 {
-    (void)unused;
     static const int sizes[] = {48, 60, 100, 333, 1024};
     const lr_grid grid = lr_grid_centred((const int[3]){3, 4, 2}, (const double[3]){4.1, 3.3, 2.7});
     for (int k = 0; k < 5; k++) {
         const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .begin = 2, .end = 23};
-        struct setting setting, single;
         int images_of_row[24] = {0}, num_batches, num_split;
-        setting_open(&setting, create_two_rings(), 2, sizes[k]);
-        setting_open(&single, create_two_rings(), 2, 512);
-        const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors)};
-        count_batches(&setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
-        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k], setting.plan->max_images,
+        struct setting *setting = setting_open(create_two_rings(), 2, sizes[k]);
+        struct setting *single = setting_open(create_two_rings(), 2, 512);
+        const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting->lors)};
+        count_batches(setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
+        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k], setting->plan->max_images,
                       num_batches, num_split);
         for (int row = 0; row < 21; row++) {
             int expected = 0;
             for (int k_point = 0; k_point < 6; k_point++) {
                 double point[1][3];
                 lr_rows_point(&rows, rows.begin + row, k_point, point[0]);
-                expected += plan_point(&single, (const double(*)[3])point).num_images;
+                expected += plan_point(single, (const double(*)[3])point).num_images;
             }
             assert_int_equal(images_of_row[row], expected);
         }
         assert_true(k > 0 || num_split > 5);
         assert_true(k < 4 || num_batches < 5);
-        setting_close(&single);
-        setting_close(&setting);
+        test_free_all(NULL);
     }
 }
 
 /* An image is a float point and what rounding left over: together good to 1e-13 of the point. */
 static void test_points_keep_their_precision(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
-    setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_batch batch = plan_point(&setting, point);
+    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
+    const struct lr_batch batch = plan_point(setting, point);
     assert_true(batch.num_images > 0);
     for (int k = 0; k < 3; k++)
         assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k], point[0][k], 1e-13);
-    setting_close(&setting);
 }
 
 /* --- emission --- */
 
 static void test_zero_emission_is_left_out(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const lr_grid grid = lr_grid_centred((const int[3]){4, 3, 1}, (const double[3]){3, 3, 3});
     const struct lr_rows rows = {.grid = &grid, .samples = {1, 2, 1}, .end = 12};
     static const int emitting[3] = {3, 4, 10};
     float emission[12] = {[3] = 2.5f, [4] = 1.0f, [10] = 0.125f};
-    setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors), .emission = emission};
+    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
+    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting->lors), .emission = emission};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     int seen = 0;
-    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+    while (lr_plan_next(setting->plan, &work, &cursor, &batch)) {
         for (int k = 0; k < batch.num_rows; k++, seen++) {
             assert_true(seen < 3);
             assert_int_equal(batch.rows[k].row, emitting[seen]);
@@ -397,15 +381,13 @@ static void test_zero_emission_is_left_out(void **unused)
     assert_int_equal(seen, 3);
     emission[3] = emission[4] = emission[10] = 0;
     cursor = (struct lr_plan_cursor){0};
-    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) assert_int_equal(batch.num_images, 0);
-    setting_close(&setting);
+    while (lr_plan_next(setting->plan, &work, &cursor, &batch)) assert_int_equal(batch.num_images, 0);
 }
 
 /* --- windows of LORs --- */
 
 static void test_windows_partition_the_pairs(void **unused)
 {
-    (void)unused;
     lr_scanner *scanner = create_unequal();
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
@@ -434,47 +416,42 @@ static void test_windows_partition_the_pairs(void **unused)
 /* A window's plan renders what shows its pairs, and everything that stands before them. */
 static void test_windows_plan_their_pairs(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
     const struct lr_rows rows = {.points_mm = points, .end = 2};
-    setting_open(&setting, create_two_rings(), 1, 512);
-    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(setting.lors, NULL, 0)};
-    while (lr_pair_window_next(&work.window, setting.lors->count / 5)) {
+    struct setting *setting = setting_open(create_two_rings(), 1, 512);
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(setting->lors, NULL, 0)};
+    while (lr_pair_window_next(&work.window, setting->lors->count / 5)) {
         struct lr_plan_cursor cursor = {0};
         struct lr_batch batch;
-        while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+        while (lr_plan_next(setting->plan, &work, &cursor, &batch)) {
             bool *shows = test_alloc(batch.num_images, sizeof(*shows));
             for (int k = 0; k < batch.num_draws; k++) {
                 const int i = batch.images[batch.draws[k].image].primary;
-                const int64_t pair = lr_lors_pair(setting.lors, i, (int)batch.draws[k].secondary);
+                const int64_t pair = lr_lors_pair(setting->lors, i, (int)batch.draws[k].secondary);
                 shows[batch.draws[k].image] |= pair >= work.window.begin && pair < work.window.end;
             }
             for (int k = 0; k < batch.num_images; k++) assert_true(shows[k]);
         }
     }
-    setting_close(&setting);
 }
 
 /* --- refusals --- */
 
 static void test_small_atlas_is_refused(void **unused)
 {
-    (void)unused;
     struct test_log log;
     test_log_init(&log);
-    struct setting setting; /* 8 modules need 3 x 3 tiles of 12 */
-    setting_open(&setting, create_ring_of_8(), 2, 36);
-    assert_int_equal(setting.plan->tile[0], 12);
-    assert_int_equal(setting.plan->max_images, 9);
-    struct lr_plan_params params = {.lors = setting.lors, .rays = 2, .atlas_size = 35, .log = &log.log};
+    /* 8 modules need 3 x 3 tiles of 12 */
+    struct setting *setting = setting_open(create_ring_of_8(), 2, 36);
+    assert_int_equal(setting->plan->tile[0], 12);
+    assert_int_equal(setting->plan->max_images, 9);
+    struct lr_plan_params params = {.lors = setting->lors, .rays = 2, .atlas_size = 35, .log = &log.log};
     assert_null(lr_plan_create(&params));
     assert_error(&log, LR_USAGE, "8 modules");
     params.rays = 100;
     params.atlas_size = 512;
     assert_null(lr_plan_create(&params));
     lr_plan_destroy(NULL);
-    setting_close(&setting);
 }
 
 test_main("render_plan", cmocka_unit_test(test_roles), cmocka_unit_test(test_ties_and_culling_at_the_centre),

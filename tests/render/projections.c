@@ -16,7 +16,7 @@ static const double sum_tolerance = 5e-6;
 
 /* A raster backend with a small grid. */
 struct bench {
-    struct subject subject;
+    struct subject *subject;
     struct lr_backend_params params;
     struct lr_backend backend;
     int64_t num_voxels, num_lors;
@@ -27,8 +27,7 @@ static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm
                        bool deterministic, int64_t memory)
 {
     const double edge = reach_mm / 4;
-    struct subject *subject = &bench->subject;
-    subject_open(subject, "raster", scanner);
+    struct subject *subject = bench->subject = subject_open("raster", scanner);
     subject->grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){edge, edge * 1.1, edge * 0.7});
     subject->grid.origin_mm[0] += 0.13 * edge;
     bench->num_voxels = lr_grid_num_voxels(&subject->grid);
@@ -49,7 +48,6 @@ static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm
 static void bench_close(struct bench *bench)
 {
     bench->backend.fns->destroy(bench->backend.self);
-    subject_close(&bench->subject);
 }
 
 /* The matrix; *num_elements gets how many it has. */
@@ -58,9 +56,9 @@ static struct row *read_matrix(struct bench *bench, int64_t *num_elements)
     struct row *matrix = test_alloc(bench->num_voxels, sizeof(*matrix));
     const int *samples = bench->params.samples;
     const struct lr_rows rows = {
-        .grid = &bench->subject.grid, .samples = {samples[0], samples[1], samples[2]}, .end = bench->num_voxels};
+        .grid = &bench->subject->grid, .samples = {samples[0], samples[1], samples[2]}, .end = bench->num_voxels};
     const lr_row_sink sink = {take_row, matrix};
-    stage_check(&bench->subject, bench->backend.fns->rows(bench->backend.self, &rows, &sink) == LR_OK);
+    stage_check(bench->subject, bench->backend.fns->rows(bench->backend.self, &rows, &sink) == LR_OK);
     *num_elements = 0;
     for (int64_t v = 0; v < bench->num_voxels; v++) *num_elements += matrix[v].count;
     assert_true(*num_elements > 30);
@@ -92,8 +90,8 @@ static struct vectors project(struct bench *bench, uint64_t *state)
                               .gathered = test_alloc(bench->num_voxels, sizeof(float))};
     vectors.image[7] = 0;
     vectors.projected[0] = vectors.gathered[0] = 123; /* outputs are overwritten */
-    stage_check(&bench->subject, forward(bench, vectors.image, vectors.projected) == LR_OK);
-    stage_check(&bench->subject, back(bench, vectors.data, vectors.gathered) == LR_OK);
+    stage_check(bench->subject, forward(bench, vectors.image, vectors.projected) == LR_OK);
+    stage_check(bench->subject, back(bench, vectors.data, vectors.gathered) == LR_OK);
     return vectors;
 }
 
@@ -138,11 +136,11 @@ static void check_projections(lr_scanner *scanner, const char *name, double reac
     for (int64_t lor = 0; lor < bench.num_lors; lor++)
         assert_close((double)vectors.projected[lor], data[lor], sum_tolerance);
     bench_close(&bench);
+    test_free_all(NULL);
 }
 
 static void test_projections_meet_rows(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES - 1; k++) {
         const struct scanner_case *at = &scanner_cases[k];
@@ -155,16 +153,11 @@ static void test_projections_meet_rows(void **unused)
 /* Many batches one after another, each with more to upload than a command buffer holds. */
 static void test_batches_follow_each_other(void **unused)
 {
-    (void)unused;
     static const int crystals[1] = {13};
-    const lr_ring ring = {.radius_mm = 59,
-                          .modules = 18,
-                          .rings = 2,
-                          .ring_pitch_mm = 27.85,
-                          .block_crystals = {crystals, crystals},
-                          .pitch_mm = {1.55, 1.55},
-                          .face_mm = {1.45, 1.45},
-                          .depth_mm = 15};
+    lr_ring ring = ring_of(59, 18, crystals, crystals, 1.55, 1.45);
+    ring.rings = 2;
+    ring.ring_pitch_mm = 27.85;
+    ring.depth_mm = 15;
     uint64_t state = test_seed();
     check_projections(scanner_ring(&ring, &(lr_scanner_params){.name = "two rings of 18"}), "two of 18", 20, 4,
                       (const int[3]){3, 2, 2}, &state);
@@ -174,7 +167,6 @@ static void test_batches_follow_each_other(void **unused)
 
 static void test_windows_make_no_difference(void **unused)
 {
-    (void)unused;
     static const int64_t limits[] = {1, 2 * 3 * 4096 * 4, 2 * 10 * 4096 * 4};
     for (int k = 0; k < 3; k++) {
         uint64_t state = 5, same_state = 5;
@@ -190,6 +182,7 @@ static void test_windows_make_no_difference(void **unused)
         assert_true(adjoint_error(&parts, &vectors) <= adjoint_tolerance);
         bench_close(&parts);
         bench_close(&whole);
+        test_free_all(NULL);
     }
 }
 
@@ -197,7 +190,6 @@ static void test_windows_make_no_difference(void **unused)
 
 static void test_same_bits_twice(void **unused)
 {
-    (void)unused;
     struct bench benches[2];
     uint64_t states[3] = {3, 3, 3};
     for (int k = 0; k < 2; k++) bench_open(&benches[k], create_blocks(), 14, 2, (const int[3]){2, 1, 1}, true, 0);
@@ -212,7 +204,6 @@ static void test_same_bits_twice(void **unused)
 /* Rows asked for between projections that were cut into windows are whole. */
 static void test_rows_after_windows(void **unused)
 {
-    (void)unused;
     struct bench whole, parts;
     int64_t num_elements;
     uint64_t state = test_seed();
@@ -229,7 +220,7 @@ static void test_rows_after_windows(void **unused)
 /* One projection at the backend's place, and what the device ran for it. Skips where the device does not count. */
 static struct stage_counts count_projection(struct bench *bench, bool is_forward)
 {
-    struct subject *subject = &bench->subject;
+    struct subject *subject = bench->subject;
     lr_vector_params params = {.place = bench->backend.place, .count = bench->num_voxels, .log = &subject->log.log};
     struct gl_context *ctx = bench->backend.place->ctx;
     struct stage_counts counts, of_sums;
@@ -271,7 +262,6 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
 
 static void test_points_and_fragments(void **unused)
 {
-    (void)unused;
     struct bench bench;
     int64_t num_elements;
     bench_open(&bench, create_opposed(), 8, 3, (const int[3]){1, 1, 1}, false, 0);
@@ -280,7 +270,7 @@ static void test_points_and_fragments(void **unused)
     const struct stage_counts back_counts = count_projection(&bench, false);
     /* Each voxel is seen through one module, and shows the other one, a quad, in it. */
     int tile[2];
-    lr_plan_tile_size(bench.subject.scanner, 3, tile);
+    lr_plan_tile_size(bench.subject->scanner, 3, tile);
     const uint64_t pixels = (uint64_t)tile[0] * (uint64_t)tile[1];
     const uint64_t voxels = (uint64_t)bench.num_voxels, points = (uint64_t)num_elements;
     assert_int_equal(forward_counts.counts[STAGE_VERTICES], voxels * (4 + pixels));
@@ -301,15 +291,14 @@ static void test_points_and_fragments(void **unused)
 /* An empty image projects to nothing, and nothing back to an empty image. */
 static void test_zeros(void **unused)
 {
-    (void)unused;
     struct bench bench;
     bench_open(&bench, create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
     float *image = test_alloc(bench.num_voxels, sizeof(*image)), *data = test_alloc(bench.num_lors, sizeof(*data));
     data[17] = 5;
-    stage_check(&bench.subject, forward(&bench, image, data) == LR_OK);
+    stage_check(bench.subject, forward(&bench, image, data) == LR_OK);
     for (int64_t lor = 0; lor < bench.num_lors; lor++) assert_true(data[lor] == 0.0f);
     image[3] = 5;
-    stage_check(&bench.subject, back(&bench, data, image) == LR_OK);
+    stage_check(bench.subject, back(&bench, data, image) == LR_OK);
     for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) assert_true(image[voxel] == 0.0f);
     bench_close(&bench);
 }
@@ -332,18 +321,17 @@ static bool watch_report(void *user, const char *what, double done, double total
 
 static void test_progress_and_cancel(void **unused)
 {
-    (void)unused;
     struct bench bench;
     struct watch watch = {0};
     const lr_progress progress = {watch_report, &watch};
     bench_open(&bench, create_two_rings(), 10, 1, (const int[3]){1, 1, 1}, false, 1);
     bench.backend.fns->destroy(bench.backend.self);
     bench.params.progress = &progress;
-    stage_check(&bench.subject, lr_raster_backend_create(&bench.params, &bench.backend) == LR_OK);
+    stage_check(bench.subject, lr_raster_backend_create(&bench.params, &bench.backend) == LR_OK);
     uint64_t state = 1;
     float *image = random_floats(bench.num_voxels, 0.5, 2, &state),
           *data = random_floats(bench.num_lors, 0.5, 2, &state);
-    stage_check(&bench.subject, forward(&bench, image, data) == LR_OK);
+    stage_check(bench.subject, forward(&bench, image, data) == LR_OK);
     assert_true(watch.calls > 3);
     assert_close(watch.last, 1, 1e-9);
     watch = (struct watch){.stop_after = 2};
@@ -352,7 +340,7 @@ static void test_progress_and_cancel(void **unused)
     assert_int_equal(back(&bench, data, image), LR_CANCELLED);
     /* Cancelled work leaves a backend that works. */
     watch = (struct watch){0};
-    stage_check(&bench.subject, back(&bench, data, image) == LR_OK);
+    stage_check(bench.subject, back(&bench, data, image) == LR_OK);
     bench_close(&bench);
 }
 

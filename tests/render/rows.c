@@ -52,19 +52,18 @@ static void check_batches(struct gl_context *ctx, lr_scanner *(*create)(void), d
         .grid = &grid, .samples = {samples[0], samples[1], samples[2]}, .begin = BEGIN, .end = END};
     struct row *expected = NULL;
     for (int k = 0; k < 4; k++) {
-        struct stage stage;
         int64_t num_elements = 0;
-        stage_open(&stage, &(struct stage_params){.ctx = ctx, .scanner = create(), .rays = 2, .min_tiles = tiles[k]});
-        struct row *found = read_rows(&stage, &rows, 1, 0);
-        check_same_rows(found + BEGIN, read_rows(&stage, &rows, 2, 0) + BEGIN, COUNT,
-                        0); /* for any number of threads */
+        struct stage *stage =
+            stage_open(&(struct stage_params){.ctx = ctx, .scanner = create(), .rays = 2, .min_tiles = tiles[k]});
+        struct row *found = read_rows(stage, &rows, 1, 0);
+        check_same_rows(found + BEGIN, read_rows(stage, &rows, 2, 0) + BEGIN, COUNT, 0); /* for any number of threads */
         for (int64_t row = BEGIN; row < END; row++) num_elements += found[row].count;
-        print_message("%d tiles: %lld elements\n", stage.plan->max_images, (long long)num_elements);
+        print_message("%d tiles: %lld elements\n", stage->plan->max_images, (long long)num_elements);
         assert_true(num_elements > 1000);
         if (k == 0) expected = found;
         check_same_rows(found + BEGIN, expected + BEGIN, COUNT, order_tolerance);
-        stage_close(&stage);
     }
+    test_free_all(NULL);
 }
 
 static void test_batches_make_no_difference(void **context)
@@ -78,40 +77,37 @@ static void test_batches_make_no_difference(void **context)
 static void test_empty_rows(void **context)
 {
     const double points[][3] = {{500, 0, 0}, {0, 0, 0}, {0, 0, 400}, {0, 0, -400}, {1, 2, 0.5}, {-700, 3, 2}};
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 2});
-    const struct row *rows = read_rows(&stage, &(struct lr_rows){.points_mm = points, .end = 6}, 2, 0);
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 2});
+    const struct row *rows = read_rows(stage, &(struct lr_rows){.points_mm = points, .end = 6}, 2, 0);
     for (int k = 0; k < 6; k++) assert_int_equal(rows[k].count > 0, k == 1 || k == 4);
-    read_rows(&stage, &(struct lr_rows){.points_mm = points, .begin = 2, .end = 2}, 1, 0); /* no row comes */
-    stage_close(&stage);
+    read_rows(stage, &(struct lr_rows){.points_mm = points, .begin = 2, .end = 2}, 1, 0); /* no row comes */
 }
 
 /* The sum of a row is the sum of its lines' weights: no pixel is lost or counted twice. */
 static void test_rows_add_up_to_their_lines(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 3});
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 3});
     for (int point = 0; point < 5; point++) {
         double at[1][3], lines = 0;
-        test_point(stage.scanner, 10, point, &state, at[0]);
+        test_point(stage->scanner, 10, point, &state, at[0]);
         const struct lr_rows rows = {.points_mm = (const double(*)[3])at, .end = 1};
-        const struct row *row = read_rows(&stage, &rows, 1, 0);
+        const struct row *row = read_rows(stage, &rows, 1, 0);
         double sum = 0, slack = 0;
         for (int64_t k = 0; k < row->count; k++) sum += row->value[k];
-        eye_place(stage.eye, at[0]);
-        for (int i = 0; i < stage.scanner->num_modules; i++) {
-            for (int pixel = 0; pixel < eye_num_pixels(stage.eye, i); pixel++) {
+        eye_place(stage->eye, at[0]);
+        for (int i = 0; i < stage->scanner->num_modules; i++) {
+            for (int pixel = 0; pixel < eye_num_pixels(stage->eye, i); pixel++) {
                 double ray[3], edge, t, cell[2] = {0};
-                eye_pixel_line(stage.eye, i, pixel, ray);
-                const int j = eye_first_hit(stage.eye, i, ray, &edge);
-                if (stage.eye->modules[i].height <= 0 || j < 0) continue;
-                const lr_module *module = &stage.scanner->modules[j];
-                eye_meet(stage.eye, j, ray, &t, cell);
+                eye_pixel_line(stage->eye, i, pixel, ray);
+                const int j = eye_first_hit(stage->eye, i, ray, &edge);
+                if (stage->eye->modules[i].height <= 0 || j < 0) continue;
+                const lr_module *module = &stage->scanner->modules[j];
+                eye_meet(stage->eye, j, ray, &t, cell);
                 const bool on_face =
                     fabs(cell[0] - floor(cell[0]) - 0.5) <= 0.5 * module->face_mm[0] / module->pitch_mm[0] &&
                     fabs(cell[1] - floor(cell[1]) - 0.5) <= 0.5 * module->face_mm[1] / module->pitch_mm[1];
-                const double weight = eye_weight(stage.eye, i, ray);
+                const double weight = eye_weight(stage->eye, i, ray);
                 lines += on_face ? weight : 0;
                 slack += edge <= BORDERLINE_PITCHES ? weight : 0;
             }
@@ -119,16 +115,13 @@ static void test_rows_add_up_to_their_lines(void **context)
         assert_true(lines > 0);
         assert_true(fabs(sum - lines) <= 1e-6 * lines + slack);
     }
-    stage_close(&stage);
 }
 
 static void test_sink_stops(void **context)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 2}, (const double[3]){2, 2, 2});
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 1});
-    read_rows(&stage, &(struct lr_rows){.grid = &grid, .samples = {1, 1, 1}, .end = 32}, 1, 5);
-    stage_close(&stage);
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_ring_of_8(), .rays = 1});
+    read_rows(stage, &(struct lr_rows){.grid = &grid, .samples = {1, 1, 1}, .end = 32}, 1, 5);
 }
 
 stage_main("render_rows", cmocka_unit_test(test_batches_make_no_difference), cmocka_unit_test(test_empty_rows),

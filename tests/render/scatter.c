@@ -99,16 +99,15 @@ static void test_random_contents(void **context)
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         const int rays = 1 + k % 4;
-        struct stage stage;
-        stage_open(&stage, &(struct stage_params){
-                               .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
-        const struct voxels voxels = make_up(&stage, k % 2 == 0 ? 0.9 : 0.3, &state);
-        const struct lr_pair_window all = lr_pair_window_all(stage.lors);
-        const int filled = check_scatter(&stage, &voxels, &all, 1 + k % 2);
+        struct stage *stage = stage_open(&(struct stage_params){
+            .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
+        const struct voxels voxels = make_up(stage, k % 2 == 0 ? 0.9 : 0.3, &state);
+        const struct lr_pair_window all = lr_pair_window_all(stage->lors);
+        const int filled = check_scatter(stage, &voxels, &all, 1 + k % 2);
         print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays, voxels.made.batch.num_images,
                       filled);
         assert_true(filled > 10);
-        stage_close(&stage);
+        test_free_all(NULL);
     }
 }
 
@@ -116,32 +115,30 @@ static void test_random_contents(void **context)
 static void test_windows(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
     int filled = 0, windows = 0;
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
-    const struct voxels voxels = make_up(&stage, 0.8, &state);
-    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
-    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
-        filled += check_scatter(&stage, &voxels, &window, 1);
+    struct stage *stage =
+        stage_open(&(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
+    const struct voxels voxels = make_up(stage, 0.8, &state);
+    struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage->lors->count / 4)) {
+        filled += check_scatter(stage, &voxels, &window, 1);
         windows++;
     }
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
     assert_true(windows > 3);
-    assert_int_equal(filled, check_scatter(&stage, &voxels, &all, 1));
+    assert_int_equal(filled, check_scatter(stage, &voxels, &all, 1));
 
     /* A list: every third pair, one after the other. */
-    int32_t *pairs = test_alloc(stage.lors->num_pairs, sizeof(*pairs));
+    int32_t *pairs = test_alloc(stage->lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
-    for (int64_t pair = 1; pair < stage.lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
-    window = lr_pair_window_begin(stage.lors, pairs, num_pairs);
+    for (int64_t pair = 1; pair < stage->lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
+    window = lr_pair_window_begin(stage->lors, pairs, num_pairs);
     windows = filled = 0;
-    while (lr_pair_window_next(&window, stage.lors->count / 9)) {
-        filled += check_scatter(&stage, &voxels, &window, 1);
+    while (lr_pair_window_next(&window, stage->lors->count / 9)) {
+        filled += check_scatter(stage, &voxels, &window, 1);
         windows++;
     }
     assert_true(windows > 2 && filled > 10);
-    stage_close(&stage);
 }
 
 /* More terms than the LOR image takes before it is added to others: single pixels, each of which sees one of four
@@ -150,14 +147,12 @@ static void test_many_terms(void **context)
 {
     enum { TIMES = 4, TILES = 10000 };
     uint64_t state = test_seed();
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){
-                           .ctx = *context, .scanner = create_single_crystals(), .rays = 1, .min_tiles = TILES});
-    const struct voxels voxels = make_up(&stage, 0.9, &state);
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
+    struct stage *stage = stage_open(
+        &(struct stage_params){.ctx = *context, .scanner = create_single_crystals(), .rays = 1, .min_tiles = TILES});
+    const struct voxels voxels = make_up(stage, 0.9, &state);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
     assert_true((double)voxels.made.batch.num_images * TIMES > 2.5 * 1024 * (double)all.num_values);
-    assert_int_equal(check_scatter(&stage, &voxels, &all, TIMES), all.num_values);
-    stage_close(&stage);
+    assert_int_equal(check_scatter(stage, &voxels, &all, TIMES), all.num_values);
 }
 
 /* Adds `made` to two LORs that hold 2^24 and 0.5. */
@@ -183,28 +178,26 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
  * macropixel and the sum of single points in blending would round differently. */
 static void test_macropixel_sums_once(void **context)
 {
-    struct stage stage;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
     float one = 1;
-    const struct voxels voxels = {stage_make_up(&stage, 1, 0, NULL), &one, 1, 1};
+    const struct voxels voxels = {stage_make_up(stage, 1, 0, NULL), &one, 1, 1};
     const struct made_up made = voxels.made;
-    const int width = stage.images.atlas->size[0];
+    const int width = stage->images.atlas->size[0];
     /* Crystal (2, 3) of module 0: half of its pixels see crystal 5 of module 1, half crystal 6. */
     for (int k = 0; k < 16; k++) {
         made.atlas[(int64_t)(3 * 4 + k / 4) * width + 2 * 4 + k % 4] =
             (struct texel){.crystal = (uint32_t)(81 + 5 + k % 2 + 1), .weight = 1.0f + (float)k};
     }
-    stage_upload(&stage, &made);
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
-    assert_int_equal(check_scatter(&stage, &voxels, &all, 1), 2);
+    stage_upload(stage, &made);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
+    assert_int_equal(check_scatter(stage, &voxels, &all, 1), 2);
 
     /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
-    const int64_t lor = stage_lor(&stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
-    for (int64_t k = 0; k < stage_atlas_texels(&stage); k++)
+    const int64_t lor = stage_lor(stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
+    for (int64_t k = 0; k < stage_atlas_texels(stage); k++)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
-    stage_upload(&stage, &made);
-    check_rounding(&stage, &voxels, lor);
-    stage_close(&stage);
+    stage_upload(stage, &made);
+    check_rounding(stage, &voxels, lor);
 }
 
 /* A texture gives back what was put into it, at sizes around its row length; from and to the host, and
@@ -215,7 +208,6 @@ static void test_texels_round_trip(void **context)
     enum { BEFORE = 5 };
     uint64_t state = test_seed();
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
-    (void)context;
     assert_non_null(place);
     assert_int_equal(gl_context_make_current(place->ctx), LR_OK);
     for (int k = 0; k < 6; k++) {

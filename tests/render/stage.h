@@ -123,8 +123,21 @@ static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tile
     return most * rays * (int)ceil(sqrt(tiles));
 }
 
-static inline void stage_open(struct stage *stage, const struct stage_params *params)
+static inline void stage_close(void *self)
 {
+    struct stage *stage = self;
+    assert_false(gl_context_saw_error(stage->ctx));
+    lr_correspondence_finish(&stage->images);
+    lr_scene_finish(&stage->scene);
+    lr_plan_destroy(stage->plan);
+    lr_lors_destroy(stage->lors);
+    lr_scanner_destroy(stage->scanner);
+}
+
+/* The stage is there until test_free_all. */
+static inline struct stage *stage_open(const struct stage_params *params)
+{
+    struct stage *stage = test_alloc(1, sizeof(*stage));
     const int modules = params->scanner->num_modules;
     const int tiles = params->min_tiles > modules ? params->min_tiles : modules;
     *stage = (struct stage){.ctx = params->ctx, .scanner = params->scanner};
@@ -153,16 +166,7 @@ static inline void stage_open(struct stage *stage, const struct stage_params *pa
                                                        .mu_steps = params->mu_steps,
                                                        .threads = 1,
                                                        .log = &stage->log.log};
-}
-
-static inline void stage_close(struct stage *stage)
-{
-    assert_false(gl_context_saw_error(stage->ctx));
-    lr_correspondence_finish(&stage->images);
-    lr_scene_finish(&stage->scene);
-    lr_plan_destroy(stage->plan);
-    lr_lors_destroy(stage->lors);
-    lr_scanner_destroy(stage->scanner);
+    return test_keep(stage, stage_close);
 }
 
 /* Texels of the atlas. */

@@ -20,9 +20,18 @@ struct subject {
     int num_points;
 };
 
-/* Takes over the scanner. */
-static inline void subject_open(struct subject *subject, const char *name, lr_scanner *scanner)
+static inline void subject_close(void *self)
 {
+    struct subject *subject = self;
+    while (subject->num_ops > 0) lr_operator_destroy(subject->ops[--subject->num_ops]);
+    lr_lors_destroy(subject->lors);
+    lr_scanner_destroy(subject->scanner);
+}
+
+/* Takes over the scanner. The subject is there until test_free_all. */
+static inline struct subject *subject_open(const char *name, lr_scanner *scanner)
+{
+    struct subject *subject = test_alloc(1, sizeof(*subject));
     *subject = (struct subject){.name = name, .scanner = scanner};
     test_log_init(&subject->log);
     subject->lors = lr_lors_create(scanner, &subject->log.log);
@@ -35,6 +44,7 @@ static inline void subject_open(struct subject *subject, const char *name, lr_sc
                                            .store = LR_STORE_NO,
                                            .threads = 2,
                                            .log = &subject->log.log};
+    return test_keep(subject, subject_close);
 }
 
 /* Lives as long as the subject. */
@@ -46,15 +56,6 @@ static inline lr_operator *subject_operator(struct subject *subject, const char 
     assert_true(subject->num_ops < 4);
     subject->ops[subject->num_ops++] = op;
     return op;
-}
-
-/* Also frees what the test has allocated. */
-static inline void subject_close(struct subject *subject)
-{
-    while (subject->num_ops > 0) lr_operator_destroy(subject->ops[--subject->num_ops]);
-    lr_lors_destroy(subject->lors);
-    lr_scanner_destroy(subject->scanner);
-    test_free_all(NULL);
 }
 
 /* --- elements --- */
@@ -173,7 +174,7 @@ static inline void check_same_rows(const struct row *a, const struct row *b, int
     }
 }
 
-/* Of an exact row: relative L2, and the worst element over the row's largest. */
+/* Tolerances of an exact row: relative L2, and the worst element over the row's largest. */
 #define ROW_L2 1e-5
 #define ROW_WORST 1e-4
 
@@ -259,8 +260,8 @@ static inline struct part choose_part(const lr_lors *lors, int64_t first_pair, i
 
 /* --- sums in any order --- */
 
-/* Forward projections by sums in any order and by deterministic ones differ by at most a share of a value and one of the
- * largest; deterministic ones have the same bits, by the same operator and by another one. */
+/* Forward projections by sums in any order and by deterministic ones differ by at most a share of a value and one of
+ * the largest; deterministic ones have the same bits, by the same operator and by another one. */
 static inline void check_deterministic(struct subject *subject, const float *image, double share, double of_largest)
 {
     enum { ROUNDS = 4 };

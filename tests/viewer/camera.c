@@ -14,7 +14,7 @@ static double between(uint64_t *seed, double low, double high)
     return low + (high - low) * test_random(seed);
 }
 
-/* By a camera anywhere, and a point that it may see. */
+/* The view of a camera anywhere, and a point that it may see. */
 static struct camera_view some_view(uint64_t *seed, double aspect, double point[3])
 {
     struct camera camera;
@@ -35,7 +35,6 @@ static void rays_meet_what_is_projected(void **state)
 {
     uint64_t seed = test_seed();
     int seen = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         double place[2], way[3], point[3], along = 0.0, length = 0.0;
         const struct camera_view view = some_view(&seed, between(&seed, 0.2, 4.0), point);
@@ -58,7 +57,6 @@ static void rays_meet_what_is_projected(void **state)
 static void matrix_agrees(void **state)
 {
     uint64_t seed = test_seed();
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         double place[2], point[3], clip[4];
         const struct camera_view view = some_view(&seed, 1.7, point);
@@ -77,7 +75,6 @@ static void matrix_agrees(void **state)
 static void fit_shows_all(void **state)
 {
     static const double aspects[] = {0.25, 0.77, 1.0, 1.6, 8.0};
-    (void)state;
     for (size_t n = 0; n < sizeof(aspects) / sizeof(aspects[0]); n++) {
         struct camera camera;
         struct camera_view view;
@@ -92,7 +89,6 @@ static void fit_shows_all(void **state)
 
 static void axes_are_looked_along(void **state)
 {
-    (void)state;
     for (int axis = 0; axis < 3; axis++) {
         struct camera camera;
         struct camera_view view;
@@ -109,7 +105,6 @@ static void extremes_are_held(void **state)
 {
     struct camera camera;
     struct camera_view view;
-    (void)state;
     camera_fit(&camera, 100.0, 1.0);
     for (int n = 0; n < 50; n++) {
         camera_zoom(&camera, n % 2 ? 1e6 : -1e6);
@@ -129,7 +124,6 @@ static void nearest_front_is_picked(void **state)
 {
     static const double x_mm[3] = {50.0, 80.0, 20.0};
     lr_module modules[3];
-    (void)state;
     for (int m = 0; m < 3; m++) {
         modules[m] = (lr_module){.centre_mm = {x_mm[m], 0.0, 0.0},
                                  .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
@@ -170,7 +164,6 @@ static void voxels_hold_their_points(void **state)
     const lr_grid grid = {{4, 3, 2}, {2.0, 3.0, 4.0}, {-3.0, -3.0, -2.0}};
     uint64_t seed = test_seed();
     int inside = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         double point[3];
         int voxel[3];
@@ -196,7 +189,6 @@ static void slices_are_met(void **state)
     const lr_grid grid = {{4, 4, 4}, {2.0, 2.0, 2.0}, {-3.0, -3.0, -3.0}};
     const struct pick_ray ray = {{0.0, 0.0, 20.0}, {0.1, 0.0, -1.0}};
     double point[3];
-    (void)state;
     assert_true(pick_slice(&grid, &ray, 2, 1.0, point));
     assert_close(point[0], 1.9, 1e-12);
     assert_close(point[2], 1.0, 1e-12);
@@ -215,7 +207,6 @@ static void sheets_lead_back(void **state)
         {.size = {12, 8}, .tile = {12, 8}, .columns = 1, .num_windows = 1},
         {.size = {3 * 6 - 1, 2 * 9 - 1}, .tile = {5, 8}, .columns = 3, .num_windows = 5},
     };
-    (void)state;
     for (size_t n = 0; n < sizeof(sheets) / sizeof(sheets[0]); n++) {
         const struct sheet *sheet = &sheets[n];
         int window, place[2];

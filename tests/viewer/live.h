@@ -22,9 +22,20 @@ struct bench {
     struct handover *handover; /* or NULL */
 };
 
-/* path: of the image, while it is opened; ctx: the window's, or NULL. */
-static inline void bench_init(struct bench *bench, const char *path, struct gl_context *ctx)
+static inline void bench_finish(void *self)
 {
+    struct bench *bench = self;
+    live_destroy(bench->live);
+    const bool has_window = bench->handover != NULL;
+    if (has_window) handover_destroy(bench->handover);
+    study_close(bench->study, &bench->view);
+    if (has_window) assert_int_equal(glGetError(), GL_NO_ERROR);
+}
+
+/* path: of the image, while it is opened; ctx: the window's, or NULL. */
+static inline struct bench *bench_open(const char *path, struct gl_context *ctx)
+{
+    struct bench *bench = test_alloc(1, sizeof(*bench));
     lr_image *image = lr_image_create(&grid, NULL);
     for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
@@ -34,13 +45,7 @@ static inline void bench_init(struct bench *bench, const char *path, struct gl_c
     bench->handover = ctx != NULL ? handover_create(ctx, &bench->view.grid) : NULL;
     assert_true(ctx == NULL || bench->handover != NULL);
     unlink(path);
-}
-
-static inline void bench_finish(struct bench *bench)
-{
-    live_destroy(bench->live);
-    if (bench->handover != NULL) handover_destroy(bench->handover);
-    study_close(bench->study, &bench->view);
+    return test_keep(bench, bench_finish);
 }
 
 static inline void start(struct bench *bench, const struct live_request *request)
@@ -69,7 +74,8 @@ static inline void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-/* As of a window; NULL, with the reason said, where there is none. The caller releases and destroys it. */
+/* A context in place of a window's; NULL, with the reason said, where there is none. The caller releases and
+ * destroys it. */
 static inline struct gl_context *window_context(void)
 {
     static struct test_log log; /* outlives the context */

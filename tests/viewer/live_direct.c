@@ -75,7 +75,6 @@ static void read_shown(struct handover *handover, float *texels)
 /* On the host, and then in the texture that a window shows. */
 static void the_image_is_the_librarys(void **state)
 {
-    (void)state;
     static float wanted[NUM_CELLS], image[NUM_CELLS], texels[NUM_CELLS];
     lr_histo_images *histo = make_histo();
     struct live *live = live_create(NULL);
@@ -118,7 +117,6 @@ static void the_image_is_the_librarys(void **state)
 /* Without histo-images counts are drawn from the image, by views of a set. */
 static void counts_are_drawn_from_the_image(void **state)
 {
-    (void)state;
     static float values[NUM_CELLS];
     lr_image image = {.grid = cells, .values = activity};
     struct live *live = live_create(NULL);
@@ -148,7 +146,6 @@ static void counts_are_drawn_from_the_image(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     const struct study_view nothing = {0};
     struct live *live = live_create(NULL);
     struct test_log log;

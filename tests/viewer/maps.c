@@ -11,7 +11,6 @@ static const lr_grid grid = {{9, 8, 5}, {3, 3, 3}, {-12, -10, -7}};
 /* In double, by the other backend. */
 static void sensitivity_is_the_sum_of_all_rows(void **state)
 {
-    (void)state;
     struct study_view view;
     struct study *study = study_opened(&view, &(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
     struct task_runner runner;
@@ -49,7 +48,6 @@ static void assert_same_image(const struct pair_image *a, const struct pair_imag
 /* Each pixel is the value of the LOR of its two crystals; dense and sparse are the same. */
 static void pair_images_are_the_data(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     struct study_view view;
     struct study *study = study_opened(&view, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
@@ -94,7 +92,6 @@ static void pair_images_are_the_data(void **state)
 
 static void the_highest_come_first(void **state)
 {
-    (void)state;
     float values[] = {0, 3, -1, 7, 3, 7, 2, 5};
     int64_t index[] = {1, 2, 3, 5, 8, 13, 21, 34};
     const lr_lor_data dense = {8, NULL, values}, sparse = {8, index, values};
@@ -110,7 +107,6 @@ static void the_highest_come_first(void **state)
 
 static void refusals(void **state)
 {
-    (void)state;
     struct test_log log;
     struct pair_image image;
     const struct study_view nothing = {0};

@@ -23,7 +23,6 @@ static void boxes_cover_nothing(void **state)
 {
     uint64_t seed = test_seed();
     int whole = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         const double screen[2] = {between(&seed, 1.0, 2000.0), between(&seed, 1.0, 1200.0)};
         const double size[2] = {between(&seed, 1.0, 600.0), between(&seed, 1.0, 300.0)};
@@ -57,7 +56,6 @@ static void boxes_find_their_side(void **state)
                  {{{400.0, 300.0}, {990.0, 320.0}}, {292.0, 280.0}},
                  {{{0.0, 0.0}, {1000.0, 300.0}}, {450.0, 308.0}},
                  {{{0.0, 400.0}, {1000.0, 800.0}}, {450.0, 332.0}}};
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         double at[2];
         assert_true(place_beside(&cases[k].kept, size, screen, at));
@@ -88,7 +86,6 @@ static void check_ticks(const double range[2], int most)
 static void ticks_are_round_and_told_apart(void **state)
 {
     uint64_t seed = test_seed();
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         const double size = pow(10.0, between(&seed, -9.0, 9.0));
         const double low = between(&seed, -size, size);
@@ -110,7 +107,6 @@ static void ticks_of_examples(void **state)
                  {{-2447345.0, -2447310.0}, 4, false, {"-2447340", "-2447330", "-2447320", "-2447310"}},
                  {{-0.3, 0.3}, 3, false, {"-0.2", "0", "0.2"}},
                  {{1.0, 3.0}, 7, true, {"1", "2", "3"}}};
-    (void)state;
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         const struct ticks ticks = ticks_make(cases[n].range, cases[n].most, cases[n].are_whole);
         for (int k = 0; cases[n].texts[k] != NULL; k++) {
@@ -126,7 +122,6 @@ static void no_ticks_without_a_range(void **state)
 {
     static const double ranges[][2] = {{1.0, 1.0}, {2.0, 1.0}, {0.0, INFINITY}, {-HUGE_VAL, 0.0},
                                        {NAN, 1.0}, {0.0, NAN}, {0.0, 0.0},      {1e300, 1.00000000000000001e300}};
-    (void)state;
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++)
         assert_int_equal(ticks_make(ranges[n], 5, false).count, 0);
 }

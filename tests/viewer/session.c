@@ -102,7 +102,6 @@ static void round_trip(const struct lr_view_session *session)
 
 static void sessions_come_back(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const struct lr_view_session empty = {0};
     round_trip(&empty);
@@ -119,7 +118,6 @@ static void sessions_come_back(void **state)
 
 static void a_decimal_comma_changes_nothing(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
     bool found = false;
@@ -143,7 +141,6 @@ static void refuse(const char *text, const char *place, const char *words)
 
 static void faults_have_places(void **state)
 {
-    (void)state;
     refuse("scanner: \"x\"\n", "s.yaml:1:1:", "view_session");
     refuse("view_session: 2\n", "s.yaml:1:1:", "version 2");
     refuse("view_session: 1\nscaner: \"x\"\n", "s.yaml:2:1:", "did you mean 'scanner'");
@@ -173,7 +170,6 @@ static void faults_have_places(void **state)
 
 static void what_cannot_be_read_back_is_not_written(void **state)
 {
-    (void)state;
     struct test_log log;
     struct stat facts;
     struct lr_view_session bad[] = {
@@ -196,7 +192,6 @@ static void what_cannot_be_read_back_is_not_written(void **state)
 /* What cannot be written leaves what was there. */
 static void a_failed_write_leaves_the_old_file(void **state)
 {
-    (void)state;
     struct test_log log;
     struct lr_view_session old = {.window = {640, 480}}, back;
     const struct lr_view_session bad = {.image = ""};

@@ -44,7 +44,6 @@ static void write_image(const char *path, float value)
 
 static void an_empty_study_has_nothing(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     struct study_view view = study_take(study);
     assert_int_equal(study_poll(study, NULL), JOB_IDLE);
@@ -58,7 +57,6 @@ static void an_empty_study_has_nothing(void **state)
 
 static void a_failure_changes_nothing(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     struct study_view before = {0};
     study_reopen(study, &before, &(struct study_wish){.scanner = "two-opposed-modules"});
@@ -75,7 +73,6 @@ static void a_failure_changes_nothing(void **state)
 
 static void parts_come_and_go(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     write_image("study_a.nii", 5);
     write_image("study_mu.nii", 0.096f);
@@ -101,7 +98,6 @@ static void parts_come_and_go(void **state)
 /* Data number LORs of their scanner. */
 static void data_go_with_their_scanner(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     lr_lors *lors = lr_lors_create(scanner, NULL);
@@ -128,7 +124,6 @@ static void data_go_with_their_scanner(void **state)
 /* Modules within each other: refused, with findings on the modules. */
 static void a_wrong_scanner_is_explained(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     write_text("study_bad.yaml", "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
                                  "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
@@ -153,7 +148,6 @@ static void a_wrong_scanner_is_explained(void **state)
 /* However wishes come, what was named last is open in the end. */
 static void the_last_wish_is_what_is_open(void **state)
 {
-    (void)state;
     struct study *study = study_create(NULL);
     write_image("study_b.nii", 2);
     assert_int_equal(study_open(study, &(struct study_wish){.scanner = "siemens-mmr"}), LR_OK);
@@ -179,7 +173,6 @@ static void the_last_wish_is_what_is_open(void **state)
 /* Every voxel centre lies before every face, and inside what the scanner says it sees. */
 static void default_grids_fit(void **state)
 {
-    (void)state;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
         lr_scanner *scanner = lr_scanner_read(*name, NULL);
         const lr_grid grid = study_default_grid(scanner);
@@ -204,7 +197,6 @@ static void default_grids_fit(void **state)
 
 static void kinds_of_files(void **state)
 {
-    (void)state;
     struct job_report report;
     struct study *study = study_create(NULL);
     write_image("study_kind.mha", 1);
@@ -240,7 +232,6 @@ static void kinds_of_files(void **state)
 /* List mode as other programs write it. */
 static void real_events(void **state)
 {
-    (void)state;
     char path[1024];
     struct job_report report;
     if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();

@@ -35,7 +35,6 @@ static void compare(const struct voxel_result *a, const struct voxel_result *b)
 
 static void contexts_do_not_get_in_each_others_way(void **state)
 {
-    (void)state;
     struct study_view view;
     const lr_grid grid = {{6, 5, 4}, {3, 3, 3}, {-7, -6, -5}};
     struct study *study = study_opened(&view, &(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
