@@ -50,13 +50,13 @@ static inline int test_free_all(void **unused)
     return 0;
 }
 
-/* Runs tests, each with this state unless it sets up its own; `only` (or NULL) names those to run. */
+/* Runs tests, each with this state unless it has its own; `only` (or NULL) names those to run. */
 static inline int test_run(const char *only, const char *group, struct CMUnitTest *tests, size_t count, void *state)
 {
     if (only != NULL) cmocka_set_test_filter(only);
     for (size_t k = 0; k < count; k++) {
         if (tests[k].teardown_func == NULL) tests[k].teardown_func = test_free_all;
-        tests[k].initial_state = state;
+        if (tests[k].initial_state == NULL) tests[k].initial_state = state;
     }
     return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
 }

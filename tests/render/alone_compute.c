@@ -119,64 +119,24 @@ static const struct alone_case absorbed_cases[] = {
     {0},
 };
 
-typedef void check_compute(struct alone *alone, struct lr_points *points);
+/* A test: a check on some cases. */
+struct check {
+    const struct alone_case *cases;
+    void (*run)(struct alone *alone, struct lr_points *points);
+};
 
-static void check_cases(struct gl_context *ctx, const struct alone_case *at, check_compute *check)
+static void check_cases(void **state)
 {
-    for (; at->scanner != NULL; at++) {
+    const struct check *check = *state;
+    for (const struct alone_case *at = check->cases; at->scanner != NULL; at++) {
         struct alone alone;
-        alone_open(&alone, ctx, at);
+        alone_open(&alone, stage_ctx, at);
         struct lr_points *points = points_open(&alone);
         assert_true(points->plan->hiding == (strcmp(at->scanner, "stacked") == 0));
-        check(&alone, points);
+        check->run(&alone, points);
         lr_points_destroy(points);
         alone_close(&alone);
     }
-}
-
-static void test_forward(void **context)
-{
-    check_cases(*context, plain_cases, check_forward);
-}
-
-static void test_forward_hidden(void **context)
-{
-    check_cases(*context, hidden_cases, check_forward);
-}
-
-static void test_forward_absorbed(void **context)
-{
-    check_cases(*context, absorbed_cases, check_forward);
-}
-
-static void test_back(void **context)
-{
-    check_cases(*context, plain_cases, check_back);
-}
-
-static void test_back_hidden(void **context)
-{
-    check_cases(*context, hidden_cases, check_back);
-}
-
-static void test_back_absorbed(void **context)
-{
-    check_cases(*context, absorbed_cases, check_back);
-}
-
-static void test_rows(void **context)
-{
-    check_cases(*context, plain_cases, check_rows);
-}
-
-static void test_rows_hidden(void **context)
-{
-    check_cases(*context, hidden_cases, check_rows);
-}
-
-static void test_rows_absorbed(void **context)
-{
-    check_cases(*context, absorbed_cases, check_rows);
 }
 
 /* Rows of one, many and no images, in voxels far apart; a voxel keeps what it had. */
@@ -208,7 +168,14 @@ static void test_collect(void **context)
     alone_close(&alone);
 }
 
-stage_main("render_alone_compute", cmocka_unit_test(test_forward), cmocka_unit_test(test_forward_hidden),
-           cmocka_unit_test(test_forward_absorbed), cmocka_unit_test(test_back), cmocka_unit_test(test_back_hidden),
-           cmocka_unit_test(test_back_absorbed), cmocka_unit_test(test_rows), cmocka_unit_test(test_rows_hidden),
-           cmocka_unit_test(test_rows_absorbed), cmocka_unit_test(test_collect))
+stage_main("render_alone_compute",
+           {"test_forward", check_cases, NULL, NULL, &(struct check){plain_cases, check_forward}},
+           {"test_forward_hidden", check_cases, NULL, NULL, &(struct check){hidden_cases, check_forward}},
+           {"test_forward_absorbed", check_cases, NULL, NULL, &(struct check){absorbed_cases, check_forward}},
+           {"test_back", check_cases, NULL, NULL, &(struct check){plain_cases, check_back}},
+           {"test_back_hidden", check_cases, NULL, NULL, &(struct check){hidden_cases, check_back}},
+           {"test_back_absorbed", check_cases, NULL, NULL, &(struct check){absorbed_cases, check_back}},
+           {"test_rows", check_cases, NULL, NULL, &(struct check){plain_cases, check_rows}},
+           {"test_rows_hidden", check_cases, NULL, NULL, &(struct check){hidden_cases, check_rows}},
+           {"test_rows_absorbed", check_cases, NULL, NULL, &(struct check){absorbed_cases, check_rows}},
+           cmocka_unit_test(test_collect))

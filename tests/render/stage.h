@@ -40,13 +40,15 @@ struct stage {
     struct lr_backend_params backend_params; /* for lr_cpu_backend_create */
 };
 
-/* Runs tests, or those that the program's argument names, each with the same context as its state; 77 where there is
- * no device. */
+static struct gl_context *stage_ctx; /* of all tests of an executable */
+
+/* Runs tests, or those that the program's argument names, each with the context as its state unless it has its own; 77
+ * where there is no device. */
 static inline int stage_run(int argc, char **argv, const char *group, struct CMUnitTest *tests, size_t count)
 {
     struct test_log log;
     test_log_init(&log);
-    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
+    struct gl_context *ctx = stage_ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
     if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
         print_message("skipped: %s\n", log.error);
         gl_context_destroy(ctx);

@@ -192,13 +192,17 @@ class Window(ViewTest):
         self.screen = Screen((1400, 900))
         self.addCleanup(self.screen.close)
 
-    def open(self, *asked, before=(), arguments=()):
-        """The viewer with the ring, which tells of these values, once nothing is computed any more."""
-        script = self.write("window.txt", "\n".join(["wait", *before, "wait", "stay " + " ".join(asked)]) + "\n")
-        viewer = Viewer([self.program, "view", "--scanner", self.scanner, "--script", script,
-                         *arguments], self.screen, self.folder)
+    def start(self, *arguments):
+        """The viewer, once its window is seen."""
+        viewer = Viewer([self.program, "view", *arguments], self.screen, self.folder)
         self.addCleanup(viewer.stop)
         self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        return viewer
+
+    def open(self, *asked, before=()):
+        """The viewer with the ring, which tells of these values, once nothing is computed any more."""
+        script = self.write("window.txt", "\n".join(["wait", *before, "wait", "stay " + " ".join(asked)]) + "\n")
+        viewer = self.start("--scanner", self.scanner, "--script", script)
         for name in asked:
             viewer.until(name, lambda _: True)
         return viewer
@@ -211,9 +215,7 @@ class Window(ViewTest):
 
     def test_opens_and_closes(self):
         """As a person starts it, without any script."""
-        viewer = Viewer([self.program, "view", "--scanner", self.scanner], self.screen, self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        viewer = self.start("--scanner", self.scanner)
         with Display(self.screen.env["DISPLAY"]) as display:
             while not display.shows_something(int(viewer.window)):
                 self.assertIsNone(viewer.process.poll(), viewer.said)
@@ -222,10 +224,7 @@ class Window(ViewTest):
         self.assertEqual(viewer.said, [])
 
     def test_closes_while_it_computes(self):
-        viewer = Viewer([self.program, "view", "--scanner", "siemens-mmr"], self.screen, self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
-        self.close(viewer)
+        self.close(self.start("--scanner", "siemens-mmr"))
 
     def test_histo_images_reconstructed_live(self):
         """On the device that draws the window, without a byte to it in an iteration."""
@@ -391,22 +390,17 @@ class Window(ViewTest):
         """A preset is clicked on, another file is chosen in the dialog."""
         script = self.write("start.txt", "stay start scanner.name open.folder image.path\n")
         self.image("x.nii")
-        viewer = Viewer([self.program, "view", "--script", script], self.screen, self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        viewer = self.start("--script", script)
         viewer.until("start", lambda text: text == "1")
         listed = self.json("scanner", "list")["scanners"]
         number = [one["preset"] for one in listed].index("two-opposed-modules")
-        viewer.move(360, 153 + number * 18)
-        viewer.xdotool("sleep", 0.3, "click", 1)
+        self.press(viewer, 360, 153 + number * 18)
         viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
         viewer.until("start", lambda text: text == "0")
         viewer.key("o")
         viewer.until("open.folder", lambda text: text == os.path.realpath(self.folder))
-        viewer.move(450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
-        viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.5)
-        viewer.move(406, 524)
-        viewer.xdotool("sleep", 0.3, "click", 1)
+        self.press(viewer, 450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
+        self.press(viewer, 406, 524)
         viewer.until("image.path", lambda text: text.endswith("/x.nii"))
         viewer.until("open.folder", lambda text: text == "none")
         self.close(viewer)
