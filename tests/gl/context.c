@@ -8,7 +8,6 @@
 
 static void every_listed_way_opens_or_says_why(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     lr_device devices[EGL_WAY_MAX];
@@ -32,7 +31,6 @@ static void every_listed_way_opens_or_says_why(void **state)
 
 static void software_devices_come_after_hardware(void **state)
 {
-    (void)state;
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);
     for (int k = 1; k < count; k++) {
@@ -45,7 +43,6 @@ static void software_devices_come_after_hardware(void **state)
 
 static void each_way_draws(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};
@@ -89,7 +86,6 @@ static void limits_are_at_least_what_the_standard_promises(void **state)
 
 static void a_device_out_of_range_lists_what_exists(void **state)
 {
-    (void)state;
     const int wrong[] = {77, -1};
     for (int k = 0; k < 2; k++) {
         struct test_log log;
@@ -106,7 +102,6 @@ static void a_device_out_of_range_lists_what_exists(void **state)
 
 static void the_last_usable_device_has_its_number(void **state)
 {
-    (void)state;
     lr_device devices[EGL_WAY_MAX];
     const int count = lr_device_list(devices, EGL_WAY_MAX, NULL);
     int usable = 0;
@@ -122,8 +117,8 @@ static void the_last_usable_device_has_its_number(void **state)
 static void assert_works(struct gl_context *ctx, uint32_t number)
 {
     uint32_t back = 0;
-    const struct gl_buffer_params params = {.label = "number", .size_bytes = 4, .data = &number};
-    struct gl_buffer *buffer = gl_buffer_create(ctx, &params);
+    struct gl_buffer *buffer =
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number});
     assert_non_null(buffer);
     assert_int_equal(gl_buffer_read(buffer, 0, 4, &back), LR_OK);
     assert_int_equal(back, number);
@@ -161,7 +156,6 @@ static void destroying_a_current_context_brings_the_other_back(void **state)
 
 static void a_foreign_context_is_undisturbed(void **state)
 {
-    (void)state;
     struct egl_context foreign;
     struct egl_way ways[EGL_WAY_MAX];
     char reason[256];
@@ -250,7 +244,6 @@ static void driver_errors_reach_the_log_and_are_remembered(void **state)
 
 static void destroying_nothing_is_allowed(void **state)
 {
-    (void)state;
     gl_context_destroy(NULL);
     gl_texture_destroy(NULL);
     gl_buffer_destroy(NULL);
@@ -258,23 +251,13 @@ static void destroying_nothing_is_allowed(void **state)
     gl_program_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_listed_way_opens_or_says_why),
-        cmocka_unit_test(software_devices_come_after_hardware),
-        cmocka_unit_test(each_way_draws),
-        gl_test_case(limits_are_at_least_what_the_standard_promises),
-        cmocka_unit_test(a_device_out_of_range_lists_what_exists),
-        cmocka_unit_test(the_last_usable_device_has_its_number),
-        gl_test_case(two_contexts_on_one_display_outlive_each_other),
-        gl_test_case(destroying_a_current_context_brings_the_other_back),
-        cmocka_unit_test(a_foreign_context_is_undisturbed),
-        gl_test_case(an_adopted_context_works_and_stays),
-        gl_test_case(nothing_current_cannot_be_adopted),
-        gl_test_case(a_context_moves_between_threads),
-        gl_test_case(driver_errors_reach_the_log_and_are_remembered),
-        cmocka_unit_test(destroying_nothing_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("gl_context", cmocka_unit_test(every_listed_way_opens_or_says_why),
+          cmocka_unit_test(software_devices_come_after_hardware), cmocka_unit_test(each_way_draws),
+          gl_test_case(limits_are_at_least_what_the_standard_promises),
+          cmocka_unit_test(a_device_out_of_range_lists_what_exists),
+          cmocka_unit_test(the_last_usable_device_has_its_number),
+          gl_test_case(two_contexts_on_one_display_outlive_each_other),
+          gl_test_case(destroying_a_current_context_brings_the_other_back),
+          cmocka_unit_test(a_foreign_context_is_undisturbed), gl_test_case(an_adopted_context_works_and_stays),
+          gl_test_case(nothing_current_cannot_be_adopted), gl_test_case(a_context_moves_between_threads),
+          gl_test_case(driver_errors_reach_the_log_and_are_remembered), cmocka_unit_test(destroying_nothing_is_allowed))

@@ -9,7 +9,6 @@
 
 static void a_pbuffer_context_draws(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     const struct gl_context_params params = {.log = &log.log, .debug = true};

@@ -15,10 +15,9 @@ def run(root, *names):
     """Exit status, messages and the C file's text ('' when there is none)."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "table.c")
-        done = subprocess.run(
-            [sys.executable, TOOL, "--validator", VALIDATOR, "--output", output, "--root", root,
-             *(os.path.join(root, name) for name in names)],
-            capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, TOOL, "--validator", VALIDATOR, "--output", output, "--root", root,
+                               *(os.path.join(root, name) for name in names)], capture_output=True, text=True,
+                              check=False)
         text = ""
         if os.path.exists(output):
             with open(output, encoding="utf-8") as stream:
@@ -55,10 +54,8 @@ class Embedding(unittest.TestCase):
     def test_every_variant_is_validated(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "a.comp"), "w", encoding="utf-8") as stream:
-                stream.write("#version 450 core\n// variants: GOOD=1; BAD=2 OTHER\n"
-                             "layout(local_size_x = 1) in;\n"
-                             "#if defined(BAD) && BAD == 2 && OTHER == 1\nnonsense\n#endif\n"
-                             "void main() {}\n")
+                stream.write("#version 450 core\n// variants: GOOD=1; BAD=2 OTHER\n" "layout(local_size_x = 1) in;\n"
+                             "#if defined(BAD) && BAD == 2 && OTHER == 1\nnonsense\n#endif\n" "void main() {}\n")
             status, messages, _ = run(root, "a.comp")
         self.assertEqual(status, 1)
         self.assertIn("a.comp is not valid with BAD=2 OTHER=1", messages)

@@ -6,7 +6,7 @@
 #ifndef LR_GL_TEST_H
 #define LR_GL_TEST_H
 
-#include "test.h"
+#include "cases.h"
 
 #include "gl/pass.h"
 
@@ -29,10 +29,59 @@ static inline int gl_test_begin(void **state)
 static inline int gl_test_end(void **state)
 {
     struct gl_test *test = *state;
+    test_free_all(NULL);
     gl_context_release(test->ctx);
     gl_context_destroy(test->ctx);
     free(test);
     return 0;
+}
+
+/* --- objects that are destroyed at the test's end --- */
+
+static inline void gl_test_destroy_buffer(void *buffer)
+{
+    gl_buffer_destroy(buffer);
+}
+
+static inline void gl_test_destroy_texture(void *texture)
+{
+    gl_texture_destroy(texture);
+}
+
+static inline void gl_test_destroy_target(void *target)
+{
+    gl_target_destroy(target);
+}
+
+static inline void gl_test_destroy_program(void *program)
+{
+    gl_program_destroy(program);
+}
+
+/* data NULL: zeros. */
+static inline struct gl_buffer *make_buffer(struct gl_test *test, const char *label, int64_t bytes, const void *data)
+{
+    const struct gl_buffer_params params = {.label = label, .size_bytes = bytes, .data = data};
+    return test_keep(gl_buffer_create(test->ctx, &params), gl_test_destroy_buffer);
+}
+
+static inline struct gl_texture *make_texture(struct gl_test *test, const char *label, GLenum format, int width,
+                                              int height)
+{
+    const struct gl_texture_params params = {.label = label, .format = format, .width = width, .height = height};
+    return test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
+}
+
+static inline struct gl_target *make_target(struct gl_test *test, const struct gl_target_params *params)
+{
+    struct gl_target *target = test_keep(gl_target_create(test->ctx, params), gl_test_destroy_target);
+    gl_target_clear(target, NULL);
+    return target;
+}
+
+static inline struct gl_program *make_program(struct gl_test *test, const struct gl_program_params *params)
+{
+    return test_keep(gl_program_create(test->ctx, params), gl_test_destroy_program);
 }
 
 #define gl_test_case(function) cmocka_unit_test_setup_teardown(function, gl_test_begin, gl_test_end)

@@ -13,25 +13,35 @@ struct block {
     uint32_t number[4];
 };
 
-static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment,
-                               const struct gl_define *defines)
+static struct gl_program *make_cover(struct gl_test *test, const char *define, const char *value)
 {
-    struct gl_program *program = gl_program_create(
-        test->ctx,
-        &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .defines = defines, .label = fragment});
-    assert_non_null(program);
-    return program;
+    const struct gl_define defines[] = {{define, value}, {NULL, NULL}};
+    return make_program(test, &(struct gl_program_params){.vertex = "cover.vert",
+                                                          .fragment = "colour.frag",
+                                                          .defines = define != NULL ? defines : NULL,
+                                                          .label = "colour.frag"});
 }
 
-static struct gl_target *make_target(struct gl_test *test, int side, bool depth)
+static struct gl_target *make_square(struct gl_test *test, int side, bool depth)
 {
-    struct gl_target *target = gl_target_create(
-        test->ctx,
+    return make_target(
+        test,
         &(struct gl_target_params){
             .label = "image", .width = side, .height = side, .colour_formats = {GL_R32F, GL_R32UI}, .depth = depth});
-    assert_non_null(target);
-    gl_target_clear(target, NULL);
-    return target;
+}
+
+/* A triangle over the whole target. */
+static struct gl_pass cover(const char *label, struct gl_program *program, struct gl_target *target,
+                            const struct block *block)
+{
+    return (struct gl_pass){.label = label,
+                            .program = program,
+                            .uniforms = block,
+                            .uniform_bytes = block != NULL ? sizeof(*block) : 0,
+                            .target = target,
+                            .primitive = GL_TRIANGLES,
+                            .vertices = 3,
+                            .instances = 1};
 }
 
 static void assert_quiet(const struct gl_test *test)
@@ -74,19 +84,10 @@ static void assert_baseline(void)
 static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_define twice[] = {{"FACTOR", "2.0"}, {NULL, NULL}};
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", twice);
-    struct gl_target *target = make_target(test, 8, false);
+    struct gl_target *target = make_square(test, 8, false);
     const struct block block = {{0.75f}, {42}};
-    const struct gl_pass pass = {.label = "cover",
-                                 .program = program,
-                                 .uniforms = &block,
-                                 .uniform_bytes = sizeof(block),
-                                 .target = target,
-                                 .viewport = {2, 1, 3, 4},
-                                 .primitive = GL_TRIANGLES,
-                                 .vertices = 3,
-                                 .instances = 1};
+    struct gl_pass pass = cover("cover", make_cover(test, "FACTOR", "2.0"), target, &block);
+    memcpy(pass.viewport, (const int[4]){2, 1, 3, 4}, sizeof(pass.viewport));
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     float values[64];
     uint32_t numbers[64];
@@ -99,8 +100,6 @@ static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
     }
     assert_baseline();
     assert_quiet(test);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 /* Sums of multiples of 1/8 below 2^20 are exact in single precision, in any order. */
@@ -118,12 +117,11 @@ static void blended_points_add_exactly(void **state)
         points[k][2] = floorf((float)(test_random(&seed) * 1000)) / 8;
         wanted[x + 16 * y] += points[k][2];
     }
-    struct gl_program *program = make(test, "points.vert", "add.frag", NULL);
-    struct gl_target *target = gl_target_create(
-        test->ctx, &(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points, false});
-    gl_target_clear(target, NULL);
+    struct gl_program *program = make_program(
+        test, &(struct gl_program_params){.vertex = "points.vert", .fragment = "add.frag", .label = "add.frag"});
+    struct gl_target *target = make_target(
+        test, &(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
+    struct gl_buffer *buffer = make_buffer(test, "points", sizeof(points), points);
     const struct gl_pass pass = {.label = "add points",
                                  .program = program,
                                  .target = target,
@@ -140,9 +138,6 @@ static void blended_points_add_exactly(void **state)
     for (int k = 0; k < 256; k++) assert_true(values[k] == 2 * wanted[k]);
     assert_baseline();
     assert_quiet(test);
-    gl_buffer_destroy(buffer);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static float first_value(const struct gl_texture *texture)
@@ -156,18 +151,10 @@ static float first_value(const struct gl_texture *texture)
 static void the_nearer_wins_with_a_depth_test(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
-    struct gl_target *target = make_target(test, 4, true);
+    struct gl_target *target = make_square(test, 4, true);
     struct block block = {{1}, {1}};
-    struct gl_pass pass = {.label = "near",
-                           .program = program,
-                           .uniforms = &block,
-                           .uniform_bytes = sizeof(block),
-                           .target = target,
-                           .depth_test = true,
-                           .primitive = GL_TRIANGLES,
-                           .vertices = 3,
-                           .instances = 1};
+    struct gl_pass pass = cover("near", make_cover(test, NULL, NULL), target, &block);
+    pass.depth_test = true;
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     assert_true(first_value(target->depth) == 0.375f);
     block.colour[0] = 2;
@@ -183,47 +170,32 @@ static void the_nearer_wins_with_a_depth_test(void **state)
     assert_true(first_value(target->depth) == 0.25f);
     assert_baseline();
     assert_quiet(test);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static void clip_distances_cut(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_define half[] = {{"HALF", NULL}, {NULL, NULL}};
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", half);
-    struct gl_target *target = make_target(test, 8, false);
+    struct gl_target *target = make_square(test, 8, false);
     const struct block block = {{1}, {1}};
-    const struct gl_pass pass = {.label = "cut",
-                                 .program = program,
-                                 .uniforms = &block,
-                                 .uniform_bytes = sizeof(block),
-                                 .target = target,
-                                 .clip_distances = 1,
-                                 .primitive = GL_TRIANGLES,
-                                 .vertices = 3,
-                                 .instances = 1};
+    struct gl_pass pass = cover("cut", make_cover(test, "HALF", NULL), target, &block);
+    pass.clip_distances = 1;
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     float values[64];
     assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
     for (int k = 0; k < 64; k++) assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
     assert_baseline();
     assert_quiet(test);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static void compute_reads_textures_and_writes_buffers_and_images(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
-    struct gl_program *program = gl_program_create(test->ctx, &params);
-    const struct gl_texture_params strip = {.label = "strip", .format = GL_R32UI, .width = 16, .height = 1};
-    struct gl_texture *source = gl_texture_create(test->ctx, &strip);
-    struct gl_texture *image = gl_texture_create(test->ctx, &strip);
+    struct gl_program *program =
+        make_program(test, &(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
+    struct gl_texture *source = make_texture(test, "strip", GL_R32UI, 16, 1);
+    struct gl_texture *image = make_texture(test, "strip", GL_R32UI, 16, 1);
     const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL, false});
+    struct gl_buffer *buffer = make_buffer(test, "numbers", offset + 64, NULL);
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
     assert_int_equal(gl_texture_upload(source, sent), LR_OK);
@@ -244,10 +216,6 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     }
     assert_baseline();
     assert_quiet(test);
-    gl_buffer_destroy(buffer);
-    gl_texture_destroy(image);
-    gl_texture_destroy(source);
-    gl_program_destroy(program);
 }
 
 /* More passes than the uniform ring holds: each must see its own block. */
@@ -255,24 +223,15 @@ static void uniforms_survive_the_ring(void **state)
 {
     enum { NUM_PASSES = 5000, SIDE = 8 };
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
-    struct gl_target *target = gl_target_create(
-        test->ctx,
-        &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
-    gl_target_clear(target, NULL);
+    struct gl_program *program = make_cover(test, NULL, NULL);
+    struct gl_target *target = make_target(
+        test, &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
     double sum[SIDE] = {0};
     for (int k = 0; k < NUM_PASSES; k++) {
         const struct block block = {{(float)(k % 97)}, {0}};
-        const struct gl_pass pass = {.label = "ring",
-                                     .program = program,
-                                     .uniforms = &block,
-                                     .uniform_bytes = sizeof(block),
-                                     .target = target,
-                                     .viewport = {k % SIDE, 0, 1, 1},
-                                     .blending = GL_BLENDING_ADD,
-                                     .primitive = GL_TRIANGLES,
-                                     .vertices = 3,
-                                     .instances = 1};
+        struct gl_pass pass = cover("ring", program, target, &block);
+        memcpy(pass.viewport, (const int[4]){k % SIDE, 0, 1, 1}, sizeof(pass.viewport));
+        pass.blending = GL_BLENDING_ADD;
         assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
         sum[k % SIDE] += k % 97;
     }
@@ -280,44 +239,28 @@ static void uniforms_survive_the_ring(void **state)
     assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
     for (int k = 0; k < SIDE; k++) assert_true(values[k] == (float)sum[k] && sum[k] > 0);
     assert_quiet(test);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static void nothing_to_draw_draws_nothing(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
-    struct gl_target *target = make_target(test, 4, false);
+    struct gl_target *target = make_square(test, 4, false);
     const struct block block = {{1}, {1}};
-    struct gl_pass pass = {.label = "nothing",
-                           .program = program,
-                           .uniforms = &block,
-                           .uniform_bytes = sizeof(block),
-                           .target = target,
-                           .primitive = GL_TRIANGLES,
-                           .vertices = 3};
+    struct gl_pass pass = cover("nothing", make_cover(test, NULL, NULL), target, &block);
+    pass.instances = 0;
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     pass.vertices = 0;
     pass.instances = 1;
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     assert_true(first_value(target->colours[0]) == 0.0f);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static void passes_that_make_no_sense_are_refused(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
-    struct gl_target *target = make_target(test, 4, false);
-    struct gl_buffer *buffer = gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL, false});
-    const struct gl_pass good = {.label = "good",
-                                 .program = program,
-                                 .target = target,
-                                 .primitive = GL_TRIANGLES,
-                                 .vertices = 3,
-                                 .instances = 1};
+    struct gl_target *target = make_square(test, 4, false);
+    struct gl_buffer *buffer = make_buffer(test, "short", 16, NULL);
+    const struct gl_pass good = cover("good", make_cover(test, NULL, NULL), target, NULL);
     struct gl_pass bad[] = {good, good, good, good, good, good, good};
     bad[0].target = NULL;
     bad[1].viewport[2] = 5;
@@ -333,16 +276,13 @@ static void passes_that_make_no_sense_are_refused(void **state)
         assert_memory_equal(test->log.error, "good: ", 6);
     }
     assert_false(gl_context_saw_error(test->ctx));
-    gl_buffer_destroy(buffer);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
 }
 
 static void timers_time(void **state)
 {
     struct gl_test *test = *state;
     struct gl_timer *timer = gl_timer_create(test->ctx, "clearing");
-    struct gl_target *target = make_target(test, 512, false);
+    struct gl_target *target = make_square(test, 512, false);
     assert_true(gl_timer_seconds(timer) == 0.0);
     const double start = lr_clock_seconds();
     gl_timer_begin(timer);
@@ -350,7 +290,6 @@ static void timers_time(void **state)
     gl_timer_end(timer);
     const double seconds = gl_timer_seconds(timer);
     assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
-    gl_target_destroy(target);
     gl_timer_destroy(timer);
     assert_quiet(test);
 }
@@ -361,7 +300,7 @@ static void stopwatches_add_laps(void **state)
 {
     struct gl_test *test = *state;
     struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
-    struct gl_target *target = make_target(test, 256, false);
+    struct gl_target *target = make_square(test, 256, false);
     const double start = lr_clock_seconds();
     assert_non_null(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
@@ -375,14 +314,12 @@ static void stopwatches_add_laps(void **state)
     assert_true(gl_stopwatch_seconds(watch) == seconds);
     gl_stopwatch_reset(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
-    gl_target_destroy(target);
     gl_stopwatch_destroy(watch);
     assert_quiet(test);
 }
 
 static void no_stopwatch_measures_nothing(void **state)
 {
-    (void)state;
     gl_stopwatch_reset(NULL);
     gl_stopwatch_begin(NULL);
     gl_stopwatch_end(NULL);
@@ -418,19 +355,10 @@ static void assert_labelled(GLenum kind, GLuint name, const char *begins)
 static void passes_and_objects_bear_names(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
-    struct gl_target *target = make_target(test, 8, true);
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "numbers", .size_bytes = 16});
+    struct gl_target *target = make_square(test, 8, true);
+    struct gl_buffer *buffer = make_buffer(test, "numbers", 16, NULL);
     const struct block block = {{1.0f}, {1}};
-    const struct gl_pass pass = {.label = "cover it all",
-                                 .program = program,
-                                 .uniforms = &block,
-                                 .uniform_bytes = sizeof(block),
-                                 .target = target,
-                                 .primitive = GL_TRIANGLES,
-                                 .vertices = 3,
-                                 .instances = 1};
+    const struct gl_pass pass = cover("cover it all", make_cover(test, NULL, NULL), target, &block);
     struct groups groups = {0};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageCallback(note_group, &groups);
@@ -443,27 +371,13 @@ static void passes_and_objects_bear_names(void **state)
     assert_labelled(GL_TEXTURE, target->colours[0]->name, "image");
     assert_labelled(GL_TEXTURE, target->depth->name, "image");
     assert_labelled(GL_BUFFER, buffer->name, "numbers");
-    gl_buffer_destroy(buffer);
-    gl_target_destroy(target);
-    gl_program_destroy(program);
     assert_quiet(test);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),
-        gl_test_case(blended_points_add_exactly),
-        gl_test_case(the_nearer_wins_with_a_depth_test),
-        gl_test_case(clip_distances_cut),
-        gl_test_case(compute_reads_textures_and_writes_buffers_and_images),
-        gl_test_case(uniforms_survive_the_ring),
-        gl_test_case(nothing_to_draw_draws_nothing),
-        gl_test_case(passes_that_make_no_sense_are_refused),
-        gl_test_case(timers_time),
-        gl_test_case(stopwatches_add_laps),
-        gl_test_case(no_stopwatch_measures_nothing),
-        gl_test_case(passes_and_objects_bear_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("gl_pass", gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),
+          gl_test_case(blended_points_add_exactly), gl_test_case(the_nearer_wins_with_a_depth_test),
+          gl_test_case(clip_distances_cut), gl_test_case(compute_reads_textures_and_writes_buffers_and_images),
+          gl_test_case(uniforms_survive_the_ring), gl_test_case(nothing_to_draw_draws_nothing),
+          gl_test_case(passes_that_make_no_sense_are_refused), gl_test_case(timers_time),
+          gl_test_case(stopwatches_add_laps), gl_test_case(no_stopwatch_measures_nothing),
+          gl_test_case(passes_and_objects_bear_names))

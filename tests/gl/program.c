@@ -14,15 +14,13 @@ static struct gl_program *make(struct gl_test *test, const char *vertex, const c
 static void a_program_links_and_has_its_label(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_program *program = make(test, "cover.vert", "colour.frag");
-    assert_non_null(program);
+    struct gl_program *program = test_keep(make(test, "cover.vert", "colour.frag"), gl_test_destroy_program);
     char label[64] = "";
     glGetObjectLabel(GL_PROGRAM, gl_program_name(program), sizeof(label), NULL, label);
     assert_string_equal(label, "under test");
     int size[3];
     gl_program_group_size(program, size);
     assert_int_equal(size[0], 0);
-    gl_program_destroy(program);
     assert_string_equal(test->log.error, "");
 }
 
@@ -30,13 +28,11 @@ static void a_compute_program_knows_its_group_size(void **state)
 {
     struct gl_test *test = *state;
     const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
-    struct gl_program *program = gl_program_create(test->ctx, &params);
-    assert_non_null(program);
+    struct gl_program *program = make_program(test, &params);
     int size[3];
     gl_program_group_size(program, size);
     assert_int_equal(size[0], 8);
     assert_int_equal(size[1], 1);
-    gl_program_destroy(program);
 }
 
 static void compile_errors_name_file_line_and_text(void **state)
@@ -44,19 +40,16 @@ static void compile_errors_name_file_line_and_text(void **state)
     struct gl_test *test = *state;
     assert_null(make(test, "cover.vert", "broken.frag"));
     print_message("%s\n", test->log.error);
-    assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "/shaders/broken.frag:9: error"));
-    assert_non_null(strstr(test->log.error, "nonsense"));
-    assert_non_null(strstr(test->log.error, "`value = nonsense; // line 9`"));
-    assert_non_null(strstr(test->log.error, "under test"));
+    assert_error(&test->log, LR_FAILED, "/shaders/broken.frag:9: error", "nonsense", "`value = nonsense; // line 9`",
+                 "under test");
 }
 
 static void compile_errors_name_the_include(void **state)
 {
     struct gl_test *test = *state;
     assert_null(make(test, "cover.vert", "broken_include.frag"));
-    assert_non_null(strstr(test->log.error, "/shaders/common/broken.glsl:5: error"));
-    assert_non_null(strstr(test->log.error, "`return 0.5 * missing_number; // line 5`"));
+    assert_error(&test->log, test->log.status, "/shaders/common/broken.glsl:5: error",
+                 "`return 0.5 * missing_number; // line 5`");
 }
 
 static void defines_do_not_move_lines(void **state)
@@ -75,38 +68,31 @@ static void defines_reach_the_shader(void **state)
     const struct gl_define defines[] = {{"nonsense", "0.5"}, {NULL, NULL}};
     const struct gl_program_params params = {
         .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"};
-    struct gl_program *program = gl_program_create(test->ctx, &params);
-    assert_non_null(program);
-    gl_program_destroy(program);
+    make_program(test, &params);
 }
 
 static void a_lost_include_names_the_line_that_asks(void **state)
 {
     struct gl_test *test = *state;
     assert_null(make(test, "cover.vert", "lost_include.frag"));
-    assert_int_equal(test->log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(test->log.error, "/shaders/lost_include.frag:4: "));
-    assert_non_null(strstr(test->log.error, "common/not_there.glsl"));
+    assert_error(&test->log, LR_BAD_INPUT, "/shaders/lost_include.frag:4: ", "common/not_there.glsl");
 }
 
 static void a_shader_that_is_nowhere_is_named(void **state)
 {
     struct gl_test *test = *state;
     assert_null(make(test, "cover.vert", "nowhere.frag"));
-    assert_non_null(strstr(test->log.error, "nowhere.frag"));
-    assert_non_null(strstr(test->log.error, "LORASTER_SHADER_DIR"));
+    assert_error(&test->log, test->log.status, "nowhere.frag", "LORASTER_SHADER_DIR");
     unsetenv("LORASTER_SHADER_DIR");
     assert_null(make(test, "nowhere.vert", "nowhere.frag"));
-    assert_int_equal(test->log.status, LR_USAGE);
-    assert_non_null(strstr(test->log.error, "nowhere.vert"));
+    assert_error(&test->log, LR_USAGE, "nowhere.vert");
 }
 
 static void stages_that_do_not_fit_are_one_sentence(void **state)
 {
     struct gl_test *test = *state;
     assert_null(make(test, "points.vert", "mismatch.frag"));
-    assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "program under test"));
+    assert_error(&test->log, LR_FAILED, "program under test");
     assert_null(strchr(test->log.error, '\n'));
 }
 
@@ -137,7 +123,6 @@ static void assert_place(const struct gl_shader_source *source, const char *text
 
 static void each_file_is_included_once_with_its_lines(void **state)
 {
-    (void)state;
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
     assert_int_equal(gl_shader_source_init(&source, "colour.frag", NULL), LR_OK);
@@ -165,7 +150,6 @@ extern const struct gl_embedded_shader gl_embedded_test_shaders[];
 
 static void embedded_shaders_equal_those_of_the_folder(void **state)
 {
-    (void)state;
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     int count = 0;
     for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL; shader++, count++) {
@@ -182,7 +166,6 @@ static void embedded_shaders_equal_those_of_the_folder(void **state)
 /* The ways in which drivers write places; only one of them is at hand in each test run. */
 static void every_driver_form_is_understood(void **state)
 {
-    (void)state;
     static const char *const forms[] = {
         "0:%d(18): error: `x' undeclared\n",
         "0(1) : warning C7022: nothing\n0(%d) : error C1503: undefined variable \"x\"\n",
@@ -209,22 +192,11 @@ static void every_driver_form_is_understood(void **state)
     gl_shader_source_finish(&source);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        gl_test_case(a_program_links_and_has_its_label),
-        gl_test_case(a_compute_program_knows_its_group_size),
-        gl_test_case(compile_errors_name_file_line_and_text),
-        gl_test_case(compile_errors_name_the_include),
-        gl_test_case(defines_do_not_move_lines),
-        gl_test_case(defines_reach_the_shader),
-        gl_test_case(a_lost_include_names_the_line_that_asks),
-        gl_test_case(a_shader_that_is_nowhere_is_named),
-        gl_test_case(stages_that_do_not_fit_are_one_sentence),
-        gl_test_case(stages_must_make_sense),
-        cmocka_unit_test(each_file_is_included_once_with_its_lines),
-        cmocka_unit_test(embedded_shaders_equal_those_of_the_folder),
-        cmocka_unit_test(every_driver_form_is_understood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("gl_program", gl_test_case(a_program_links_and_has_its_label),
+          gl_test_case(a_compute_program_knows_its_group_size), gl_test_case(compile_errors_name_file_line_and_text),
+          gl_test_case(compile_errors_name_the_include), gl_test_case(defines_do_not_move_lines),
+          gl_test_case(defines_reach_the_shader), gl_test_case(a_lost_include_names_the_line_that_asks),
+          gl_test_case(a_shader_that_is_nowhere_is_named), gl_test_case(stages_that_do_not_fit_are_one_sentence),
+          gl_test_case(stages_must_make_sense), cmocka_unit_test(each_file_is_included_once_with_its_lines),
+          cmocka_unit_test(embedded_shaders_equal_those_of_the_folder),
+          cmocka_unit_test(every_driver_form_is_understood))

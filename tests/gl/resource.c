@@ -10,27 +10,25 @@
 static const struct {
     GLenum format;
     int texel_bytes;
-} formats[] = {
-    {GL_R8, 1},
-    {GL_RG8, 2},
-    {GL_RGBA8, 4},
-    {GL_R16UI, 2},
-    {GL_RG16UI, 4},
-    {GL_RGBA16UI, 8},
-    {GL_R16F, 2},
-    {GL_RG16F, 4},
-    {GL_RGBA16F, 8},
-    {GL_R32F, 4},
-    {GL_RG32F, 8},
-    {GL_RGBA32F, 16},
-    {GL_R32UI, 4},
-    {GL_RG32UI, 8},
-    {GL_RGBA32UI, 16},
-    {GL_R32I, 4},
-    {GL_RG32I, 8},
-    {GL_RGBA32I, 16},
-    {GL_DEPTH_COMPONENT32F, 4},
-};
+} formats[] = {{GL_R8, 1},
+               {GL_RG8, 2},
+               {GL_RGBA8, 4},
+               {GL_R16UI, 2},
+               {GL_RG16UI, 4},
+               {GL_RGBA16UI, 8},
+               {GL_R16F, 2},
+               {GL_RG16F, 4},
+               {GL_RGBA16F, 8},
+               {GL_R32F, 4},
+               {GL_RG32F, 8},
+               {GL_RGBA32F, 16},
+               {GL_R32UI, 4},
+               {GL_RG32UI, 8},
+               {GL_RGBA32UI, 16},
+               {GL_R32I, 4},
+               {GL_RG32I, 8},
+               {GL_RGBA32I, 16},
+               {GL_DEPTH_COMPONENT32F, 4}};
 
 /* Bytes that are the same number in every format: no half or float NaN, and depth in 0 .. 1. */
 static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
@@ -44,24 +42,18 @@ static void storage_comes_again(void **state)
     struct gl_test *test = *state;
     const int64_t bytes = 1 << 20;
     const struct gl_buffer_params params = {.label = "used again", .size_bytes = bytes};
-    unsigned char *sent = malloc((size_t)bytes), *back = malloc((size_t)bytes);
+    unsigned char *sent = test_alloc(bytes, 1), *back = test_alloc(bytes, 1);
     memset(sent, 0x5a, (size_t)bytes);
     struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
     const GLuint name = buffer->name;
     assert_int_equal(gl_buffer_upload(buffer, 0, bytes, sent), LR_OK);
     gl_buffer_destroy(buffer);
-    struct gl_buffer *larger =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "larger", .size_bytes = 2 * bytes});
-    assert_int_not_equal(larger->name, name);
-    buffer = gl_buffer_create(test->ctx, &params);
+    assert_int_not_equal(make_buffer(test, "larger", 2 * bytes, NULL)->name, name);
+    buffer = make_buffer(test, "used again", bytes, NULL);
     assert_int_equal(buffer->name, name);
     assert_int_equal(gl_buffer_read(buffer, 0, bytes, back), LR_OK);
     memset(sent, 0, (size_t)bytes);
     assert_memory_equal(sent, back, (size_t)bytes);
-    gl_buffer_destroy(buffer);
-    gl_buffer_destroy(larger);
-    free(sent);
-    free(back);
 }
 
 /* More buffers than the pool holds: all of them work, and none has what another one holds. */
@@ -92,24 +84,18 @@ static void uploads_follow_clears(void **state)
     const int sides[] = {16, 128, 129, 512, 2048};
     for (int n = 0; n < 5; n++) {
         const int64_t count = (int64_t)sides[n] * sides[n];
-        uint32_t *sent = malloc((size_t)count * 4), *back = malloc((size_t)count * 4);
+        uint32_t *sent = test_alloc(count, 4), *back = test_alloc(count, 4);
         for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
-        struct gl_buffer *buffer =
-            gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "cleared", .size_bytes = 8 * count});
+        struct gl_buffer *buffer = make_buffer(test, "cleared", 8 * count, NULL);
         assert_int_equal(gl_buffer_upload(buffer, 0, 4 * count, sent), LR_OK);
         assert_int_equal(gl_buffer_read(buffer, 0, 4 * count, back), LR_OK);
         assert_memory_equal(sent, back, (size_t)count * 4);
-        gl_buffer_destroy(buffer);
-        struct gl_texture *texture = gl_texture_create(
-            test->ctx, &(struct gl_texture_params){
-                           .label = "cleared", .format = GL_R32UI, .width = sides[n], .height = sides[n] + 1});
+        struct gl_texture *texture = make_texture(test, "cleared", GL_R32UI, sides[n], sides[n] + 1);
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
         assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
         assert_int_equal(gl_texture_read(texture, &box, back), LR_OK);
         assert_memory_equal(sent, back, (size_t)count * 4);
-        gl_texture_destroy(texture);
-        free(sent);
-        free(back);
+        test_free_all(NULL);
     }
 }
 
@@ -121,20 +107,16 @@ static void assert_round_trip(struct gl_test *test, GLenum target, int form, uin
                                              .width = 7,
                                              .height = 5,
                                              .depth = target == GL_TEXTURE_2D ? 1 : 3};
-    struct gl_texture *texture = gl_texture_create(test->ctx, &params);
-    assert_non_null(texture);
+    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const int64_t bytes = gl_texture_bytes(texture);
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
-    unsigned char *sent = malloc((size_t)bytes), *back = malloc((size_t)bytes);
+    unsigned char *sent = test_alloc(bytes, 1), *back = test_alloc(bytes, 1);
     assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
     assert_int_equal(gl_texture_upload(texture, sent), LR_OK);
     assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
     assert_memory_equal(sent, back, (size_t)bytes);
-    free(sent);
-    free(back);
-    gl_texture_destroy(texture);
 }
 
 static void textures_give_back_what_they_got(void **state)
@@ -154,7 +136,7 @@ static void boxes_reach_their_texels_only(void **state)
     struct gl_test *test = *state;
     const struct gl_texture_params params = {
         .label = "boxes", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32UI, .width = 6, .height = 4, .depth = 3};
-    struct gl_texture *texture = gl_texture_create(test->ctx, &params);
+    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
@@ -175,7 +157,6 @@ static void boxes_reach_their_texels_only(void **state)
     gl_texture_clear(texture, &seven);
     assert_int_equal(gl_texture_read(texture, NULL, all), LR_OK);
     assert_true(all[0] == 7 && all[71] == 7);
-    gl_texture_destroy(texture);
 }
 
 static void impossible_textures_are_refused(void **state)
@@ -186,8 +167,7 @@ static void impossible_textures_are_refused(void **state)
     assert_int_equal(test->log.status, LR_USAGE);
     params.width = 1 << 20;
     assert_null(gl_texture_create(test->ctx, &params));
-    assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "flat: a texture of 1048576 x 1 x 1"));
+    assert_error(&test->log, LR_FAILED, "flat: a texture of 1048576 x 1 x 1");
     params.width = 1;
     params.format = GL_RGB9_E5;
     assert_null(gl_texture_create(test->ctx, &params));
@@ -198,8 +178,7 @@ static void impossible_textures_are_refused(void **state)
 static void buffers_give_back_what_they_got(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_buffer_params params = {.label = "seven bytes", .size_bytes = 7};
-    struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
+    struct gl_buffer *buffer = make_buffer(test, "seven bytes", 7, NULL);
     unsigned char back[7];
     assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
     assert_memory_equal(back, "\0\0\0\0\0\0\0", 7);
@@ -212,10 +191,7 @@ static void buffers_give_back_what_they_got(void **state)
     gl_buffer_clear(buffer, 0x01010101);
     assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
     assert_memory_equal(back, "\1\1\1\1\1\1\1", 7);
-    gl_buffer_destroy(buffer);
-    struct gl_buffer *empty = gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "empty"});
-    assert_non_null(empty);
-    gl_buffer_destroy(empty);
+    make_buffer(test, "empty", 0, NULL);
 }
 
 /* In a context that takes the device for a large one, where a shader fills what is large. */
@@ -247,13 +223,11 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
 static void fills_reach_their_words_only(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "words", .size_bytes = 4 * FILLED_WORDS});
+    struct gl_buffer *buffer = make_buffer(test, "words", 4 * FILLED_WORDS, NULL);
     const int64_t ranges[][2] = {{0, FILLED_WORDS}, {1, FILLED_WORDS}, {6, 90001}, {77, 50000}};
     for (int k = 0; k < 4; k++) check_fill(buffer, ranges[k], 1);
     check_fill(buffer, (const int64_t[]){6, 90000}, 2);
     check_fill(buffer, (const int64_t[]){0, 100002}, 2);
-    gl_buffer_destroy(buffer);
 }
 
 /* More than one staging buffer's worth, from an odd place. */
@@ -261,16 +235,12 @@ static void long_reads_are_whole(void **state)
 {
     struct gl_test *test = *state;
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
-    uint32_t *sent = malloc((size_t)count * 4), *back = calloc((size_t)count, 4);
+    uint32_t *sent = test_alloc(count, 4), *back = test_alloc(count, 4);
     for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "long", .size_bytes = count * 4, .data = sent});
+    struct gl_buffer *buffer = make_buffer(test, "long", count * 4, sent);
     assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
-    gl_buffer_destroy(buffer);
-    free(sent);
-    free(back);
 }
 
 static void no_memory_is_a_sentence_with_the_size(void **state)
@@ -278,8 +248,7 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
     struct gl_test *test = *state;
     const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
     assert_null(gl_buffer_create(test->ctx, &params));
-    assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "huge: 64.0 TiB do not fit into the "));
+    assert_error(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
     const struct gl_texture_params cube = {.label = "cube",
                                            .target = GL_TEXTURE_3D,
                                            .format = GL_RGBA32F,
@@ -302,8 +271,7 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
         skip();
     }
     assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
-    assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "big: no memory for 4.0 GiB on "));
+    assert_error(&test->log, LR_FAILED, "big: no memory for 4.0 GiB on ");
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
@@ -312,9 +280,8 @@ static void everything_has_its_label(void **state)
     struct gl_test *test = *state;
     const struct gl_target_params params = {
         .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true};
-    struct gl_target *target = gl_target_create(test->ctx, &params);
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "store", .size_bytes = 4});
+    struct gl_target *target = make_target(test, &params);
+    struct gl_buffer *buffer = make_buffer(test, "store", 4, NULL);
     const struct {
         GLenum kind;
         GLuint name;
@@ -328,8 +295,6 @@ static void everything_has_its_label(void **state)
         glGetObjectLabel(wanted[k].kind, wanted[k].name, sizeof(label), NULL, label);
         assert_string_equal(label, wanted[k].label);
     }
-    gl_buffer_destroy(buffer);
-    gl_target_destroy(target);
 }
 
 static void targets_clear_each_kind_of_colour(void **state)
@@ -340,10 +305,8 @@ static void targets_clear_each_kind_of_colour(void **state)
                                             .height = 3,
                                             .depth = true,
                                             .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
-    struct gl_target *target = gl_target_create(test->ctx, &params);
-    assert_non_null(target);
+    struct gl_target *target = make_target(test, &params);
     assert_int_equal(target->num_colours, 4);
-    gl_target_clear(target, NULL);
     const struct gl_clear clear = {
         .colours = {{.f = {0.5f, -2}}, {.u = {4000000000u}}, {.i = {-1, 2, -3, 4}}, {.u = {1, 2, 3, 65535}}},
         .depth = 0.25f,
@@ -364,7 +327,6 @@ static void targets_clear_each_kind_of_colour(void **state)
         assert_true(numbers[k] == (in ? 4000000000u : 0u) && fours[k][2] == (in ? -3 : 0));
         assert_int_equal(shorts[k][3], in ? 65535 : 0);
     }
-    gl_target_destroy(target);
     assert_string_equal(test->log.error, "");
 }
 
@@ -373,29 +335,24 @@ static void borrowed_layers_are_drawn_alone(void **state)
     struct gl_test *test = *state;
     const struct gl_texture_params layers = {
         .label = "layers", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32F, .width = 2, .height = 2, .depth = 3};
-    struct gl_texture *texture = gl_texture_create(test->ctx, &layers);
+    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &layers), gl_test_destroy_texture);
     struct gl_target_params params = {.label = "one layer", .colours = {texture}, .layer = 1};
-    struct gl_target *target = gl_target_create(test->ctx, &params);
-    assert_non_null(target);
+    struct gl_target *target = test_keep(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {3}});
     float values[12];
     assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
     for (int k = 0; k < 12; k++) assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
-    gl_target_destroy(target);
     params.layer = -1;
     params.depth = true;
-    target = gl_target_create(test->ctx, &params);
-    assert_non_null(target);
+    target = test_keep(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     assert_int_equal(target->depth->size[2], 3);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {5}});
     assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
     assert_true(values[0] == 5.0f && values[11] == 5.0f);
-    gl_target_destroy(target);
     params.layer = 3;
     params.depth = false;
     assert_null(gl_target_create(test->ctx, &params));
     assert_int_equal(test->log.status, LR_USAGE);
-    gl_texture_destroy(texture);
 }
 
 /* --- loans --- */
@@ -422,10 +379,8 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     struct gl_test *test = *state;
     struct test_loan loan = {.loan = {.is_out = true, .end = count_end}};
     uint32_t word = 7;
-    struct gl_texture *texture = gl_texture_create(
-        test->ctx, &(struct gl_texture_params){.label = "lent", .format = GL_R32UI, .width = 1, .height = 1});
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "lent", .size_bytes = 4, .data = &word});
+    struct gl_texture *texture = make_texture(test, "lent", GL_R32UI, 1, 1);
+    struct gl_buffer *buffer = make_buffer(test, "lent", 4, &word);
     assert_int_equal(gl_texture_upload(texture, &word), LR_OK);
     texture->loan = buffer->loan = &loan.loan;
     assert_refused(test, gl_texture_upload(texture, &word));
@@ -449,8 +404,7 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     assert_int_equal(word, 7); /* clearing was refused */
     assert_int_equal(gl_texture_read(texture, NULL, &word), LR_OK);
     assert_int_equal(word, 7);
-    gl_texture_destroy(texture);
-    gl_buffer_destroy(buffer);
+    test_free_all(NULL);
     assert_int_equal(loan.times_ended, 2);
 }
 
@@ -461,11 +415,9 @@ static void readbacks_have_what_was_sent(void **state)
     struct gl_test *test = *state;
     enum { WORDS = 40000 };
     uint64_t seed = 5;
-    unsigned char *bytes = calloc(WORDS, 4);
-    assert_non_null(bytes);
+    unsigned char *bytes = test_alloc(WORDS, 4);
     draw_bytes(&seed, bytes, 4 * WORDS);
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){.label = "sent", .size_bytes = 4 * WORDS, .data = bytes});
+    struct gl_buffer *buffer = make_buffer(test, "sent", 4 * WORDS, bytes);
     struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"}, {.ctx = test->ctx, .label = "other"}};
     const struct gl_buffer_range ranges[2] = {
         {.from = buffer, .from_offset = 400, .to_offset = 256, .bytes = 4 * WORDS - 400},
@@ -485,8 +437,6 @@ static void readbacks_have_what_was_sent(void **state)
     assert_int_equal(gl_readback_wait(&readbacks[1]), LR_OK); /* there is nothing to wait for */
     gl_readback_finish(&readbacks[0]);
     gl_readback_finish(&readbacks[1]);
-    gl_buffer_destroy(buffer);
-    free(bytes);
 }
 
 /* What failed before an object is made is told then: it is not the object's, and not forgotten. */
@@ -508,35 +458,19 @@ static void work_before_a_new_object_is_checked(void **state)
             assert_null(gl_texture_create(test->ctx, &texel));
         else /* which makes the buffer that reads go through */
             assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
-        assert_int_equal(test->log.status, LR_FAILED);
-        assert_non_null(strstr(test->log.error, "the work before "));
-        assert_non_null(strstr(test->log.error, "GL_INVALID_ENUM"));
+        assert_error(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
         gl_buffer_destroy(buffer);
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        gl_test_case(textures_give_back_what_they_got),
-        gl_test_case(uploads_follow_clears),
-        gl_test_case(storage_comes_again),
-        gl_test_case(many_buffers_come_and_go),
-        gl_test_case(boxes_reach_their_texels_only),
-        gl_test_case(impossible_textures_are_refused),
-        gl_test_case(buffers_give_back_what_they_got),
-        gl_test_case(fills_reach_their_words_only),
-        cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware, gl_test_end),
-        gl_test_case(long_reads_are_whole),
-        gl_test_case(readbacks_have_what_was_sent),
-        gl_test_case(no_memory_is_a_sentence_with_the_size),
-        gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
-        gl_test_case(work_before_a_new_object_is_checked),
-        gl_test_case(everything_has_its_label),
-        gl_test_case(targets_clear_each_kind_of_colour),
-        gl_test_case(borrowed_layers_are_drawn_alone),
-        gl_test_case(what_is_out_on_a_loan_is_refused),
-    };
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("gl_resource", gl_test_case(textures_give_back_what_they_got), gl_test_case(uploads_follow_clears),
+          gl_test_case(storage_comes_again), gl_test_case(many_buffers_come_and_go),
+          gl_test_case(boxes_reach_their_texels_only), gl_test_case(impossible_textures_are_refused),
+          gl_test_case(buffers_give_back_what_they_got), gl_test_case(fills_reach_their_words_only),
+          cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware, gl_test_end),
+          gl_test_case(long_reads_are_whole), gl_test_case(readbacks_have_what_was_sent),
+          gl_test_case(no_memory_is_a_sentence_with_the_size),
+          gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
+          gl_test_case(work_before_a_new_object_is_checked), gl_test_case(everything_has_its_label),
+          gl_test_case(targets_clear_each_kind_of_colour), gl_test_case(borrowed_layers_are_drawn_alone),
+          gl_test_case(what_is_out_on_a_loan_is_refused))

@@ -3,7 +3,7 @@
  *
  * Pictures of sampled against exact elements: pieces have the colour of their element, over the
  * area that the correspondence image gives them. */
-#include "test.h"
+#include "pictures.h"
 
 enum { rays = 4, crystals = 3, side = rays * crystals, num_pixels = side * side };
 
@@ -24,8 +24,16 @@ static int secondary_of(int crystal, bool last_column)
     return last_column ? crystals * crystals - 1 - crystal : crystal;
 }
 
-static void open_scene(struct scene *scene)
+static void close_scene(void *scene)
 {
+    lr_lors_destroy(((struct scene *)scene)->lors);
+    lr_scanner_destroy(((struct scene *)scene)->scanner);
+}
+
+/* Lives as long as the test. */
+static struct scene *open_scene(void)
+{
+    struct scene *scene = test_keep(test_alloc(1, sizeof(*scene)), close_scene);
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                              .u = {1, 0, 0},
                              .v = {0, 0, 1},
@@ -35,7 +43,6 @@ static void open_scene(struct scene *scene)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    *scene = (struct scene){0};
     scene->scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     scene->lors = lr_lors_create(scene->scanner, NULL);
     assert_non_null(scene->lors);
@@ -55,12 +62,7 @@ static void open_scene(struct scene *scene)
             scene->exact[scene->count++] = a == 0 && b == 0 ? 1.0 : b == a ? 0.5 : 0.25;
         }
     }
-}
-
-static void close_scene(struct scene *scene)
-{
-    lr_lors_destroy(scene->lors);
-    lr_scanner_destroy(scene->scanner);
+    return scene;
 }
 
 static lr_row row_of(const struct scene *scene, const double *values)
@@ -80,23 +82,6 @@ static lr_comparison_params params_of(const struct scene *scene, const lr_row *e
                                   .num_sampled = 1};
 }
 
-static int count_pixels(const lr_picture *picture, lr_colour colour)
-{
-    int count = 0;
-    for (int n = 0; n < picture->size[0] * picture->size[1]; n++) {
-        const uint8_t *rgb = picture->rgb + 3 * n;
-        count += rgb[0] == colour.r && rgb[1] == colour.g && rgb[2] == colour.b;
-    }
-    return count;
-}
-
-static lr_picture *draw(const lr_comparison_params *params)
-{
-    lr_picture *picture = lr_picture_comparison(params);
-    assert_non_null(picture);
-    return picture;
-}
-
 /* Number of pixels of a colour that one picture has more than another of the same size: what is common to both, as
  * bars are, drops out. */
 static int gained(const lr_picture *after, const lr_picture *before, lr_colour_map map, double t)
@@ -109,33 +94,28 @@ static int gained(const lr_picture *after, const lr_picture *before, lr_colour_m
  * panel, and to -100 % in the difference. */
 static void test_missed_element(void **state)
 {
-    (void)state;
-    struct scene scene;
-    open_scene(&scene);
+    const struct scene *scene = open_scene();
     const int list[1] = {4};
-    const lr_row exact = row_of(&scene, scene.exact);
+    const lr_row exact = row_of(scene, scene->exact);
     double values[2 * crystals * crystals];
-    memcpy(values, scene.exact, sizeof(values));
+    memcpy(values, scene->exact, sizeof(values));
     values[0] = 0.0;
-    const lr_row lacking = row_of(&scene, values);
+    const lr_row lacking = row_of(scene, values);
     /* Twice itself is as far off as nothing: the difference has the same scale. */
     double doubled[2 * crystals * crystals];
-    memcpy(doubled, scene.exact, sizeof(doubled));
+    memcpy(doubled, scene->exact, sizeof(doubled));
     doubled[0] = 2.0;
-    const lr_row twice = row_of(&scene, doubled);
-    const lr_comparison_params params[3] = {params_of(&scene, &exact, &exact, list),
-                                            params_of(&scene, &exact, &lacking, list),
-                                            params_of(&scene, &exact, &twice, list)};
-    lr_picture *same = draw(&params[0]), *missed = draw(&params[1]), *large = draw(&params[2]);
+    const lr_row twice = row_of(scene, doubled);
+    const lr_comparison_params params[3] = {params_of(scene, &exact, &exact, list),
+                                            params_of(scene, &exact, &lacking, list),
+                                            params_of(scene, &exact, &twice, list)};
+    lr_picture *same = keep(lr_picture_comparison(&params[0])), *missed = keep(lr_picture_comparison(&params[1])),
+               *large = keep(lr_picture_comparison(&params[2]));
     const int piece = rays * (rays - 1);
     assert_int_equal(gained(missed, same, LR_COLOURS_PERCEPTUAL, 1.0), -piece);
     assert_int_equal(gained(missed, same, LR_COLOURS_PERCEPTUAL, 0.0), piece);
     assert_int_equal(gained(missed, large, LR_COLOURS_DIVERGING, 0.0), piece);
     assert_int_equal(gained(large, missed, LR_COLOURS_DIVERGING, 1.0), piece);
-    lr_picture_destroy(same);
-    lr_picture_destroy(missed);
-    lr_picture_destroy(large);
-    close_scene(&scene);
 }
 
 /* A row that equals the exact one differs nowhere: the middle of the map, between two of its 256
@@ -143,54 +123,44 @@ static void test_missed_element(void **state)
  * three of its rows of 18 pixels. */
 static void test_no_difference(void **state)
 {
-    (void)state;
-    struct scene scene;
-    open_scene(&scene);
+    const struct scene *scene = open_scene();
     const int list[1] = {4};
-    const lr_row exact = row_of(&scene, scene.exact);
-    const lr_comparison_params params = params_of(&scene, &exact, &exact, list);
-    lr_picture *picture = draw(&params);
+    const lr_row exact = row_of(scene, scene->exact);
+    const lr_comparison_params params = params_of(scene, &exact, &exact, list);
+    lr_picture *picture = keep(lr_picture_comparison(&params));
     const int seen = num_pixels - rays * rays;
     const int middle = count_pixels(picture, lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 / 255));
     const int rest = middle - seen;
     assert_true(rest >= 0 && rest < 3 * 18);
     const lr_colour grey = {203, 206, 210};
     assert_int_equal(count_pixels(picture, grey), 3 * rays * rays);
-    lr_picture_destroy(picture);
-    close_scene(&scene);
 }
 
 /* Every row takes the same height; a chart comes with the second. */
 static void test_rows(void **state)
 {
-    (void)state;
-    struct scene scene;
-    open_scene(&scene);
+    const struct scene *scene = open_scene();
     const int list[3] = {1, 2, 4};
-    const lr_row exact = row_of(&scene, scene.exact), sampled[3] = {exact, exact, exact};
-    lr_comparison_params params = params_of(&scene, &exact, sampled, list);
+    const lr_row exact = row_of(scene, scene->exact), sampled[3] = {exact, exact, exact};
+    lr_comparison_params params = params_of(scene, &exact, sampled, list);
     const lr_colour grey = {203, 206, 210};
     int height[4] = {0};
     for (int n = 1; n <= 3; n++) {
         params.num_sampled = n;
         params.title = n == 2 ? "a title that is wider than everything else on the whole page, surely" : "short";
-        lr_picture *picture = draw(&params);
+        lr_picture *picture = keep(lr_picture_comparison(&params));
         height[n] = picture->size[1];
         assert_int_equal(count_pixels(picture, grey), 3 * n * rays * rays);
-        lr_picture_destroy(picture);
     }
     assert_true(height[3] > height[2] && height[2] - height[1] > height[3] - height[2]);
-    close_scene(&scene);
 }
 
 static void test_refusals(void **state)
 {
-    (void)state;
-    struct scene scene;
-    open_scene(&scene);
+    const struct scene *scene = open_scene();
     const int list[2] = {4, 4};
-    const lr_row exact = row_of(&scene, scene.exact), sampled[2] = {exact, exact};
-    const lr_comparison_params good = params_of(&scene, &exact, sampled, list);
+    const lr_row exact = row_of(scene, scene->exact), sampled[2] = {exact, exact};
+    const lr_comparison_params good = params_of(scene, &exact, sampled, list);
     lr_comparison_params bad[6] = {good, good, good, good, good, good};
     bad[0].module = 2;
     bad[1].num_sampled = 2; /* R does not ascend */
@@ -206,16 +176,7 @@ static void test_refusals(void **state)
         assert_int_equal(log.status, LR_USAGE);
         assert_true(strlen(log.error) > 20);
     }
-    close_scene(&scene);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missed_element),
-        cmocka_unit_test(test_no_difference),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("picture_comparison", cmocka_unit_test(test_missed_element), cmocka_unit_test(test_no_difference),
+          cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals))

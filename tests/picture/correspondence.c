@@ -3,11 +3,16 @@
  *
  * Correspondence pictures: indices as red and green of the secondary's own number of crystals,
  * black where no line ends, v upwards. */
-#include "test.h"
+#include "pictures.h"
 
 enum { rays = 2, nu = 3, nv = 2, columns = rays * nu, rows = rays * nv };
 
 /* Two unequal modules: the primary of 3 x 2 crystals, the other of 5 x 10. */
+static void destroy_scanner(void *scanner)
+{
+    lr_scanner_destroy(scanner);
+}
+
 static lr_scanner *make_scanner(void)
 {
     const lr_module modules[2] = {{.centre_mm = {0, 100, 0},
@@ -24,9 +29,8 @@ static lr_scanner *make_scanner(void)
                                    .pitch_mm = {2, 2},
                                    .face_mm = {2, 2},
                                    .depth_mm = 10}};
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.name = "pair", .modules = modules, .num_modules = 2});
-    assert_non_null(scanner);
-    return scanner;
+    const lr_scanner_params params = {.name = "pair", .modules = modules, .num_modules = 2};
+    return test_keep(lr_scanner_create(&params), destroy_scanner);
 }
 
 static void fill_pixels(lr_pixel pixels[rows][columns])
@@ -42,12 +46,11 @@ static void fill_pixels(lr_pixel pixels[rows][columns])
 
 static void test_crystals(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
     const lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
-    lr_picture *picture = lr_picture_correspondence(&params);
+    lr_picture *picture = keep(lr_picture_correspondence(&params));
     assert_int_equal(picture->size[0], 2 * columns);
     assert_int_equal(picture->size[1], 2 * rows);
     for (int y = 0; y < 2 * rows; y++) {
@@ -59,41 +62,35 @@ static void test_crystals(void **state)
             assert_int_equal(rgb[2], 0);
         }
     }
-    lr_picture_destroy(picture);
-    lr_scanner_destroy(scanner);
 }
 
 /* The heaviest pixel has the end of the map, the one without a line is black. */
 static void test_weights(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
     const lr_correspondence_params params = {
         .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
-    lr_picture *picture = lr_picture_correspondence(&params);
+    lr_picture *picture = keep(lr_picture_correspondence(&params));
     const uint8_t *top_right = picture->rgb + 3 * (columns - 1);
     const uint8_t *bottom_left = picture->rgb + 3 * (columns * (rows - 1));
     const lr_colour last = lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0);
     assert_true(top_right[0] == last.r && top_right[1] == last.g && top_right[2] == last.b);
     assert_true(bottom_left[0] == 0 && bottom_left[1] == 0 && bottom_left[2] == 0);
-    lr_picture_destroy(picture);
-    lr_scanner_destroy(scanner);
 }
 
 /* A grid lies between crystals only, and only where it does not hide them. */
 static void test_grid(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
     for (int zoom = 1; zoom < 4; zoom++) {
         lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = zoom};
-        lr_picture *plain = lr_picture_correspondence(&params);
+        lr_picture *plain = keep(lr_picture_correspondence(&params));
         params.crystal_grid = true;
-        lr_picture *lined = lr_picture_correspondence(&params);
+        lr_picture *lined = keep(lr_picture_correspondence(&params));
         const int step = rays * zoom;
         for (int y = 0; y < plain->size[1]; y++) {
             for (int x = 0; x < plain->size[0]; x++) {
@@ -103,15 +100,11 @@ static void test_grid(void **state)
                 assert_true(differs == (on_line && step >= 4));
             }
         }
-        lr_picture_destroy(plain);
-        lr_picture_destroy(lined);
     }
-    lr_scanner_destroy(scanner);
 }
 
 static void test_refusals(void **state)
 {
-    (void)state;
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
@@ -123,16 +116,7 @@ static void test_refusals(void **state)
     params.rays = rays;
     params.module = 2;
     assert_null(lr_picture_correspondence(&params));
-    lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crystals),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("picture_correspondence", cmocka_unit_test(test_crystals), cmocka_unit_test(test_weights),
+          cmocka_unit_test(test_grid), cmocka_unit_test(test_refusals))

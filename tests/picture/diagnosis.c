@@ -2,14 +2,9 @@
  * Copyright The LORaster authors
  *
  * Pictures of examined scanners: red is where a suspicion is, and nowhere else. */
-#include "test.h"
+#include "pictures.h"
 
 enum { VIEW_BOTTOM = 560 }; /* of the views; findings are written below */
-
-static bool is_red(const uint8_t *rgb)
-{
-    return rgb[0] > 150 && rgb[1] < 80 && rgb[2] < 80;
-}
 
 /* Red pixels of the left view: how many, and their centre. */
 static int count_red(const lr_picture *picture, double centre[2])
@@ -18,7 +13,8 @@ static int count_red(const lr_picture *picture, double centre[2])
     centre[0] = centre[1] = 0;
     for (int y = 0; y < VIEW_BOTTOM; y++) {
         for (int x = 0; x < picture->size[0] / 2; x++) {
-            if (is_red(&picture->rgb[3 * (y * picture->size[0] + x)])) {
+            const uint8_t *rgb = &picture->rgb[3 * (y * picture->size[0] + x)];
+            if (rgb[0] > 150 && rgb[1] < 80 && rgb[2] < 80) {
                 count++;
                 centre[0] += x;
                 centre[1] += y;
@@ -41,12 +37,11 @@ static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspe
     lr_picture *picture = lr_picture_diagnosis(&params);
     if (picture == NULL) fail_msg("%s", log.error);
     lr_diagnosis_destroy(diagnosis);
-    return picture;
+    return keep(picture);
 }
 
 static void a_sound_scanner_has_no_red(void **state)
 {
-    (void)state;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
         lr_scanner_draft *draft = lr_scanner_draft_read(*name, NULL);
         int suspects;
@@ -54,7 +49,6 @@ static void a_sound_scanner_has_no_red(void **state)
         lr_picture *picture = draw(draft, NULL, &suspects);
         assert_int_equal(suspects, 0);
         assert_int_equal(count_red(picture, centre), 0);
-        lr_picture_destroy(picture);
         lr_scanner_draft_destroy(draft);
     }
 }
@@ -62,7 +56,6 @@ static void a_sound_scanner_has_no_red(void **state)
 /* A module at +x is moved out: the red is at the right of the left view. */
 static void what_is_suspected_is_red(void **state)
 {
-    (void)state;
     const int size[3] = {20, 20, 10};
     const double voxel_mm[3] = {2, 2, 2};
     const lr_grid grid = lr_grid_centred(size, voxel_mm);
@@ -76,16 +69,9 @@ static void what_is_suspected_is_red(void **state)
     assert_true(count_red(picture, centre) > 50);
     assert_true(centre[0] > 0.75 * picture->size[0] / 2);
     assert_true(fabs(centre[1] - VIEW_BOTTOM / 2.0) < 60);
-    lr_picture_destroy(picture);
     lr_scanner_draft_destroy(draft);
     lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_scanner_has_no_red),
-        cmocka_unit_test(what_is_suspected_is_red),
-    };
-    return cmocka_run_group_tests_name("pictures of diagnoses", tests, NULL, NULL);
-}
+test_main("pictures of diagnoses", cmocka_unit_test(a_sound_scanner_has_no_red),
+          cmocka_unit_test(what_is_suspected_is_red))

@@ -3,67 +3,41 @@
  *
  * Pictures: each pixel where it belongs and nothing outside, colour maps that order values, panels
  * whose tiles are where the arithmetic says. */
-#include "test.h"
+#include "pictures.h"
 
-static const lr_colour red = {255, 0, 0}, white = {255, 255, 255};
-
-static lr_picture *make(int width, int height)
-{
-    const int size[2] = {width, height};
-    lr_picture *picture = lr_picture_create(size, NULL);
-    assert_non_null(picture);
-    return picture;
-}
-
-static lr_colour at(const lr_picture *picture, int x, int y)
-{
-    const uint8_t *rgb = picture->rgb + 3 * (y * picture->size[0] + x);
-    return (lr_colour){rgb[0], rgb[1], rgb[2]};
-}
+static const lr_colour red = {255, 0, 0};
 
 static bool same(lr_colour a, lr_colour b)
 {
     return a.r == b.r && a.g == b.g && a.b == b.b;
 }
 
-static int count_pixels(const lr_picture *picture, lr_colour colour)
-{
-    int count = 0;
-    for (int y = 0; y < picture->size[1]; y++)
-        for (int x = 0; x < picture->size[0]; x++) count += same(at(picture, x, y), colour);
-    return count;
-}
-
 static void test_create(void **state)
 {
-    (void)state;
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
     assert_int_equal(log.status, LR_USAGE);
     assert_null(lr_picture_create((int[2]){5, 65537}, &log.log));
-    lr_picture *picture = make(3, 2);
-    assert_int_equal(count_pixels(picture, (lr_colour){0, 0, 0}), 6);
-    lr_picture_destroy(picture);
+    lr_picture *picture = keep(make(3, 2));
+    assert_int_equal(count_pixels(picture, black), 6);
     lr_picture_destroy(NULL);
 }
 
 /* Rectangles are cut at the picture's border, wherever they begin and end. */
 static void test_shapes_are_cut(void **state)
 {
-    (void)state;
     for (int x = -4; x < 7; x++) {
         for (int y = -4; y < 7; y++) {
-            lr_picture *picture = make(5, 4);
+            lr_picture *picture = keep(make(5, 4));
             lr_picture_fill(picture, (int[2]){x, y}, (int[2]){3, 2}, red);
             int expected = 0;
             for (int px = x; px < x + 3; px++)
                 for (int py = y; py < y + 2; py++) expected += px >= 0 && px < 5 && py >= 0 && py < 4;
             assert_int_equal(count_pixels(picture, red), expected);
-            lr_picture_destroy(picture);
         }
     }
-    lr_picture *picture = make(5, 4);
+    lr_picture *picture = keep(make(5, 4));
     const int all[2] = {INT32_MAX, INT32_MAX};
     lr_picture_fill(picture, (int[2]){3, 3}, all, red);
     assert_int_equal(count_pixels(picture, red), 2);
@@ -71,26 +45,22 @@ static void test_shapes_are_cut(void **state)
     assert_int_equal(count_pixels(picture, white), 14);
     lr_picture_fill(picture, (int[2]){0, 0}, (int[2]){-1, 3}, red);
     assert_int_equal(count_pixels(picture, white), 14);
-    lr_picture_destroy(picture);
 }
 
 /* A line has one pixel per step of its longer direction, and both its ends. */
 static void test_line(void **state)
 {
-    (void)state;
     for (int n = 0; n < 64; n++) {
-        lr_picture *picture = make(8, 8);
+        lr_picture *picture = keep(make(8, 8));
         const int from[2] = {3, 4}, to[2] = {n % 8, n / 8};
         lr_picture_line(picture, from, to, red);
         const int steps = abs(to[0] - 3) > abs(to[1] - 4) ? abs(to[0] - 3) : abs(to[1] - 4);
         assert_int_equal(count_pixels(picture, red), steps + 1);
-        assert_true(same(at(picture, 3, 4), red) && same(at(picture, to[0], to[1]), red));
-        lr_picture_destroy(picture);
+        assert_true(is_colour(picture, 3, 4, red) && is_colour(picture, to[0], to[1], red));
     }
-    lr_picture *picture = make(8, 8);
+    lr_picture *picture = keep(make(8, 8));
     lr_picture_line(picture, (int[2]){-20, 5}, (int[2]){20, 5}, red);
     assert_int_equal(count_pixels(picture, red), 8);
-    lr_picture_destroy(picture);
 }
 
 /* Lightness as Oklab defines it (linear light to cone responses, their cube roots). */
@@ -111,7 +81,6 @@ static double lightness(lr_colour colour)
  * 8 bits makes of dark colours, 0.006. A colour cut at the border of sRGB would be off by more. */
 static void test_perceptual_map(void **state)
 {
-    (void)state;
     const double first = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.0));
     const double last = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0));
     assert_true(first < 0.25 && last > 0.9);
@@ -126,7 +95,6 @@ static void test_perceptual_map(void **state)
  * a straight line, and is never cut at the border of sRGB: a cut colour would leave the line. */
 static void test_diverging_map(void **state)
 {
-    (void)state;
     const double middle = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.5));
     const double end = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.0));
     assert_true(middle > 0.95 && end < 0.5);
@@ -142,19 +110,17 @@ static void test_diverging_map(void **state)
 
 static void test_colour_ends(void **state)
 {
-    (void)state;
-    assert_true(same(lr_colour_of(LR_COLOURS_GREY, -1.0), (lr_colour){0, 0, 0}));
+    assert_true(same(lr_colour_of(LR_COLOURS_GREY, -1.0), black));
     assert_true(same(lr_colour_of(LR_COLOURS_GREY, 0.5), (lr_colour){128, 128, 128}));
     assert_true(same(lr_colour_of(LR_COLOURS_GREY, 2.0), white));
     assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, 0.0), white));
-    assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, 1.0), (lr_colour){0, 0, 0}));
-    assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, (double)NAN), (lr_colour){0, 0, 0}));
+    assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, 1.0), black));
+    assert_true(same(lr_colour_of(LR_COLOURS_INVERSE_GREY, (double)NAN), black));
 }
 
 /* Values land where stride, direction and zoom say, and the range maps to the colours' ends. */
 static void test_map(void **state)
 {
-    (void)state;
     const float values[2][3] = {{0.0f, 1.0f, 2.0f}, {3.0f, NAN, 5.0f}};
     const uint8_t grey[2][3] = {{0, 51, 102}, {153, 0, 255}};
     for (int n = 0; n < 4; n++) {
@@ -169,40 +135,36 @@ static void test_map(void **state)
             params.stride[0] = 3;
             params.stride[1] = 1;
         }
-        lr_picture *picture = make(2 * size[0] + 1, 3 * size[1] + 1);
+        lr_picture *picture = keep(make(2 * size[0] + 1, 3 * size[1] + 1));
         lr_picture_map(picture, (int[2]){1, 1}, &params);
         for (int y = 0; y < 3 * size[1]; y++) {
             for (int x = 0; x < 2 * size[0]; x++) {
                 const int row = on_top ? y / 3 : size[1] - 1 - y / 3, column = x / 2;
                 const int i = turned ? column : row, j = turned ? row : column;
                 const lr_colour expected = i == 1 && j == 1 ? red : (lr_colour){grey[i][j], grey[i][j], grey[i][j]};
-                assert_true(same(at(picture, x + 1, y + 1), expected));
+                assert_true(is_colour(picture, x + 1, y + 1, expected));
             }
         }
-        lr_picture_destroy(picture);
     }
 }
 
 /* A constant array, one without finite values and one beyond the range are drawn all the same. */
 static void test_map_ranges(void **state)
 {
-    (void)state;
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
-    lr_picture *picture = make(3, 1);
+    lr_picture *picture = keep(make(3, 1));
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
-    assert_true(same(at(picture, 0, 0), white));
-    assert_true(same(at(picture, 1, 0), (lr_colour){0, 0, 0}));
+    assert_true(is_colour(picture, 0, 0, white));
+    assert_true(is_colour(picture, 1, 0, black));
     const lr_map_params clipped = {.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0};
     lr_picture_map(picture, (int[2]){0, 0}, &clipped);
-    assert_true(same(at(picture, 0, 0), (lr_colour){0, 0, 0}));
-    assert_true(same(at(picture, 1, 0), white));
-    lr_picture_destroy(picture);
+    assert_true(is_colour(picture, 0, 0, black));
+    assert_true(is_colour(picture, 1, 0, white));
 }
 
 /* A slice shows the voxels of the plane nearest to a position, with +y or +z upwards. */
 static void test_slices(void **state)
 {
-    (void)state;
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
     lr_image *image = lr_image_create(&grid, NULL);
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
@@ -216,30 +178,27 @@ static void test_slices(void **state)
                                             .pixels_per_mm = 0.5,
                                             .low = -0.5,
                                             .high = 254.5};
-            lr_picture *picture = lr_picture_slice(&params);
+            lr_picture *picture = keep(lr_picture_slice(&params));
             assert_int_equal(picture->size[0], grid.size[across]);
             assert_int_equal(picture->size[1], grid.size[up]);
             for (int b = 0; b < grid.size[up]; b++) {
                 for (int a = 0; a < grid.size[across]; a++) {
                     const int row = a * strides[across] + b * strides[up] + slice * strides[normal];
-                    const int shown = at(picture, a, grid.size[up] - 1 - b).r;
+                    const int shown = picture->rgb[3 * ((grid.size[up] - 1 - b) * picture->size[0] + a)];
                     assert_true(abs(shown - row - 1) <= 1); /* 255 greys for 255 values */
                 }
             }
-            lr_picture_destroy(picture);
         }
     }
-    lr_picture *usual = lr_picture_slice(&(lr_slice_params){.image = image});
+    lr_picture *usual = keep(lr_picture_slice(&(lr_slice_params){.image = image}));
     assert_int_equal(usual->size[0], 3 * 64);
     assert_int_equal(usual->size[1], 4 * 64);
-    lr_picture_destroy(usual);
     lr_image_destroy(image);
 }
 
 /* The scale bar's length in pixels is the length it says, 1, 2 or 5 times a power of ten. */
 static void test_scale_bar(void **state)
 {
-    (void)state;
     const double extents[] = {7.0, 43.2, 100.0, 576.0};
     const double expected[] = {2.0, 10.0, 20.0, 200.0}; /* at most 0.4 of the width */
     for (int n = 0; n < 4; n++) {
@@ -247,13 +206,12 @@ static void test_scale_bar(void **state)
         const lr_grid grid = lr_grid_centred((int[3]){10, 10, 1}, voxel);
         lr_image *image = lr_image_create(&grid, NULL);
         const double scale = 200.0 / extents[n];
-        lr_picture *picture =
-            lr_picture_slice(&(lr_slice_params){.image = image, .pixels_per_mm = scale, .scale_bar = true});
+        const lr_slice_params params = {.image = image, .pixels_per_mm = scale, .scale_bar = true};
+        lr_picture *picture = keep(lr_picture_slice(&params));
         assert_int_equal(picture->size[0], 200);
         int length = 0;
-        while (same(at(picture, length, 210), (lr_colour){0, 0, 0})) length++;
+        while (is_colour(picture, length, 210, black)) length++;
         assert_true(fabs(length - expected[n] * scale) <= 0.51);
-        lr_picture_destroy(picture);
         lr_image_destroy(image);
     }
 }
@@ -261,57 +219,41 @@ static void test_scale_bar(void **state)
 /* Tiles of unlike sizes stand in columns and rows, none over another. */
 static void test_mosaic(void **state)
 {
-    (void)state;
     lr_picture *tiles[5];
     lr_tile list[5];
     int area = 0;
     for (int n = 0; n < 5; n++) {
-        tiles[n] = make(10 + 7 * n, 20 - 3 * n);
+        tiles[n] = keep(make(10 + 7 * n, 20 - 3 * n));
         lr_picture_fill(tiles[n], (int[2]){0, 0}, tiles[n]->size, red);
         list[n] = (lr_tile){tiles[n], n == 2 ? NULL : "a rather long caption"};
         area += tiles[n]->size[0] * tiles[n]->size[1];
     }
     for (int columns = 0; columns < 7; columns++) {
-        lr_picture *page =
-            lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"});
-        assert_non_null(page);
-        assert_int_equal(count_pixels(page, red), area);
-        lr_picture_destroy(page);
+        const lr_mosaic_params params = {.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"};
+        assert_int_equal(count_pixels(keep(lr_picture_mosaic(&params)), red), area);
     }
     /* A subtitle is broken into lines: the page grows by their height, and less than the text is
      * wide. */
     static const char words[] = "words that tell what made it, and why nothing else did, at such a "
                                 "length that two lines or more are needed for them";
     lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
-    lr_picture *plain = lr_picture_mosaic(&params);
+    lr_picture *plain = keep(lr_picture_mosaic(&params));
     params.subtitle = words;
-    lr_picture *noted = lr_picture_mosaic(&params);
-    assert_true(plain != NULL && noted != NULL);
+    lr_picture *noted = keep(lr_picture_mosaic(&params));
     const lr_text_style small = {.size_px = 12};
     assert_true(noted->size[1] >= plain->size[1] + 2 * lr_picture_text_height(&small));
     assert_true(noted->size[0] < lr_picture_text_width(words, &small));
     int drawn = 0;
     for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++)
-        for (int x = 0; x < noted->size[0]; x++) drawn += !same(at(noted, x, y), white);
+        for (int x = 0; x < noted->size[0]; x++) drawn += !is_colour(noted, x, y, white);
     assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more pixels than that, blanks none */
-    lr_picture_destroy(plain);
-    lr_picture_destroy(noted);
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .log = &log.log}));
     assert_int_equal(log.status, LR_USAGE);
-    for (int n = 0; n < 5; n++) lr_picture_destroy(tiles[n]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),        cmocka_unit_test(test_shapes_are_cut),
-        cmocka_unit_test(test_line),          cmocka_unit_test(test_perceptual_map),
-        cmocka_unit_test(test_diverging_map), cmocka_unit_test(test_colour_ends),
-        cmocka_unit_test(test_map),           cmocka_unit_test(test_map_ranges),
-        cmocka_unit_test(test_slices),        cmocka_unit_test(test_scale_bar),
-        cmocka_unit_test(test_mosaic),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("picture_drawing", cmocka_unit_test(test_create), cmocka_unit_test(test_shapes_are_cut),
+          cmocka_unit_test(test_line), cmocka_unit_test(test_perceptual_map), cmocka_unit_test(test_diverging_map),
+          cmocka_unit_test(test_colour_ends), cmocka_unit_test(test_map), cmocka_unit_test(test_map_ranges),
+          cmocka_unit_test(test_slices), cmocka_unit_test(test_scale_bar), cmocka_unit_test(test_mosaic))

@@ -3,26 +3,18 @@
  *
  * Axes, colour bars and legends: they stand in the room that they ask for, around what they are of,
  * which they leave as it is; also around the smallest pictures. */
-#include "test.h"
+#include "pictures.h"
 
 #include "picture/axes.h"
 
 enum { room = 200 };
-
-static const lr_colour white = {255, 255, 255};
-
-static bool is_blank(const lr_picture *picture, int x, int y)
-{
-    const uint8_t *rgb = picture->rgb + 3 * (y * picture->size[0] + x);
-    return rgb[0] == 255 && rgb[1] == 255 && rgb[2] == 255;
-}
 
 /* Pixels in [low, high) that are not white. */
 static int count_ink(const lr_picture *picture, const int low[2], const int high[2])
 {
     int count = 0;
     for (int y = low[1]; y < high[1]; y++)
-        for (int x = low[0]; x < high[0]; x++) count += !is_blank(picture, x, y);
+        for (int x = low[0]; x < high[0]; x++) count += !is_colour(picture, x, y, white);
     return count;
 }
 
@@ -33,10 +25,7 @@ static int count_all(const lr_picture *picture)
 
 static lr_picture *make_page(const int size[2])
 {
-    lr_picture *page = lr_picture_create((int[2]){size[0] + 2 * room, size[1] + 2 * room}, NULL);
-    assert_non_null(page);
-    lr_picture_fill(page, (int[2]){0, 0}, page->size, white);
-    return page;
+    return keep(make_white(size[0] + 2 * room, size[1] + 2 * room));
 }
 
 /* --- axes --- */
@@ -62,13 +51,11 @@ static void check_axes(const struct lr_axes *params)
     lr_picture *unnamed = make_page(size);
     lr_axes_draw(unnamed, &axes);
     assert_true(count_all(unnamed) < count_all(page));
-    lr_picture_destroy(unnamed);
-    lr_picture_destroy(page);
+    test_free_all(NULL);
 }
 
 static void test_axes(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const double low = 400.0 * (test_random(&seed) - 0.5), span = 300.0 * test_random(&seed);
@@ -85,7 +72,6 @@ static void test_axes(void **state)
  * upwards. */
 static void test_places(void **state)
 {
-    (void)state;
     const struct lr_axes axes = {
         .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
     assert_int_equal(lr_axes_x(&axes, -5.0), 10);
@@ -99,7 +85,6 @@ static void test_places(void **state)
 
 static void test_bars(void **state)
 {
-    (void)state;
     static const double ranges[][2] = {{0, 1}, {0, 3.7e-6}, {-20, 20}, {0, 123456}, {5, 5}, {0, 1e9}};
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
         for (int k = 0; k < 2; k++) {
@@ -115,7 +100,6 @@ static void test_bars(void **state)
             assert_int_equal(count_ink(page, low, high), count_all(page));
             const int beside = count_ink(page, (int[2]){room + 12, room - 10}, high);
             assert_true(beside > 30);
-            lr_picture_destroy(page);
         }
     }
     const lr_bar_params plain = {.high = 1}, with_unit = {.high = 1, .unit = "%"};
@@ -141,18 +125,15 @@ static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2
 }
 
 /* Text at the left, under it, and at the right. */
-static void check_labelled(lr_picture *plain, lr_picture *labelled)
+static void check_labelled(const lr_picture *plain, const lr_picture *labelled)
 {
     int corner[2] = {0, 0};
-    assert_true(plain != NULL && labelled != NULL);
     assert_true(find(plain, labelled, corner));
     const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1];
     const int *size = labelled->size;
     assert_true(count_ink(labelled, (int[2]){0, 0}, (int[2]){corner[0] - 6, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){0, bottom + 6}, (int[2]){right, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){right + 8, 0}, size) > 100);
-    lr_picture_destroy(plain);
-    lr_picture_destroy(labelled);
 }
 
 static lr_image *make_image(const int size[3])
@@ -165,26 +146,24 @@ static lr_image *make_image(const int size[3])
 
 static void test_slices(void **state)
 {
-    (void)state;
     const int size[3] = {31, 23, 9};
     lr_image *image = make_image(size);
     for (int plane = 0; plane < 3; plane++) {
         lr_slice_params params = {.image = image, .plane = (lr_plane)plane};
-        lr_picture *plain = lr_picture_slice(&params);
+        lr_picture *plain = keep(lr_picture_slice(&params));
         params.axes = params.colour_bar = true;
         params.unit = "emissions per voxel";
-        check_labelled(plain, lr_picture_slice(&params));
+        check_labelled(plain, keep(lr_picture_slice(&params)));
     }
     lr_image_destroy(image);
 }
 
 static void test_correspondences(void **state)
 {
-    (void)state;
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     assert_non_null(scanner);
     const int rays = 2, side = rays * 9;
-    lr_pixel *pixels = calloc((size_t)(side * side), sizeof(*pixels));
+    lr_pixel *pixels = test_alloc(side * side, sizeof(*pixels));
     for (int n = 0; n < side * side; n++) {
         pixels[n] = (lr_pixel){
             .module = 1, .r = (float)(n % 9), .s = (float)(n / side / 2), .weight = 1e-5f * (float)(1 + n % 7)};
@@ -195,18 +174,16 @@ static void test_correspondences(void **state)
                                            .rays = rays,
                                            .view = (lr_correspondence_view)view,
                                            .crystal_grid = true};
-        lr_picture *plain = lr_picture_correspondence(&params);
+        lr_picture *plain = keep(lr_picture_correspondence(&params));
         params.labelled = true;
-        check_labelled(plain, lr_picture_correspondence(&params));
+        check_labelled(plain, keep(lr_picture_correspondence(&params)));
     }
-    free(pixels);
     lr_scanner_destroy(scanner);
 }
 
 /* One voxel of one screen pixel has all its labels, and a long unit is not cut. */
 static void test_tiny(void **state)
 {
-    (void)state;
     lr_image *image = make_image((int[3]){1, 1, 1});
     for (int plane = 0; plane < 3; plane++) {
         const lr_slice_params params = {.image = image,
@@ -216,12 +193,10 @@ static void test_tiny(void **state)
                                         .scale_bar = true,
                                         .colour_bar = true,
                                         .unit = "counts per emission and nanosecond"};
-        lr_picture *picture = lr_picture_slice(&params);
-        assert_non_null(picture);
+        lr_picture *picture = keep(lr_picture_slice(&params));
         const lr_text_style style = {.size_px = 12};
         assert_true(picture->size[1] > lr_picture_text_width(params.unit, &style));
         assert_true(count_all(picture) > 300);
-        lr_picture_destroy(picture);
     }
     lr_image_destroy(image);
 }
@@ -231,32 +206,18 @@ static void test_tiny(void **state)
 /* Names of any length and bytes widen a panel so far and no further. */
 static void test_panel_of_long_names(void **state)
 {
-    (void)state;
     char name[5000];
     for (int n = 0; n < 4999; n++) name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
     name[4999] = '\0';
-    lr_picture *tile = lr_picture_create((int[2]){50, 50}, NULL);
+    lr_picture *tile = keep(make(50, 50));
     const lr_tile list[2] = {{tile, name}, {tile, name}};
     const lr_mosaic_params params = {.tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
-    lr_picture *page = lr_picture_mosaic(&params);
-    assert_non_null(page);
+    lr_picture *page = keep(lr_picture_mosaic(&params));
     assert_true(page->size[0] > 2 * 420 && page->size[0] < 1100);
     /* The border stays free of text. */
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);
-    lr_picture_destroy(page);
-    lr_picture_destroy(tile);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_bars),
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_correspondences),
-        cmocka_unit_test(test_panel_of_long_names),
-    };
-    return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
-}
+test_main("labels", cmocka_unit_test(test_axes), cmocka_unit_test(test_places), cmocka_unit_test(test_bars),
+          cmocka_unit_test(test_slices), cmocka_unit_test(test_tiny), cmocka_unit_test(test_correspondences),
+          cmocka_unit_test(test_panel_of_long_names))

@@ -3,33 +3,17 @@
  *
  * Text in pictures: every letter, UTF-8, names that are too long or hostile, and pictures that are
  * too small. */
-#include "test.h"
+#include "pictures.h"
 
 #include <pthread.h>
 
 enum { border = 20 };
 
-static const lr_colour white = {255, 255, 255};
-
-static lr_picture *make(int width, int height)
-{
-    lr_picture *picture = lr_picture_create((int[2]){width, height}, NULL);
-    assert_non_null(picture);
-    lr_picture_fill(picture, (int[2]){0, 0}, picture->size, white);
-    return picture;
-}
-
 static lr_picture *write(const char *text, const lr_text_style *style, int width)
 {
-    lr_picture *picture = make(width, 3 * border);
+    lr_picture *picture = make_white(width, 3 * border);
     lr_picture_text(picture, (int[2]){border, border}, text, style);
     return picture;
-}
-
-static bool is_blank(const lr_picture *picture, int x, int y)
-{
-    const uint8_t *rgb = picture->rgb + 3 * (y * picture->size[0] + x);
-    return rgb[0] == 255 && rgb[1] == 255 && rgb[2] == 255;
 }
 
 /* Pixels that are written on, and the rectangle that they lie in. */
@@ -40,7 +24,7 @@ static int count_ink(const lr_picture *picture, int low[2], int high[2])
     high[0] = high[1] = -1;
     for (int y = 0; y < picture->size[1]; y++) {
         for (int x = 0; x < picture->size[0]; x++) {
-            if (!is_blank(picture, x, y)) {
+            if (!is_colour(picture, x, y, white)) {
                 count++;
                 low[0] = x < low[0] ? x : low[0];
                 low[1] = y < low[1] ? y : low[1];
@@ -66,13 +50,12 @@ static bool look_alike(const char *a, const char *b)
  * out, in its width; with the style's own colour somewhere, not only with grey edges. */
 static void test_letters(void **state)
 {
-    (void)state;
     const lr_text_style style = {.size_px = 0};
     const int height = lr_picture_text_height(&style);
     for (int letter = ' '; letter <= '~'; letter++) {
         const char text[2] = {(char)letter, '\0'};
         int low[2], high[2];
-        lr_picture *picture = write(text, &style, 100);
+        lr_picture *picture = keep(write(text, &style, 100));
         const int ink = count_ink(picture, low, high), width = lr_picture_text_width(text, &style);
         assert_true((letter == ' ') == (ink == 0));
         assert_true(width >= 3 && width <= 13 + 1);
@@ -80,13 +63,12 @@ static void test_letters(void **state)
             assert_true(low[0] >= border - 2 && high[0] <= border + width + 1);
             assert_true(low[1] >= border && high[1] < border + height);
         }
-        lr_picture_destroy(picture);
         for (int before = ' '; before < letter; before++)
             assert_false(look_alike(text, (const char[2]){(char)before, '\0'}));
     }
     int low[2], high[2], full = 0;
     const lr_text_style red = {.colour = {200, 20, 30}};
-    lr_picture *picture = write("HELT", &red, 100);
+    lr_picture *picture = keep(write("HELT", &red, 100));
     assert_true(count_ink(picture, low, high) > 40);
     for (int n = 0; n < 100 * 3 * border; n++) {
         const uint8_t *rgb = picture->rgb + 3 * n;
@@ -94,12 +76,10 @@ static void test_letters(void **state)
         assert_true(rgb[0] >= 200 && rgb[1] >= 20 && rgb[2] >= 30);
     }
     assert_true(full > 10);
-    lr_picture_destroy(picture);
 }
 
 static void test_sizes(void **state)
 {
-    (void)state;
     const char text[] = "Resolution 4.5 mm";
     const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26}, bold = {.bold = true};
     const int width = lr_picture_text_width(text, &usual);
@@ -109,21 +89,18 @@ static void test_sizes(void **state)
     assert_close(lr_picture_text_height(&twice), 2.0 * lr_picture_text_height(&usual), 0.1);
     assert_true(lr_picture_text_width(text, &bold) > width);
     int low[2], high[2];
-    lr_picture *thin = write(text, &usual, 400), *thick = write(text, &bold, 400);
+    lr_picture *thin = keep(write(text, &usual, 400)), *thick = keep(write(text, &bold, 400));
     assert_true(count_ink(thick, low, high) > count_ink(thin, low, high));
-    lr_picture_destroy(thin);
-    lr_picture_destroy(thick);
 }
 
 /* A turned line holds the pixels of the same line that is not. */
 static void test_upwards(void **state)
 {
-    (void)state;
     const char text[] = "emissions per voxel";
     lr_text_style style = {.size_px = 12};
     const int width = lr_picture_text_width(text, &style);
-    lr_picture *flat = make(width + 2 * border, 3 * border);
-    lr_picture *turned = make(3 * border, width + 2 * border);
+    lr_picture *flat = keep(make_white(width + 2 * border, 3 * border));
+    lr_picture *turned = keep(make_white(3 * border, width + 2 * border));
     lr_picture_text(flat, (int[2]){border, border}, text, &style);
     style.upwards = true;
     lr_picture_text(turned, (int[2]){border, border}, text, &style);
@@ -134,15 +111,12 @@ static void test_upwards(void **state)
             assert_memory_equal(a, b, 3);
         }
     }
-    lr_picture_destroy(flat);
-    lr_picture_destroy(turned);
 }
 
 /* Characters beyond ASCII are letters of their own, one for each, and none is the box of what the
  * font lacks. */
 static void test_utf8(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"µ", "Ł", "ź", "Ω", "ж", "°", "±", "⁻⁵", "×", "…", "é"};
     const int count = (int)(sizeof(texts) / sizeof(texts[0]));
     for (int n = 0; n < count; n++) {
@@ -156,7 +130,6 @@ static void test_utf8(void **state)
 /* Bytes that are not UTF-8 become '?', control characters are blanks. */
 static void test_hostile_bytes(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"a\xb5z", "a?z"},         {"\xc3", "?"},        {"\xc0\xaf", "??"},
         {"\xed\xa0\x80", "???"},   {"\xff\xfe", "??"},   {"\xf4\x90\x80\x80", "????"},
@@ -175,7 +148,7 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
         snprintf(part, sizeof(part), "%.*s…", (int)length, text);
         lr_text_style whole = *style;
         whole.most_px = 0;
-        lr_picture *other = make(2000, picture->size[1]);
+        lr_picture *other = make_white(2000, picture->size[1]);
         lr_picture_text(other, (int[2]){border, border}, part, &whole);
         found = true;
         for (int y = 0; y < picture->size[1] && found; y++) {
@@ -191,32 +164,26 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
  * style says so; it fills most of the room, and what has room is not touched. */
 static void test_long_names(void **state)
 {
-    (void)state;
     const char name[] = "A scanner whose name goes on until nobody reads it any more, 2024 edition";
     int low[2], high[2];
     for (int room = 20; room < 300; room += 31) {
         const lr_text_style free = {.size_px = 0}, limited = {.most_px = room};
-        lr_picture *ends = write(name, &free, border + room);
-        lr_picture *told = write(name, &limited, 800);
+        lr_picture *ends = keep(write(name, &free, border + room));
+        lr_picture *told = keep(write(name, &limited, 800));
         assert_true(count_ink(ends, low, high) > 0 && is_shortened(ends, name, &free));
         assert_true(count_ink(told, low, high) > 0 && is_shortened(told, name, &limited));
         assert_true(high[0] < border + room && high[0] >= border + room - 26);
-        lr_picture_destroy(ends);
-        lr_picture_destroy(told);
     }
     const lr_text_style exact = {.most_px = lr_picture_text_width(name, &(lr_text_style){.size_px = 0})};
-    lr_picture *fits = write(name, &exact, 800), *free = write(name, &(lr_text_style){.size_px = 0}, 800);
+    lr_picture *fits = keep(write(name, &exact, 800)), *free = keep(write(name, &(lr_text_style){.size_px = 0}, 800));
     assert_memory_equal(fits->rgb, free->rgb, 800 * 3 * border * 3);
-    lr_picture_destroy(fits);
-    lr_picture_destroy(free);
 }
 
 /* Not even the ellipsis has room: nothing is drawn. Nor is anything outside of the picture. */
 static void test_no_room(void **state)
 {
-    (void)state;
     int low[2], high[2];
-    lr_picture *picture = write("emissions", &(lr_text_style){.most_px = 4}, 200);
+    lr_picture *picture = keep(write("emissions", &(lr_text_style){.most_px = 4}, 200));
     assert_int_equal(count_ink(picture, low, high), 0);
     static const int corners[][2] = {
         {-300, 5}, {300, 5}, {5, -300}, {5, 300}, {INT32_MIN, 0}, {INT32_MAX, INT32_MAX}, {0, INT32_MIN}};
@@ -226,13 +193,11 @@ static void test_no_room(void **state)
             assert_int_equal(count_ink(picture, low, high), 0);
         }
     }
-    lr_picture_destroy(picture);
 }
 
 /* Any bytes, of any length, at any size, in any picture: for sanitizers to watch. */
 static void test_random_bytes(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     char text[3000];
     for (int n = 0; n < 300; n++) {
@@ -241,7 +206,7 @@ static void test_random_bytes(void **state)
         text[length] = '\0';
         const lr_text_style style = {
             .size_px = (int)(test_random(&seed) * 40), .most_px = (int)(test_random(&seed) * 100), .upwards = n & 1};
-        lr_picture *picture = make(1 + (int)(test_random(&seed) * 90), 1 + (int)(test_random(&seed) * 90));
+        lr_picture *picture = make_white(1 + (int)(test_random(&seed) * 90), 1 + (int)(test_random(&seed) * 90));
         const int corner[2] = {(int)(test_random(&seed) * 120) - 30, (int)(test_random(&seed) * 120) - 30};
         lr_picture_text(picture, corner, text, &style);
         assert_true(lr_picture_text_width(text, &style) >= 0);
@@ -262,24 +227,17 @@ static void *write_much(void *picture)
 
 static void test_threads(void **state)
 {
-    (void)state;
     enum { count = 4 };
     pthread_t threads[count];
     lr_picture *pictures[count + 1];
-    for (int n = 0; n <= count; n++) pictures[n] = make(200, 90);
+    for (int n = 0; n <= count; n++) pictures[n] = keep(make_white(200, 90));
     for (int n = 0; n < count; n++) assert_int_equal(pthread_create(&threads[n], NULL, write_much, pictures[n]), 0);
     for (int n = 0; n < count; n++) pthread_join(threads[n], NULL);
     write_much(pictures[count]);
     for (int n = 0; n <= count; n++) assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
-    for (int n = 0; n <= count; n++) lr_picture_destroy(pictures[n]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_letters), cmocka_unit_test(test_sizes),         cmocka_unit_test(test_upwards),
-        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_hostile_bytes), cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_no_room), cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests_name("text in pictures", tests, NULL, NULL);
-}
+test_main("text in pictures", cmocka_unit_test(test_letters), cmocka_unit_test(test_sizes),
+          cmocka_unit_test(test_upwards), cmocka_unit_test(test_utf8), cmocka_unit_test(test_hostile_bytes),
+          cmocka_unit_test(test_long_names), cmocka_unit_test(test_no_room), cmocka_unit_test(test_random_bytes),
+          cmocka_unit_test(test_threads))

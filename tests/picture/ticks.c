@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Ticks are round, within their range, and their labels say their values. */
-#include "test.h"
+#include "cases.h"
 
 #include "picture/axes.h"
 
@@ -49,7 +49,6 @@ static void check(double low, double high, int most)
 
 static void test_any_range(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < 20000; n++) {
         const double size = pow(10.0, 24.0 * test_random(&seed) - 12.0);
@@ -61,7 +60,6 @@ static void test_any_range(void **state)
 
 static void test_known(void **state)
 {
-    (void)state;
     const struct lr_ticks plain = lr_ticks_choose(0.0, 1.0, 6);
     assert_int_equal(plain.count, 6);
     assert_string_equal(lr_tick_label(&plain, 1).text, "0.2");
@@ -81,7 +79,6 @@ static void test_known(void **state)
 /* Ranges without an extent, and with no numbers, have one tick and a label. */
 static void test_no_range(void **state)
 {
-    (void)state;
     const double ends[][2] = {{0.0, 0.0},
                               {5.0, 5.0},
                               {1.0, -1.0},
@@ -101,9 +98,4 @@ static void test_no_range(void **state)
     assert_close(strtod(lr_tick_label(&five, 0).text, NULL), 5.0, 1e-12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_range), cmocka_unit_test(test_known),
-                                       cmocka_unit_test(test_no_range)};
-    return cmocka_run_group_tests_name("ticks", tests, NULL, NULL);
-}
+test_main("ticks", cmocka_unit_test(test_any_range), cmocka_unit_test(test_known), cmocka_unit_test(test_no_range))

@@ -7,7 +7,7 @@
 #ifndef LR_TESTS_RENDER_ALONE_H
 #define LR_TESTS_RENDER_ALONE_H
 
-#include "stage.h"
+#include "subject.h"
 
 #include "correspondence/compute/columns/columns.h"
 #include "gl/pass.h"
@@ -16,22 +16,14 @@
 
 #include <lr/io.h>
 
-/* Exact elements of one row: relative L2, and the worst over the row's largest; rows count as no
- * smaller than a share of the largest one (tests/render/columns.c). */
-#define ALONE_L2 1e-5
-#define ALONE_WORST 1e-4
-#define ALONE_LEAST_ROW 0.1
-
-/* A preset is a real scanner of assets/; `pairs` of its module pairs from one of opposed modules on
+/* A scanner of scanners.h or below, or else a preset. `pairs` of its module pairs from one of opposed modules on
  * stand for all. */
 struct alone_case {
     const char *scanner;
-    const struct scanner_case *own; /* a scanner that is not among those of scanners.h, or NULL */
-    lr_mode mode;
-    int rays;
-    int samples[3];
-    bool is_preset, off_centre; /* grids on centre let columns find mirror images */
-    bool near;                  /* the grid reaches up to modules */
+    int rays;        /* 0: exact */
+    int samples[3];  /* 0: one */
+    bool off_centre; /* grids on centre let columns find mirror images */
+    bool near;       /* the grid reaches up to modules */
     bool absorption, penetration, deterministic;
     int size[3]; /* of the grid; 0: 3 x 2 x 4 */
     int pairs;   /* 0: all */
@@ -41,14 +33,16 @@ struct alone {
     const struct alone_case *at;
     struct test_log log;
     struct gl_context *ctx;
+    bool exact;
     lr_scanner *scanner;
     lr_lors *lors;
     lr_grid grid;
     lr_image *mu;
     struct lr_backend_params params;
-    struct lr_pair_window window; /* of the pairs that are looked at */
-    int32_t *pairs;               /* [num_pairs], ascending and one after the other */
-    struct lr_pair_list list;
+    struct lr_rows rows;            /* the grid's */
+    int per_row;                    /* sample points */
+    struct lr_pair_window window;   /* of the pairs that are looked at */
+    struct lr_pair_list list;       /* ascending and one after the other */
     int64_t num_values, num_voxels; /* LORs of the pairs; their first one is value 0 */
     double *elements;               /* [num_voxels][num_values], of the tracer */
     double *edges;                  /* [num_voxels] what lines near edges carry; 0 in exact mode */
@@ -61,22 +55,71 @@ struct alone {
         if (!(condition)) fail_msg("%s: %s: %s", (alone)->at->scanner, #condition, (alone)->log.error);                \
     } while (0)
 
-/* --- what is asked --- */
+/* --- scanners --- */
 
-static inline const struct scanner_case *alone_scanner_case(const struct alone *alone)
+/* Two rings that come back after half a turn, and none of whose crystals is near. Voxels see pairs of modules that
+ * are not opposite, whose images after half a turn are not swapped. */
+static inline lr_scanner *create_wide_rings(void)
 {
-    return alone->at->own != NULL ? alone->at->own : scanner_case_named(alone->at->scanner);
+    const int nu = 5, nv = 2;
+    lr_ring ring = ring_of(45, 12, &nu, &nv, 2.2, 2.0);
+    ring.rings = 2;
+    ring.ring_pitch_mm = 8;
+    ring.face_mm[1] = 2.1;
+    return scanner_ring(&ring,
+                        &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
 }
 
-static inline void alone_make_scanner(struct alone *alone)
+/* Modules whose crystals are numbered along the column first, upwards and downwards. */
+static inline lr_scanner *create_lying(void)
 {
-    const struct alone_case *at = alone->at;
-    alone->scanner =
-        at->is_preset ? lr_scanner_read(at->scanner, &alone->log.log) : alone_scanner_case(alone)->create();
+    const lr_module shape = {.crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
+                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
+    return scanner_of(modules, 3, 0);
+}
+
+/* Modules whose crystals are numbered along it last, some of them downwards. */
+static inline lr_scanner *create_upside_down(void)
+{
+    const lr_module shape = shape_of(5, 6, 2.3, 2.1);
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
+                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
+    return scanner_of(modules, 3, 0);
+}
+
+/* Modules so far away that none is near, and that face each other. */
+static inline lr_scanner *create_far_apart(void)
+{
+    const lr_module shape = shape_of(9, 8, 2.0, 1.9);
+    const lr_module modules[2] = {place_module(&shape, &(struct placement){90, 200, 0, 0, 0, 0}),
+                                  place_module(&shape, &(struct placement){270, 200, 0, 6, 16, 4})};
+    return scanner_of(modules, 2, 0);
+}
+
+static const struct scanner_case alone_scanners[] = {{"wide rings", create_wide_rings, 14},
+                                                     {"lying", create_lying, 8},
+                                                     {"upside down", create_upside_down, 8},
+                                                     {"far apart", create_far_apart, 8}};
+
+/* Makes the scanner; returns how far voxels reach. */
+static inline double alone_make_scanner(struct alone *alone)
+{
+    for (int k = 0; k < 4 + NUM_SCANNER_CASES; k++) {
+        const struct scanner_case *at = k < 4 ? &alone_scanners[k] : &scanner_cases[k - 4];
+        if (strcmp(at->name, alone->at->scanner) == 0) {
+            alone->scanner = at->create();
+            return at->reach_mm;
+        }
+    }
+    alone->scanner = lr_scanner_read(alone->at->scanner, &alone->log.log);
     alone_check(alone, alone->scanner != NULL);
-    alone->lors = lr_lors_create(alone->scanner, &alone->log.log);
-    alone_check(alone, alone->lors != NULL);
+    return 20;
 }
+
+/* --- what is asked --- */
 
 /* The pair of module 0 whose other module is farthest, so that the grid lies between them. */
 static inline int64_t alone_opposed_pair(const struct alone *alone)
@@ -101,9 +144,9 @@ static inline void alone_choose_pairs(struct alone *alone)
     const int64_t wanted = alone->at->pairs > 0 ? alone->at->pairs : lors->num_pairs;
     const int64_t first = alone->at->pairs > 0 ? alone_opposed_pair(alone) : 0;
     const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
-    alone->pairs = test_alloc(end - first, sizeof(*alone->pairs));
-    for (int64_t k = first; k < end; k++) alone->pairs[k - first] = (int32_t)k;
-    alone->list = (struct lr_pair_list){.pairs = alone->pairs, .num_pairs = end - first};
+    int32_t *pairs = test_alloc(end - first, sizeof(*pairs));
+    for (int64_t k = first; k < end; k++) pairs[k - first] = (int32_t)k;
+    alone->list = (struct lr_pair_list){.pairs = pairs, .num_pairs = end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
     alone->window = lr_pair_window_begin(lors, NULL, 0);
     alone->window.begin = first;
@@ -112,17 +155,11 @@ static inline void alone_choose_pairs(struct alone *alone)
     alone->window.num_values = alone->num_values;
 }
 
-static inline double alone_reach(const struct alone *alone)
-{
-    return alone->at->is_preset ? 20 : alone_scanner_case(alone)->reach_mm;
-}
-
 /* `near`: as far as the nearest detection plane, less a millimetre. */
-static inline void alone_make_grid(struct alone *alone)
+static inline void alone_make_grid(struct alone *alone, double reach)
 {
     const int *wanted = alone->at->size;
     const int usual[3] = {3, 2, 4};
-    const double reach = alone_reach(alone);
     double nearest = INFINITY;
     for (int m = 0; m < alone->scanner->num_modules; m++) {
         double centre[3];
@@ -135,17 +172,6 @@ static inline void alone_make_grid(struct alone *alone)
     alone->grid = lr_grid_centred(size, edges);
     alone->num_voxels = lr_grid_num_voxels(&alone->grid);
     for (int k = 0; k < 3 && alone->at->off_centre; k++) alone->grid.origin_mm[k] += edges[k] * (0.31 - 0.24 * k);
-}
-
-/* Up to 0.02 / mm, about that of crystals. */
-static inline void alone_make_mu(struct alone *alone)
-{
-    const double edge = alone_reach(alone) / 4;
-    const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){edge, edge, 5});
-    alone->mu = lr_image_create(&grid, NULL);
-    assert_non_null(alone->mu);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++)
-        alone->mu->values[v] = (float)random_between(&alone->state, 0, 0.02);
 }
 
 /* --- what the tracer says --- */
@@ -167,24 +193,6 @@ static inline lr_status alone_take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static inline struct lr_rows alone_rows(const struct alone *alone)
-{
-    const int *samples = alone->at->samples;
-    return (struct lr_rows){
-        .grid = &alone->grid, .samples = {samples[0], samples[1], samples[2]}, .end = alone->num_voxels};
-}
-
-static inline void alone_trace(struct alone *alone)
-{
-    struct lr_backend cpu;
-    const struct lr_rows rows = alone_rows(alone);
-    alone->elements = test_alloc(alone->num_voxels * alone->num_values, sizeof(double));
-    alone_check(alone, lr_cpu_backend_create(&alone->params, &cpu) == LR_OK);
-    alone_check(alone, cpu.fns->rows(cpu.self, &rows, &(lr_row_sink){alone_take, alone}) == LR_OK);
-    cpu.fns->destroy(cpu.self);
-    assert_true(alone->largest > 0);
-}
-
 /* As eye_borderline_weight, of lines through modules of the pairs. */
 static inline double alone_edge_weight(const struct alone *alone, struct eye *eye, const double point_mm[3])
 {
@@ -193,27 +201,12 @@ static inline double alone_edge_weight(const struct alone *alone, struct eye *ey
     for (int i = 0; i < alone->scanner->num_modules; i++) {
         bool listed = false;
         for (int64_t k = 0; k < alone->list.num_pairs; k++) {
-            const int32_t *modules = alone->lors->pairs[alone->pairs[k]];
+            const int32_t *modules = alone->lors->pairs[alone->list.pairs[k]];
             listed = listed || modules[0] == i || modules[1] == i;
         }
         sum += listed ? eye_borderline_of_module(eye, i) : 0;
     }
     return sum;
-}
-
-static inline void alone_find_edges(struct alone *alone)
-{
-    const struct lr_rows rows = alone_rows(alone);
-    const int points = lr_rows_per_row(&rows);
-    alone->edges = test_alloc(alone->num_voxels, sizeof(double));
-    if (alone->at->mode == LR_MODE_EXACT) return;
-    struct eye *eye = eye_create(alone->scanner, alone->at->rays);
-    for (int64_t k = 0; k < alone->num_voxels * points; k++) {
-        double point_mm[3];
-        lr_rows_point(&rows, k / points, (int)(k % points), point_mm);
-        alone->edges[k / points] += alone_edge_weight(alone, eye, point_mm) / points;
-    }
-    eye_destroy(eye);
 }
 
 /* Printed once. */
@@ -228,41 +221,110 @@ static inline uint64_t alone_seed(void)
 
 static inline void alone_open(struct alone *alone, struct gl_context *ctx, const struct alone_case *at)
 {
-    *alone = (struct alone){.at = at, .ctx = ctx, .state = alone_seed()};
+    struct lr_backend cpu;
+    *alone = (struct alone){.at = at, .ctx = ctx, .exact = at->rays == 0, .state = alone_seed()};
     test_log_init(&alone->log);
-    alone_make_scanner(alone);
+    const double reach_mm = alone_make_scanner(alone);
+    alone->lors = lr_lors_create(alone->scanner, &alone->log.log);
+    alone_check(alone, alone->lors != NULL);
     alone_choose_pairs(alone);
-    alone_make_grid(alone);
-    if (at->absorption) alone_make_mu(alone);
+    alone_make_grid(alone, reach_mm);
+    const lr_grid mu_grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){reach_mm / 4, reach_mm / 4, 5});
+    if (at->absorption) alone->mu = random_mu(&mu_grid, 0.02, &alone->state);
     if (at->penetration) alone->scanner->crystal_mu_per_mm = 0.08;
     alone->params = (struct lr_backend_params){.scanner = alone->scanner,
                                                .lors = alone->lors,
                                                .grid = &alone->grid,
-                                               .mode = at->mode,
-                                               .rays = at->rays > 0 ? at->rays : 4,
-                                               .samples = {at->samples[0], at->samples[1], at->samples[2]},
+                                               .mode = alone->exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                                               .rays = alone->exact ? 4 : at->rays,
                                                .mu = alone->mu,
                                                .mu_steps = 40,
                                                .threads = 2,
                                                .deterministic = at->deterministic,
                                                .penetration = at->penetration,
                                                .log = &alone->log.log};
-    alone_trace(alone);
-    alone_find_edges(alone);
+    alone->rows = (struct lr_rows){.grid = &alone->grid, .end = alone->num_voxels};
+    for (int k = 0; k < 3; k++)
+        alone->params.samples[k] = alone->rows.samples[k] = at->samples[k] > 0 ? at->samples[k] : 1;
+    alone->per_row = lr_rows_per_row(&alone->rows);
+    alone->elements = test_alloc(alone->num_voxels * alone->num_values, sizeof(double));
+    alone_check(alone, lr_cpu_backend_create(&alone->params, &cpu) == LR_OK);
+    alone_check(alone, cpu.fns->rows(cpu.self, &alone->rows, &(lr_row_sink){alone_take, alone}) == LR_OK);
+    cpu.fns->destroy(cpu.self);
+    assert_true(alone->largest > 0);
+    alone->edges = test_alloc(alone->num_voxels, sizeof(double));
+    struct eye *eye = eye_create(alone->scanner, at->rays);
+    for (int64_t k = 0; !alone->exact && k < alone->num_voxels * alone->per_row; k++) {
+        double point_mm[3];
+        lr_rows_point(&alone->rows, k / alone->per_row, (int)(k % alone->per_row), point_mm);
+        alone->edges[k / alone->per_row] += alone_edge_weight(alone, eye, point_mm) / alone->per_row;
+    }
 }
 
+/* Also frees what the test has allocated. */
 static inline void alone_close(struct alone *alone)
 {
     assert_false(gl_context_saw_error(alone->ctx));
-    free(alone->edges);
-    free(alone->elements);
-    free(alone->pairs);
     lr_image_destroy(alone->mu);
     lr_lors_destroy(alone->lors);
     lr_scanner_destroy(alone->scanner);
+    test_free_all(NULL);
+}
+
+/* --- what a pass is given --- */
+
+/* Params of a method of the `compute` backend. */
+static inline struct lr_method_params alone_method(const struct alone *alone)
+{
+    return (struct lr_method_params){.ctx = alone->ctx,
+                                     .backend = &alone->params,
+                                     .may_hide =
+                                         !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
+                                     .max_window = 1 << 24};
+}
+
+/* data NULL: zeros. The caller destroys it. */
+static inline struct gl_buffer *alone_buffer(struct alone *alone, int64_t bytes, const void *data)
+{
+    struct gl_buffer *buffer =
+        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "alone", .size_bytes = bytes, .data = data});
+    alone_check(alone, buffer != NULL);
+    return buffer;
+}
+
+static inline float *alone_read(struct alone *alone, const struct gl_buffer *buffer, int64_t count)
+{
+    float *values = test_alloc(count, sizeof(*values));
+    alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
+    return values;
+}
+
+static inline struct gl_pass alone_pass(struct alone *alone, struct gl_program *program, const void *uniforms,
+                                        size_t uniform_bytes, const int groups[3])
+{
+    alone_check(alone, program != NULL);
+    return (struct gl_pass){.label = "a pass alone",
+                            .program = program,
+                            .uniforms = uniforms,
+                            .uniform_bytes = uniform_bytes,
+                            .groups = {groups[0], groups[1], groups[2]},
+                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+}
+
+/* An image of one voxel. */
+static inline float *alone_one_voxel(const struct alone *alone, int64_t voxel)
+{
+    float *image = test_alloc(alone->num_voxels, sizeof(*image));
+    image[voxel] = 1;
+    return image;
 }
 
 /* --- what a pass says --- */
+
+static inline double *alone_found(const struct alone *alone)
+{
+    return test_alloc(alone->num_voxels * alone->num_values, sizeof(double));
+}
 
 /* found: [num_voxels][num_values]. Every element of every row. */
 static inline void alone_compare(const struct alone *alone, const char *what, const double *found)
@@ -270,30 +332,29 @@ static inline void alone_compare(const struct alone *alone, const char *what, co
     const int64_t count = alone->num_values;
     double most_l2 = 0, most_worst = 0;
     for (int64_t v = 0; v < alone->num_voxels; v++) {
-        const double *want = alone->elements + v * count, *got = found + v * count;
-        double squared = 0, worst = 0, norm = 0, largest = 0;
-        for (int64_t k = 0; k < count; k++) {
-            const double error = fabs(got[k] - want[k]);
-            squared += error * error;
-            worst = error > worst ? error : worst;
-            norm += want[k] * want[k];
-            largest = want[k] > largest ? want[k] : largest;
-        }
-        if (alone->at->mode != LR_MODE_EXACT && alone->edges[v] > 0) {
-            squared = sure_distance(got, want, count, alone->edges[v]);
-            worst = 0;
-        }
-        norm = fmax(sqrt(norm), ALONE_LEAST_ROW * alone->largest_norm);
-        largest = fmax(largest, ALONE_LEAST_ROW * alone->largest);
-        most_l2 = fmax(most_l2, sqrt(squared) / norm);
-        most_worst = fmax(most_worst, worst / largest);
+        struct gap gap = {0};
+        for (int64_t k = 0; k < count; k++) gap_add(&gap, found[v * count + k], alone->elements[v * count + k]);
+        const double squared = gap_sure(alone->at->scanner, v, &gap, alone->edges[v]);
+        const double worst = alone->edges[v] > 0 ? 0 : gap.worst;
+        most_l2 = fmax(most_l2, sqrt(squared) / fmax(sqrt(gap.norm), LEAST_ROW * alone->largest_norm));
+        most_worst = fmax(most_worst, worst / fmax(gap.largest, LEAST_ROW * alone->largest));
     }
     print_message("%s, %s: rows to L2 %.1e, elements to %.1e of the largest\n", alone->at->scanner, what, most_l2,
                   most_worst);
-    if (!(most_l2 <= ALONE_L2 && most_worst <= ALONE_WORST)) {
+    if (!(most_l2 <= ROW_L2 && most_worst <= ROW_WORST))
         fail_msg("%s, %s: L2 %.2g of a row, an element %.2g of the largest", alone->at->scanner, what, most_l2,
                  most_worst);
-    }
+}
+
+/* Projects an image of one voxel by a device of the test's into found [num_values]. */
+typedef void (*alone_forward)(struct alone *alone, void *device, int64_t voxel, double *found);
+
+static inline void alone_check_forward(struct alone *alone, void *device, alone_forward forward)
+{
+    double *found = alone_found(alone);
+    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++)
+        forward(alone, device, voxel, found + voxel * alone->num_values);
+    alone_compare(alone, alone->at->deterministic ? "forward in fixed point" : "forward", found);
 }
 
 /* Values whose elements are looked at one by one: those with the largest element of some voxels,
@@ -339,9 +400,7 @@ static inline void alone_compare_value(const struct alone *alone, const char *wh
     for (int64_t v = 0; v < alone->num_voxels; v++) {
         const double want = alone->elements[v * alone->num_values + value];
         const double error = fabs(found[v] - want);
-        const double close = alone->at->mode == LR_MODE_EXACT
-                                 ? ALONE_WORST * fmax(want, ALONE_LEAST_ROW * alone->largest)
-                                 : ELEMENT_TOLERANCE * fmax(want, ALONE_LEAST_ROW * alone->largest);
+        const double close = (alone->exact ? ROW_WORST : ELEMENT_TOLERANCE) * fmax(want, LEAST_ROW * alone->largest);
         if (!(error <= close || error <= alone->edges[v] * (1 + ELEMENT_TOLERANCE))) {
             fail_msg("%s, %s: value %lld of voxel %lld is %.9g, the tracer has %.9g", alone->at->scanner, what,
                      (long long)value, (long long)v, found[v], want);
@@ -353,26 +412,17 @@ static inline void alone_compare_value(const struct alone *alone, const char *wh
 static inline void alone_compare_sums(const struct alone *alone, const char *what, const float *values,
                                       const double *found)
 {
-    double *want = test_alloc(alone->num_voxels, sizeof(*want)), largest = 0, worst = 0;
+    double largest = 0, worst = 0;
     for (int64_t v = 0; v < alone->num_voxels; v++) {
         const double *row = alone->elements + v * alone->num_values;
-        for (int64_t k = 0; k < alone->num_values; k++) want[v] += row[k] * (double)values[k];
-        largest = fmax(largest, want[v]);
+        double want = 0;
+        for (int64_t k = 0; k < alone->num_values; k++) want += row[k] * (double)values[k];
+        largest = fmax(largest, want);
+        worst = fmax(worst, fabs(found[v] - want) - 2 * 2 * alone->edges[v]);
     }
-    for (int64_t v = 0; v < alone->num_voxels; v++) {
-        const double error = fmax(fabs(found[v] - want[v]) - 2 * 2 * alone->edges[v], 0);
-        worst = fmax(worst, error / largest);
-    }
-    print_message("%s, %s: sums to %.1e of the largest\n", alone->at->scanner, what, worst);
-    free(want);
-    if (!(worst <= ALONE_L2)) fail_msg("%s, %s: a sum %.2g of the largest", alone->at->scanner, what, worst);
-}
-
-static inline float *alone_random_values(struct alone *alone)
-{
-    float *values = test_alloc(alone->num_values, sizeof(*values));
-    for (int64_t k = 0; k < alone->num_values; k++) values[k] = (float)random_between(&alone->state, 0, 2);
-    return values;
+    print_message("%s, %s: sums to %.1e of the largest\n", alone->at->scanner, what, worst / largest);
+    if (!(worst <= ROW_L2 * largest))
+        fail_msg("%s, %s: a sum %.2g of the largest", alone->at->scanner, what, worst / largest);
 }
 
 /* Back-projects values [num_values] by a device of the test's into image [num_voxels]. */
@@ -388,22 +438,17 @@ static inline void alone_check_back_values(struct alone *alone, void *device, al
         values[chosen.value[k]] = 1;
         back(alone, device, values, image);
         alone_compare_value(alone, "back", chosen.value[k], image);
-        free(values);
     }
-    free(chosen.value);
-    free(image);
 }
 
 /* And all at once. */
 static inline void alone_check_back(struct alone *alone, void *device, alone_back back, int count)
 {
     double *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = alone_random_values(alone);
+    const float *values = random_floats(alone->num_values, 0, 2, &alone->state);
     back(alone, device, values, image);
     alone_compare_sums(alone, "back", values, image);
     alone_check_back_values(alone, device, back, count);
-    free(values);
-    free(image);
 }
 
 /* Sums in fixed point, as shaders/common/fixed.glsl describes them: [count] behind a head. */
@@ -416,35 +461,6 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
         const int64_t whole = (int64_t)((uint64_t)words[k + 1][1] << 32 | (uint64_t)words[k + 1][0]);
         sums[k] = ldexp((double)whole, -61);
     }
-    free(words);
-}
-
-/* main of tests that are given the context. */
-#define alone_main(group, ...)                                                                                         \
-    int main(int argc, char **argv)                                                                                    \
-    {                                                                                                                  \
-        struct gl_context *ctx = stage_context();                                                                      \
-        if (ctx == NULL) return 77;                                                                                    \
-        stage_choose_tests(argc, argv);                                                                                \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
-        struct CMUnitTest given[sizeof(tests) / sizeof(tests[0])];                                                     \
-        for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {                                                \
-            given[k] = tests[k];                                                                                       \
-            given[k].initial_state = ctx;                                                                              \
-        }                                                                                                              \
-        const int failed = cmocka_run_group_tests_name(group, given, NULL, NULL);                                      \
-        stage_leave(ctx);                                                                                              \
-        return failed;                                                                                                 \
-    }
-
-/* What a method of the `compute` backend is made of. */
-static inline struct lr_method_params alone_method(const struct alone *alone)
-{
-    return (struct lr_method_params){.ctx = alone->ctx,
-                                     .backend = &alone->params,
-                                     .may_hide =
-                                         !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
-                                     .max_window = 1 << 24};
 }
 
 #endif

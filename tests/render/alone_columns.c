@@ -6,6 +6,11 @@
  * all of them in sums. */
 #include "alone_columns.h"
 
+/* Cases for which exact passes are compiled. */
+struct variants {
+    int mirrored, turned, packed, near, masks, plain;
+};
+
 /* LORs whose elements are read one by one. */
 enum { NUM_VALUES = 24 };
 
@@ -31,39 +36,30 @@ static struct column_step forward_step(const struct lr_window *window)
 static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
                           double *found)
 {
-    const bool exact = alone->at->mode == LR_MODE_EXACT;
-    const int64_t bytes = window->by_column->size_bytes;
-    float *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = test_alloc(bytes, 1);
-    image[voxel] = 1;
-    put_image(alone, window->columns, image);
+    put_image(alone, window->columns, alone_one_voxel(alone, voxel));
     const struct column_step step = forward_step(window);
     run_step(alone, window, &step);
-    alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, values) == LR_OK);
+    const float *values = alone_read(alone, window->by_column, window->by_column->size_bytes / 4);
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t lor = alone->window.first_value + k;
-        if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor)))
+        if (places[k] >= 0 && (!alone->exact || lr_lors_in_coincidence(alone->lors, lor)))
             found[voxel * alone->num_values + k] = (double)values[places[k]];
     }
-    free(values);
-    free(image);
 }
 
-static void check_forward(struct alone *alone, struct lr_columns *columns)
+static void check_forward(struct alone *alone, struct lr_columns *columns, void *unused)
 {
     struct lr_stack_order order;
-    double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
+    double *found = alone_found(alone);
     struct lr_window window = begin_windows(alone, columns, &order);
     while (lr_window_next(&window)) {
         int64_t *places = window_places(alone, &window);
         open_window(alone, &window, false);
         for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) forward_voxel(alone, &window, places, voxel, found);
         lr_window_close(&window);
-        free(places);
     }
     alone_compare(alone, "forward", found);
     lr_stack_order_finish(&order);
-    free(found);
 }
 
 /* --- back --- */
@@ -79,10 +75,8 @@ static enum lr_columns_program back_program(const struct lr_window *window, bool
 static void back_points(struct alone *alone, const struct lr_window *window, bool ones)
 {
     const struct lr_columns *columns = window->columns;
-    const int *size = alone->grid.size, *samples = alone->at->samples;
-    const int points = columns->is_mirrored               ? 4 * columns->back_group
-                       : alone->at->mode == LR_MODE_EXACT ? 2 * columns->back_group
-                                                          : columns->back_group;
+    const int *size = alone->grid.size, *samples = alone->params.samples;
+    const int points = (columns->is_mirrored ? 4 : alone->exact ? 2 : 1) * columns->back_group;
     struct column_step step = {.which = back_program(window, ones), .output = window->by_column};
     const int rows = size[columns->across[1]];
     step.groups[0] = gl_divide_up(size[columns->across[0]], columns->back_columns);
@@ -109,8 +103,6 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
     const bool turned = window->stacks.has_half_turn;
     back_points(alone, window, values == NULL);
     lr_window_close(window);
-    free(column);
-    free(places);
     return turned;
 }
 
@@ -132,65 +124,47 @@ static void back_of_values(struct alone *alone, void *device, const float *value
     (void)back_alone(alone, device, values, image);
 }
 
-static int check_back(struct alone *alone, struct lr_columns *columns)
+static void check_back(struct alone *alone, struct lr_columns *columns, void *user)
 {
+    struct variants *variants = user;
     double *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = alone_random_values(alone);
+    float *values = random_floats(alone->num_values, 0, 2, &alone->state);
     const int turned = back_alone(alone, columns, values, image);
     alone_compare_sums(alone, "back", values, image);
     alone_check_back_values(alone, columns, back_of_values, NUM_VALUES);
-    if (alone->at->mode != LR_MODE_EXACT) {
+    if (!alone->exact) {
         for (int64_t k = 0; k < alone->num_values; k++) values[k] = 1;
         back_alone(alone, columns, NULL, image);
         alone_compare_sums(alone, "back of ones", values, image);
     }
-    free(values);
-    free(image);
-    return turned;
+    variants->turned += turned > 0;
+    variants->mirrored += columns->is_mirrored;
+    variants->packed += columns->packed != NULL;
+    variants->near += columns->may_be_near;
+    variants->masks += columns->has_masks;
+    variants->plain += !columns->is_mirrored && !columns->may_be_near;
 }
 
 /* --- cases --- */
 
 static const struct alone_case sampled_cases[] = {
-    {.scanner = "lying", .own = &lying, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
-    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
-    {.scanner = "unequal", .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {2, 1, 3}, .off_centre = true},
-    {.scanner = "ruled ring",
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {1, 1, 1},
-     .off_centre = true,
-     .pairs = 30},
-    {.scanner = "ge-explore-vista-dr",
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {1, 1, 1},
-     .is_preset = true,
-     .off_centre = true,
-     .size = {2, 2, 3},
-     .pairs = 3},
-};
-
-/* What exact passes are compiled for. */
-struct variants {
-    int mirrored, turned, packed, near, masks, plain;
+    {.scanner = "lying", .rays = 2, .samples = {1, 2, 2}},
+    {.scanner = "upside down", .rays = 2, .samples = {1, 2, 2}},
+    {.scanner = "unequal", .rays = 2, .samples = {2, 1, 3}, .off_centre = true},
+    {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
+    {.scanner = "ge-explore-vista-dr", .rays = 2, .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
 };
 
 static const struct alone_case exact_cases[] = {
-    {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
-    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
-    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .size = {3, 3, 5}},
-    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {2, 1, 2}, .size = {2, 2, 4}},
-    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true},
-    {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
-    {.scanner = "ring of 8", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true, .size = {2, 2, 3}},
-    {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
-    {.scanner = "ge-explore-vista-dr",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .is_preset = true,
-     .size = {2, 2, 3},
-     .pairs = 3},
+    {.scanner = "lying", .samples = {1, 2, 2}},
+    {.scanner = "upside down", .samples = {1, 2, 2}},
+    {.scanner = "wide rings", .size = {3, 3, 5}},
+    {.scanner = "wide rings", .samples = {2, 1, 2}, .size = {2, 2, 4}},
+    {.scanner = "wide rings", .off_centre = true},
+    {.scanner = "flipped", .near = true},
+    {.scanner = "ring of 8", .off_centre = true, .size = {2, 2, 3}},
+    {.scanner = "ruled ring", .pairs = 20},
+    {.scanner = "ge-explore-vista-dr", .size = {2, 2, 3}, .pairs = 3},
 };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns, void *user);
@@ -213,50 +187,32 @@ enum {
     NUM_EXACT = sizeof(exact_cases) / sizeof(exact_cases[0])
 };
 
-static void forward_case(struct alone *alone, struct lr_columns *columns, void *user)
-{
-    (void)user;
-    check_forward(alone, columns);
-}
-
-static void back_case(struct alone *alone, struct lr_columns *columns, void *user)
-{
-    struct variants *variants = user;
-    const int turned = check_back(alone, columns);
-    variants->turned += turned > 0;
-    variants->mirrored += columns->is_mirrored;
-    variants->packed += columns->packed != NULL;
-    variants->near += columns->may_be_near;
-    variants->masks += columns->has_masks;
-    variants->plain += !columns->is_mirrored && !columns->may_be_near;
-}
-
 static void test_forward_sampled(void **context)
 {
-    each_case(*context, sampled_cases, NUM_SAMPLED, forward_case, NULL);
+    each_case(*context, sampled_cases, NUM_SAMPLED, check_forward, NULL);
 }
 
 static void test_back_sampled(void **context)
 {
     struct variants variants = {0};
-    each_case(*context, sampled_cases, NUM_SAMPLED, back_case, &variants);
+    each_case(*context, sampled_cases, NUM_SAMPLED, check_back, &variants);
     assert_true(variants.masks > 0);
 }
 
 static void test_forward_exact(void **context)
 {
-    each_case(*context, exact_cases, NUM_EXACT, forward_case, NULL);
+    each_case(*context, exact_cases, NUM_EXACT, check_forward, NULL);
 }
 
 static void test_back_exact(void **context)
 {
     struct variants variants = {0};
-    each_case(*context, exact_cases, NUM_EXACT, back_case, &variants);
+    each_case(*context, exact_cases, NUM_EXACT, check_back, &variants);
     print_message("%d mirrored, %d turned, %d packed, %d near, %d with masks, %d plain\n", variants.mirrored,
                   variants.turned, variants.packed, variants.near, variants.masks, variants.plain);
     assert_true(variants.mirrored > 0 && variants.turned > 0 && variants.packed > 0);
     assert_true(variants.near > 0 && variants.masks > 0 && variants.plain > 0);
 }
 
-alone_main("render_alone_columns", cmocka_unit_test(test_forward_sampled), cmocka_unit_test(test_back_sampled),
+stage_main("render_alone_columns", cmocka_unit_test(test_forward_sampled), cmocka_unit_test(test_back_sampled),
            cmocka_unit_test(test_forward_exact), cmocka_unit_test(test_back_exact))

@@ -11,51 +11,6 @@
 #include "common/bindings.h"
 #include "correspondence/compute/columns/columns.h"
 
-/* --- scanners --- */
-
-/* Two rings that come back after half a turn, and none of whose crystals is near. Voxels see pairs of modules that
- * are not opposite, whose images after half a turn are not swapped. */
-static inline lr_scanner *create_wide_rings(void)
-{
-    const int nu = 5, nv = 2;
-    const lr_ring ring = {.radius_mm = 45,
-                          .modules = 12,
-                          .rings = 2,
-                          .ring_pitch_mm = 8,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.1},
-                          .depth_mm = 10};
-    return scanner_ring(&ring,
-                        &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
-}
-
-static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 14};
-
-/* Modules whose crystals are numbered along the column first, upwards and downwards. */
-static inline lr_scanner *create_lying(void)
-{
-    const lr_module shape = {.crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
-                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
-    return scanner_of(modules, 3, 0);
-}
-
-static const struct scanner_case lying = {"lying", create_lying, 8};
-
-/* And along it last, some of them downwards. */
-static inline lr_scanner *create_upside_down(void)
-{
-    const lr_module shape = shape_of(5, 6, 2.3, 2.1);
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
-    return scanner_of(modules, 3, 0);
-}
-
-static const struct scanner_case upside_down = {"upside down", create_upside_down, 8};
-
 /* --- places --- */
 
 /* A crystal's number across the columns and along them, as the scanner counts, and crystals in all;
@@ -120,7 +75,7 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
 {
     const struct lr_columns *columns = window->columns;
     const lr_lors *lors = alone->lors;
-    const bool exact = alone->at->mode == LR_MODE_EXACT;
+    const bool exact = alone->exact;
     int64_t *places = test_alloc(alone->num_values, sizeof(*places)), first = 0, next = 0;
     memset(places, -1, (size_t)alone->num_values * sizeof(*places));
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
@@ -183,15 +138,13 @@ static inline void put_image(struct alone *alone, struct lr_columns *columns, co
     }
     alone_check(alone, gl_buffer_upload(columns->image, 0, count * 4, ordered) == LR_OK);
     if (columns->packed != NULL) alone_check(alone, gl_buffer_upload(columns->packed, 0, count * 16, packed) == LR_OK);
-    free(ordered);
 }
 
 /* The image that back passes left, its shares added up, [num_voxels] in the grid's order. */
 static inline void take_image(struct alone *alone, const struct lr_columns *columns, double *image)
 {
     const int64_t count = alone->num_voxels;
-    float *shares = test_alloc(columns->shares * count, sizeof(*shares));
-    alone_check(alone, gl_buffer_read(columns->image, 0, columns->shares * count * 4, shares) == LR_OK);
+    const float *shares = alone_read(alone, columns->image, columns->shares * count);
     for (int64_t v = 0; v < count; v++) {
         int at[3];
         voxel_at(&alone->grid, v, at);
@@ -199,7 +152,6 @@ static inline void take_image(struct alone *alone, const struct lr_columns *colu
         for (int share = 0; share < columns->shares; share++)
             image[v] += (double)shares[share * count + column_voxel(columns, at)];
     }
-    free(shares);
 }
 
 static inline struct lr_columns *make_columns(struct alone *alone)
@@ -223,8 +175,6 @@ struct column_step {
 static inline void run_step(struct alone *alone, const struct lr_window *window, const struct column_step *step)
 {
     struct lr_columns *columns = window->columns;
-    struct gl_program *program = lr_columns_program(columns, step->which);
-    alone_check(alone, program != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.first[2] = step->first_point;
     uniforms.count[0] =
@@ -232,12 +182,8 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = columns->shares;
     uniforms.count[3] = (int32_t)alone->num_voxels;
-    struct gl_pass pass = {.label = "a pass alone",
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {step->groups[0], step->groups[1], step->groups[2]},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass =
+        alone_pass(alone, lr_columns_program(columns, step->which), &uniforms, sizeof(uniforms), step->groups);
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
@@ -254,17 +200,15 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 {
     struct lr_window window;
     alone_check(alone, lr_window_begin(&window, columns, &alone->list, order) == LR_OK);
-
     window.most_rounds = columns->most_rounds;
     return window;
 }
 
 static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
 {
-    const bool exact = alone->at->mode == LR_MODE_EXACT;
     float nothing = 0.0f; /* of the host: only counted */
     const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
-    alone_check(alone, lr_window_open(window, with_file || !exact ? &values : NULL, true) == LR_OK);
+    alone_check(alone, lr_window_open(window, with_file || !alone->exact ? &values : NULL, true) == LR_OK);
 }
 
 #endif

@@ -16,46 +16,31 @@ struct alone_elements {
 
 static inline struct alone_elements alone_elements_open(struct alone *alone)
 {
-    const struct lr_rows rows = alone_rows(alone);
-    struct alone_elements elements = {.capacity = 1 << 20,
-                                      .num_points = (int)alone->num_voxels * lr_rows_per_row(&rows)};
-    elements.buffer = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){.label = "elements", .size_bytes = 16 + 16 * elements.capacity});
-    alone_check(alone, elements.buffer != NULL);
-    return elements;
+    const int64_t capacity = 1 << 20;
+    return (struct alone_elements){alone_buffer(alone, 16 + 16 * capacity, NULL), capacity,
+                                   (int)alone->num_voxels * alone->per_row};
 }
 
-/* Adds the elements to the rows that they belong to, found[num_voxels][num_values]: those of the
- * points or images for which `voxel_of` says so (NULL: points in turn). */
-static inline void alone_elements_add(struct alone *alone, const struct alone_elements *elements,
-                                      const int64_t *voxel_of, double *found)
+/* Adds the elements to the rows that they belong to: those of the points or images for which `voxel_of` says so (NULL:
+ * points in turn). Also destroys the list. */
+static inline void alone_elements_compare(struct alone *alone, const char *what, struct alone_elements *elements,
+                                          const int64_t *voxel_of)
 {
-    const struct lr_rows rows = alone_rows(alone);
-    const int per_row = lr_rows_per_row(&rows);
-    uint32_t count, bits;
+    double *found = alone_found(alone);
+    uint32_t count;
     alone_check(alone, gl_buffer_read(elements->buffer, 0, 4, &count) == LR_OK);
     assert_true(count <= elements->capacity);
     uint32_t(*list)[4] = test_alloc(count, sizeof(*list));
     alone_check(alone, count == 0 || gl_buffer_read(elements->buffer, 16, count * 16LL, list) == LR_OK);
     for (uint32_t k = 0; k < count; k++) {
-        const int64_t voxel = voxel_of != NULL ? voxel_of[list[k][0]] : list[k][0] / per_row;
+        const int64_t voxel = voxel_of != NULL ? voxel_of[list[k][0]] : list[k][0] / alone->per_row;
         float weight;
-        bits = list[k][2];
-        memcpy(&weight, &bits, sizeof(weight));
+        memcpy(&weight, &list[k][2], sizeof(weight));
         assert_true(voxel < alone->num_voxels && list[k][1] < alone->num_values);
-        found[voxel * alone->num_values + list[k][1]] += (double)weight / per_row;
+        found[voxel * alone->num_values + list[k][1]] += (double)weight / alone->per_row;
     }
-    free(list);
-}
-
-/* Also destroys the list. */
-static inline void alone_elements_compare(struct alone *alone, const char *what, struct alone_elements *elements)
-{
-    double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
-    alone_elements_add(alone, elements, NULL, found);
     alone_compare(alone, what, found);
     gl_buffer_destroy(elements->buffer);
-    free(found);
 }
 
 #endif

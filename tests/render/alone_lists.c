@@ -13,41 +13,29 @@
  * rounding left over. */
 static struct gl_buffer *upload_points(struct alone *alone, const struct lr_columns *columns)
 {
-    const struct lr_rows rows = alone_rows(alone);
-    const int per_row = lr_rows_per_row(&rows);
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
-    const int64_t count = alone->num_voxels * per_row;
+    const int64_t count = alone->num_voxels * alone->per_row;
     float(*parts)[3][2] = test_alloc(count, sizeof(*parts));
     for (int64_t n = 0; n < count; n++) {
         double point_mm[3];
-        lr_rows_point(&rows, n / per_row, (int)(n % per_row), point_mm);
+        lr_rows_point(&alone->rows, n / alone->per_row, (int)(n % alone->per_row), point_mm);
         for (int k = 0; k < 3; k++) lr_split_float(point_mm[axes[k]], &parts[n][k][0], &parts[n][k][1]);
     }
-    struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "points", .size_bytes = count * (int64_t)sizeof(*parts), .data = parts});
-    alone_check(alone, buffer != NULL);
-    free(parts);
-    return buffer;
+    return alone_buffer(alone, count * (int64_t)sizeof(*parts), parts);
 }
 
 /* The pairs one by one, as few as a renderer in software may have at once. */
 static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
                      const struct alone_elements *elements)
 {
-    struct gl_program *program = lr_columns_program(columns, which);
     struct gl_buffer *points = upload_points(alone, columns);
     struct gl_buffer *pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
-    alone_check(alone, program != NULL && pairs != NULL);
+    alone_check(alone, pairs != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
     uniforms.count[1] = (int32_t)elements->capacity;
-    struct gl_pass pass = {.label = "rows alone",
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {elements->num_points, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, which), &uniforms, sizeof(uniforms),
+                                     (const int[3]){elements->num_points, 1, 1});
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pairs;
     pass.buffers[LR_BIND_COLUMN_POINTS].buffer = points;
@@ -67,7 +55,7 @@ static void check_rows(struct alone *alone, struct lr_columns *columns)
     for (int k = 0; k < 2; k++) {
         struct alone_elements elements = alone_elements_open(alone);
         run_rows(alone, columns, programs[k], &elements);
-        alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements);
+        alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements, NULL);
     }
 }
 
@@ -102,59 +90,32 @@ static void list_open(struct list *list, struct alone *alone, struct lr_columns 
         while (lor >= offsets[pair + 1]) pair++;
         list->entries[k] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
     }
-    list->buffer =
-        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "LORs", .size_bytes = list->lors.count * 16});
+    list->buffer = alone_buffer(alone, list->lors.count * 16, NULL);
     list->pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
-    alone_check(alone, list->buffer != NULL && list->pairs != NULL);
+    alone_check(alone, list->pairs != NULL);
 }
 
 static void list_close(struct list *list)
 {
     gl_buffer_destroy(list->pairs);
     gl_buffer_destroy(list->buffer);
-    free(list->entries);
-    free(list->lors.value);
 }
 
+/* Uploads the entries and runs. */
 static void run_list(const struct list *list, enum lr_columns_program which, const struct gl_buffer *image)
 {
     struct alone *alone = list->alone;
-    struct gl_program *program = lr_columns_program(list->columns, which);
     struct lr_columns_pass uniforms = lr_columns_uniforms(list->columns);
-    alone_check(alone, program != NULL);
-    struct gl_pass pass = {.label = "LORs alone",
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    uniforms.count[0] = list->lors.count;
+    struct gl_pass pass =
+        alone_pass(alone, lr_columns_program(list->columns, which), &uniforms, sizeof(uniforms),
+                   (const int[3]){gl_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1});
     lr_columns_bind_scene(list->columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = list->pairs;
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = list->buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = image;
-    uniforms.count[0] = list->lors.count;
+    alone_check(alone, gl_buffer_upload(list->buffer, 0, list->lors.count * 16, list->entries) == LR_OK);
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
-}
-
-static void put_entries(const struct list *list)
-{
-    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, list->lors.count * 16, list->entries) == LR_OK);
-}
-
-/* found: [lors.count][num_voxels]. */
-static void forward_of_voxel(const struct list *list, int64_t voxel, double *found)
-{
-    struct alone *alone = list->alone;
-    float *image = test_alloc(alone->num_voxels, sizeof(*image));
-    struct entry *entries = test_alloc(list->lors.count, sizeof(*entries));
-    image[voxel] = 1;
-    put_image(alone, list->columns, image);
-    put_entries(list);
-    run_list(list, LR_COLUMNS_LIST_FORWARD, list->columns->image);
-    alone_check(alone, gl_buffer_read(list->buffer, 0, list->lors.count * 16, entries) == LR_OK);
-    for (int k = 0; k < list->lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k].value;
-    free(entries);
-    free(image);
 }
 
 static void check_forward(struct alone *alone, struct lr_columns *columns)
@@ -162,10 +123,15 @@ static void check_forward(struct alone *alone, struct lr_columns *columns)
     struct list list;
     list_open(&list, alone, columns);
     double *found = test_alloc(list.lors.count * alone->num_voxels, sizeof(*found));
-    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) forward_of_voxel(&list, voxel, found);
+    struct entry *entries = test_alloc(list.lors.count, sizeof(*entries));
+    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
+        put_image(alone, columns, alone_one_voxel(alone, voxel));
+        run_list(&list, LR_COLUMNS_LIST_FORWARD, columns->image);
+        alone_check(alone, gl_buffer_read(list.buffer, 0, list.lors.count * 16, entries) == LR_OK);
+        for (int k = 0; k < list.lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k].value;
+    }
     for (int k = 0; k < list.lors.count; k++)
         alone_compare_value(alone, "forward of LORs", list.lors.value[k], found + k * alone->num_voxels);
-    free(found);
     list_close(&list);
 }
 
@@ -175,10 +141,7 @@ static void back_of_list(const struct list *list, double *image)
     struct alone *alone = list->alone;
     const int64_t count = alone->num_voxels;
     double *sums = test_alloc(count, sizeof(*sums));
-    struct gl_buffer *buffer =
-        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8});
-    alone_check(alone, buffer != NULL);
-    put_entries(list);
+    struct gl_buffer *buffer = alone_buffer(alone, (count + 1) * 8, NULL);
     run_list(list, LR_COLUMNS_LIST_BACK, buffer);
     alone_read_fixed(alone, buffer, count, sums);
     for (int64_t v = 0; v < count; v++) {
@@ -187,7 +150,6 @@ static void back_of_list(const struct list *list, double *image)
         image[v] = sums[column_voxel(list->columns, at)];
     }
     gl_buffer_destroy(buffer);
-    free(sums);
 }
 
 /* Some LORs one by one, with values of either sign, and all of them in sums. */
@@ -209,37 +171,20 @@ static void check_back(struct alone *alone, struct lr_columns *columns)
         values[list.lors.value[k]] = list.entries[k].value = (float)random_between(&alone->state, 0, 1);
     back_of_list(&list, image);
     alone_compare_sums(alone, "back of LORs", values, image);
-    free(values);
-    free(image);
     list_close(&list);
 }
 
 /* --- cases --- */
 
 static const struct alone_case cases[] = {
-    {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
-    {.scanner = "upside down", /* tubes of more columns than a LOR has threads */
-     .own = &upside_down,
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .size = {16, 17, 1}},
-    {.scanner = "ring of 8", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true, .size = {2, 2, 3}},
-    {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
-    {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
-    {.scanner = "ge-explore-vista-dr",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .is_preset = true,
-     .off_centre = true,
-     .size = {2, 2, 3},
-     .pairs = 3},
-    {.scanner = "ruled ring",
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {1, 1, 1},
-     .off_centre = true,
-     .pairs = 30},
-    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {2, 1, 3}},
+    {.scanner = "lying", .samples = {1, 2, 2}},
+    {.scanner = "upside down", .size = {16, 17, 1}}, /* tubes of more columns than a LOR has threads */
+    {.scanner = "ring of 8", .off_centre = true, .size = {2, 2, 3}},
+    {.scanner = "flipped", .near = true},
+    {.scanner = "ruled ring", .pairs = 20},
+    {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
+    {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
+    {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}},
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -249,7 +194,7 @@ static void each_case(struct gl_context *ctx, check_columns *check, bool with_sa
 {
     for (int k = 0; k < NUM_CASES; k++) {
         struct alone alone;
-        if (cases[k].mode == LR_MODE_EXACT || with_sampled) {
+        if (cases[k].rays == 0 || with_sampled) {
             alone_open(&alone, ctx, &cases[k]);
             struct lr_columns *columns = make_columns(&alone);
             check(&alone, columns);
@@ -274,5 +219,5 @@ static void test_list_back(void **context)
     each_case(*context, check_back, true);
 }
 
-alone_main("render_alone_lists", cmocka_unit_test(test_columns_rows), cmocka_unit_test(test_list_forward),
+stage_main("render_alone_lists", cmocka_unit_test(test_columns_rows), cmocka_unit_test(test_list_forward),
            cmocka_unit_test(test_list_back))

@@ -4,7 +4,7 @@
  * shaders/correspondence/rows/: lists of elements that are drawn, points in turn or shuffled, against rows that are made of
  * them one by one; what the host makes of the same lists; and how rows come to the sink that were merged part
  * by part. */
-#include "stage.h"
+#include "subject.h"
 
 #include "correspondence/compute/rows/deliver.h"
 #include "correspondence/compute/rows/merge.h"
@@ -39,27 +39,20 @@ static int row_of(const struct list_case *at, uint32_t point)
     return ((int)point - at->first_point) / at->per_row;
 }
 
-/* LORs of a point, spread over all: some points have the same ones. */
-static void add_point(struct list *list, int point, int count, uint64_t *state)
-{
-    const struct list_case *at = list->at;
-    const int64_t step = count > 0 ? at->num_lors / count : 1, begin = (int64_t)(3 * test_random(state));
-    for (int k = 0; k < count; k++) {
-        const int repeated = at->repeats && k % 10 < 3 ? k - k % 10 : k;
-        list->elements[list->count++] = (struct lr_listed){
-            (uint32_t)(at->first_point + point), (uint32_t)((begin + repeated * step) % at->num_lors),
-            (float)(random_between(state, 0.01, 1) * pow(10, -7 * test_random(state))), 7};
-    }
-}
-
+/* LORs of a point are spread over all: some points have the same ones. */
 static struct list make_list(const struct list_case *at, uint64_t *state)
 {
-    const int64_t most = (int64_t)at->num_points * at->per_point;
-    struct list list = {at, test_alloc(most + 1, sizeof(*list.elements)), 0};
+    struct list list = {at, test_alloc((int64_t)at->num_points * at->per_point, sizeof(*list.elements)), 0};
     for (int point = 0; point < at->num_points; point++) {
         const bool is_empty = at->one_in > 0 && point / at->per_row % at->one_in != 1;
-        add_point(&list, point, is_empty ? 0 : at->per_point - (int)(4 * test_random(state)) % (at->per_point + 1),
-                  state);
+        const int count = is_empty ? 0 : at->per_point - (int)(4 * test_random(state)) % (at->per_point + 1);
+        const int64_t step = count > 0 ? at->num_lors / count : 1, begin = (int64_t)(3 * test_random(state));
+        for (int k = 0; k < count; k++) {
+            const int repeated = at->repeats && k % 10 < 3 ? k - k % 10 : k;
+            list.elements[list.count++] = (struct lr_listed){
+                (uint32_t)(at->first_point + point), (uint32_t)((begin + repeated * step) % at->num_lors),
+                (float)(random_between(state, 0.01, 1) * pow(10, -7 * test_random(state))), 7};
+        }
     }
     return list;
 }
@@ -85,41 +78,35 @@ static int compare_listed(const void *a, const void *b)
                                         : 0;
 }
 
-static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row, struct lr_packed_element *merged)
-{
-    int64_t num = 0;
-    double sum = 0;
-    qsort(row, (size_t)count, sizeof(*row), compare_listed);
-    for (int64_t k = 0; k < count; k++) {
-        const bool begins = k == 0 || row[k].lor != row[k - 1].lor;
-        sum = (begins ? 0 : sum) + (double)row[k].weight;
-        num += begins;
-        merged[num - 1] = (struct lr_packed_element){row[k].lor, (float)(sum / per_row)};
-    }
-    return num;
-}
-
 static struct expected expect(const struct list *list)
 {
     const struct list_case *at = list->at;
-    struct expected expected = {.num_rows = row_of(at, (uint32_t)(at->first_point + at->num_points - 1)) + 1};
-    struct lr_listed *sorted = test_alloc(list->count + 1, sizeof(*sorted));
-    expected.starts = test_alloc(expected.num_rows + 1, sizeof(*expected.starts));
-    expected.merged = test_alloc(list->count + 1, sizeof(*expected.merged));
-    memcpy(sorted, list->elements, (size_t)list->count * sizeof(*sorted));
+    struct expected expected = {.num_rows = row_of(at, (uint32_t)(at->first_point + at->num_points - 1)) + 1,
+                                .merged = test_alloc(list->count, sizeof(*expected.merged))};
+    struct lr_listed *sorted = test_alloc(list->count, sizeof(*sorted));
     int64_t begin = 0, end = 0;
+    uint32_t num = 0;
+    expected.starts = test_alloc(expected.num_rows + 1, sizeof(*expected.starts));
+    memcpy(sorted, list->elements, (size_t)list->count * sizeof(*sorted));
     for (int row = 0; row < expected.num_rows; row++, begin = end) {
+        double sum = 0;
         while (end < list->count && row_of(at, sorted[end].point) == row) end++;
-        expected.starts[row + 1] = expected.starts[row] + (uint32_t)sum_row(sorted + begin, end - begin, at->per_row,
-                                                                            expected.merged + expected.starts[row]);
+        qsort(sorted + begin, (size_t)(end - begin), sizeof(*sorted), compare_listed);
+        for (int64_t k = begin; k < end; k++) {
+            const bool begins = k == begin || sorted[k].lor != sorted[k - 1].lor;
+            sum = (begins ? 0 : sum) + (double)sorted[k].weight;
+            num += begins;
+            expected.merged[num - 1] = (struct lr_packed_element){sorted[k].lor, (float)(sum / at->per_row)};
+        }
+        expected.starts[row + 1] = num;
     }
-    free(sorted);
     return expected;
 }
 
 /* --- rows of the device and the host --- */
 
-static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list *list)
+static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list *list,
+                                  int64_t slots, int64_t capacity)
 {
     struct lr_merge merge = {.ctx = ctx,
                              .log = gl_context_log(ctx),
@@ -128,8 +115,8 @@ static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_progra
                              .num_lors = list->at->num_lors,
                              .per_row = list->at->per_row,
                              .max_points = list->at->num_points,
-                             .slots = LR_MERGE_LEAST_SLOTS,
-                             .capacity = 1};
+                             .slots = slots,
+                             .capacity = capacity};
     assert_int_equal(lr_merge_open(&merge), LR_OK);
     assert_int_equal(lr_merge_grow_list(&merge, list->count + 1), LR_OK);
     return merge;
@@ -159,23 +146,6 @@ static struct lr_received receive(struct lr_receiver *receiver, const struct lr_
     return received;
 }
 
-/* As if there had been fewer points, but for all: tables of the size that merging has come to want. */
-static void reopen(struct lr_merge *merge)
-{
-    const struct lr_merge before = *merge;
-    lr_merge_finish(merge);
-    *merge = (struct lr_merge){.ctx = before.ctx,
-                               .log = before.log,
-                               .programs = before.programs,
-                               .repeats = before.repeats,
-                               .num_lors = before.num_lors,
-                               .per_row = before.per_row,
-                               .max_points = before.max_points,
-                               .slots = before.slots,
-                               .capacity = before.capacity};
-    assert_int_equal(lr_merge_open(merge), LR_OK);
-}
-
 /* In tables that are too small at first; `misfits` counts how often. */
 static struct lr_received run_device(struct lr_receiver *receiver, struct lr_merge *merge, const struct list *list,
                                      int *misfits)
@@ -185,7 +155,11 @@ static struct lr_received run_device(struct lr_receiver *receiver, struct lr_mer
         bool fits = false;
         ++*misfits;
         assert_int_equal(lr_merge_grow_tables(merge, list->at->num_points, &fits), LR_OK);
-        if (!fits) reopen(merge);
+        if (!fits) { /* as if there had been fewer points, but for all: tables of the size that merging wants now */
+            const int64_t slots = merge->slots, capacity = merge->capacity;
+            lr_merge_finish(merge);
+            *merge = open_merge(merge->ctx, merge->programs, list, slots, capacity);
+        }
         received = receive(receiver, merge, list);
     }
     return received;
@@ -236,7 +210,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
     struct list list = make_list(at, state);
     const struct expected expected = expect(&list);
     const double rounding = at->repeats ? 1.2e-7 : 0; /* the last bit: parts are added in any order */
-    struct lr_merge merge = open_merge(ctx, programs, &list);
+    struct lr_merge merge = open_merge(ctx, programs, &list, LR_MERGE_LEAST_SLOTS, 1);
     struct lr_receiver receiver = {.ctx = ctx};
     struct lr_packed_element *first = test_alloc(list.count + 1, sizeof(*first));
     const size_t bytes = expected.starts[expected.num_rows] * sizeof(*first);
@@ -255,10 +229,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
                   expected.starts[expected.num_rows], misfits);
     lr_receiver_close(&receiver);
     lr_merge_finish(&merge);
-    free(first);
-    free(expected.merged);
-    free(expected.starts);
-    free(list.elements);
+    test_free_all(NULL);
     return misfits;
 }
 
@@ -306,7 +277,7 @@ static void test_long_list(void **context)
     uint32_t listed = 0;
     struct list list = make_list(&at, &state);
     const int64_t count = list.count;
-    struct lr_merge merge = open_merge(*context, &programs, &list);
+    struct lr_merge merge = open_merge(*context, &programs, &list, LR_MERGE_LEAST_SLOTS, 1);
     list.count = 7000;
     assert_int_equal(lr_merge_grow_list(&merge, list.count), LR_OK);
     upload(&merge, &list);
@@ -324,32 +295,65 @@ static void test_long_list(void **context)
     lr_receiver_close(&receiver);
     lr_merge_finish(&merge);
     lr_merge_programs_finish(&programs);
-    free(list.elements);
 }
 
 /* --- to the sink --- */
 
-/* Rows 5 to 8 of num_taken elements each. */
+/* Rows come in turn. */
 struct taken {
-    int64_t next_row;
-    int64_t count[9];
-    int64_t lor[9][8];
-    double probability[9][8];
-    int64_t stop_before;
+    int64_t next_row, stop_before, num_elements;
+    struct row rows[9]; /* where they are kept */
 };
 
 static lr_status take(void *user, const lr_row *row)
 {
     struct taken *taken = user;
-    assert_int_equal(row->row, taken->next_row);
-    taken->next_row++;
-    taken->count[row->row] = row->count;
-    assert_true(row->count <= 8);
-    for (int64_t k = 0; k < row->count; k++) {
-        taken->lor[row->row][k] = row->lor[k];
-        taken->probability[row->row][k] = row->probability[k];
-    }
+    assert_int_equal(row->row, taken->next_row++);
+    take_row(taken->rows, row);
     return taken->next_row == taken->stop_before ? LR_CANCELLED : LR_OK;
+}
+
+/* Elements tell their place. */
+static lr_status take_many(void *user, const lr_row *row)
+{
+    struct taken *taken = user;
+    assert_int_equal(row->row, taken->next_row++);
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(row->lor[k] == taken->num_elements);
+        assert_true(row->probability[k] == (double)(taken->num_elements++ % 1000));
+    }
+    return LR_OK;
+}
+
+static lr_status refuse(void *user, const lr_row *row)
+{
+    return LR_FAILED;
+}
+
+/* user: the sink of rows. */
+static lr_status take_block(void *user, const struct lr_row_block *block)
+{
+    return lr_row_block_unpack(block, user, NULL);
+}
+
+/* A delivery, maybe by blocks, whose rows go to the sink; rows that are no block go to `other` then. */
+struct delivery {
+    struct test_log log;
+    lr_row_sink sink, other;
+    struct lr_row_block_sink blocks;
+    struct lr_deliverer deliverer;
+};
+
+static void delivery_open(struct delivery *delivery, int64_t num_lors, int threads, bool by_blocks)
+{
+    delivery->blocks = (struct lr_row_block_sink){take_block, &delivery->sink};
+    test_log_init(&delivery->log);
+    delivery->deliverer = (struct lr_deliverer){
+        .num_lors = num_lors,
+        .threads = threads,
+        .log = &delivery->log.log,
+        .blocks = by_blocks ? &delivery->blocks : NULL,
+        .delivery = {.sink = by_blocks ? &delivery->other : &delivery->sink, .log = &delivery->log.log}};
 }
 
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
@@ -360,129 +364,67 @@ static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
     assert_int_equal(lr_deliverer_add(deliverer, part), LR_OK);
 }
 
-static lr_status take_block(void *user, const struct lr_row_block *block)
-{
-    const lr_row_sink sink = {take, user};
-    return lr_row_block_unpack(block, &sink, NULL);
-}
-
 /* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
 static void check_deliver(bool by_blocks)
 {
     static const struct lr_packed_element a[] = {{3, 0.5f}, {9, 0.25f}}, b[] = {{1, 1.0f}, {9, 0.125f}};
-    struct test_log log;
     struct taken taken = {.next_row = 5};
-    test_log_init(&log);
-    const lr_row_sink sink = {take, &taken};
-    const struct lr_row_block_sink blocks = {take_block, &taken};
-    struct lr_deliverer deliverer = {.num_lors = 10,
-                                     .threads = 2,
-                                     .log = &log.log,
-                                     .blocks = by_blocks ? &blocks : NULL,
-                                     .delivery = {.sink = &sink, .log = &log.log}};
-    add(&deliverer, &(struct lr_row_part){5, 2, true, true}, a);
-    add(&deliverer, &(struct lr_row_part){6, 2, true, false}, a);
-    assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
-    add(&deliverer, &(struct lr_row_part){6, 2, false, false}, b);
-    assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
+    struct delivery delivery = {.sink = {take, &taken}, .other = {take, &taken}};
+    delivery_open(&delivery, 10, 2, by_blocks);
+    struct lr_deliverer *deliverer = &delivery.deliverer;
+    add(deliverer, &(struct lr_row_part){5, 2, true, true}, a);
+    add(deliverer, &(struct lr_row_part){6, 2, true, false}, a);
+    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
+    add(deliverer, &(struct lr_row_part){6, 2, false, false}, b);
+    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
     assert_int_equal(taken.next_row, 6);
-    add(&deliverer, &(struct lr_row_part){6, 1, false, true}, a);
-    add(&deliverer, &(struct lr_row_part){7, 0, true, true}, NULL);
-    add(&deliverer, &(struct lr_row_part){8, 1, true, false}, b);
-    add(&deliverer, &(struct lr_row_part){8, 1, false, true}, b + 1);
+    add(deliverer, &(struct lr_row_part){6, 1, false, true}, a);
+    add(deliverer, &(struct lr_row_part){7, 0, true, true}, NULL);
+    add(deliverer, &(struct lr_row_part){8, 1, true, false}, b);
+    add(deliverer, &(struct lr_row_part){8, 1, false, true}, b + 1);
     taken.stop_before = 9;
-    assert_int_equal(lr_deliverer_deliver(&deliverer), LR_CANCELLED);
-    static const int64_t counts[] = {2, 3, 0, 2}, lors[] = {1, 3, 9};
-    static const double sums[] = {1.0, 1.0, 0.375};
-    assert_memory_equal(taken.count + 5, counts, sizeof(counts));
-    assert_memory_equal(taken.lor[6], lors, sizeof(lors));
-    assert_memory_equal(taken.probability[6], sums, sizeof(sums));
-    assert_true(taken.lor[5][1] == 9 && taken.probability[5][1] == 0.25);
-    assert_true(taken.lor[8][0] == 1 && taken.probability[8][1] == 0.125);
-    lr_deliverer_finish(&deliverer);
+    assert_int_equal(lr_deliverer_deliver(deliverer), LR_CANCELLED);
+    struct row expected[] = {{2, (int64_t[]){3, 9}, (double[]){0.5, 0.25}},
+                             {3, (int64_t[]){1, 3, 9}, (double[]){1.0, 1.0, 0.375}},
+                             {0, NULL, NULL},
+                             {2, (int64_t[]){1, 9}, (double[]){1.0, 0.125}}};
+    check_same_rows(taken.rows + 5, expected, 4, 0);
+    lr_deliverer_finish(deliverer);
 }
 
 static void test_deliver(void **context)
 {
-    (void)context;
     check_deliver(false);
     check_deliver(true);
-}
-
-static lr_status refuse(void *user, const lr_row *row)
-{
-    (void)user;
-    (void)row;
-    return LR_FAILED;
-}
-
-/* Rows whose elements tell their place, and what of them came. */
-struct many {
-    int64_t next_row, num_elements;
-};
-
-static lr_status take_many(void *user, const lr_row *row)
-{
-    struct many *many = user;
-    assert_int_equal(row->row, many->next_row++);
-    for (int64_t k = 0; k < row->count; k++) {
-        assert_true(row->lor[k] == many->num_elements);
-        assert_true(row->probability[k] == (double)(many->num_elements++ % 1000));
-    }
-    return LR_OK;
-}
-
-static lr_status take_many_blocks(void *user, const struct lr_row_block *block)
-{
-    const lr_row_sink sink = {take_many, user};
-    return lr_row_block_unpack(block, &sink, NULL);
 }
 
 /* More than are converted at once, and by more than one thread; by blocks also more than one has. */
 static void check_deliver_many(bool by_blocks)
 {
     static const int64_t counts[] = {700000, 300000, 200000, 1300000, 5, 2900000, 1};
-    struct test_log log;
-    struct many many = {0};
-    test_log_init(&log);
-    const lr_row_sink sink = {by_blocks ? refuse : take_many, &many};
-    const struct lr_row_block_sink blocks = {take_many_blocks, &many};
-    struct lr_deliverer deliverer = {.num_lors = 1 << 24,
-                                     .threads = 3,
-                                     .log = &log.log,
-                                     .blocks = by_blocks ? &blocks : NULL,
-                                     .delivery = {.sink = &sink, .log = &log.log}};
+    struct taken taken = {0};
+    struct delivery delivery = {.sink = {take_many, &taken}, .other = {refuse, NULL}};
+    delivery_open(&delivery, 1 << 24, 3, by_blocks);
+    struct lr_deliverer *deliverer = &delivery.deliverer;
     for (int row = 0; row < 7; row++) {
-        assert_int_equal(lr_deliverer_reserve(&deliverer, counts[row]), LR_OK);
+        assert_int_equal(lr_deliverer_reserve(deliverer, counts[row]), LR_OK);
         for (int64_t k = 0; k < counts[row]; k++) {
-            const int64_t n = deliverer.num_elements++;
-            deliverer.elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
+            const int64_t n = deliverer->num_elements++;
+            deliverer->elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
         }
-        assert_int_equal(lr_deliverer_add(&deliverer, &(struct lr_row_part){row, counts[row], true, true}), LR_OK);
+        assert_int_equal(lr_deliverer_add(deliverer, &(struct lr_row_part){row, counts[row], true, true}), LR_OK);
     }
-    assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
-    assert_int_equal(many.num_elements, 5400006);
-    assert_int_equal(many.next_row, 7);
-    lr_deliverer_finish(&deliverer);
+    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
+    assert_int_equal(taken.num_elements, 5400006);
+    assert_int_equal(taken.next_row, 7);
+    lr_deliverer_finish(deliverer);
 }
 
 static void test_deliver_many(void **context)
 {
-    (void)context;
     check_deliver_many(false);
     check_deliver_many(true);
 }
 
-int main(int argc, char **argv)
-{
-    struct gl_context *ctx = stage_context();
-    if (ctx == NULL) return 77;
-    stage_choose_tests(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_merge, ctx),
-                                       cmocka_unit_test_prestate(test_merge_repeats, ctx),
-                                       cmocka_unit_test_prestate(test_long_list, ctx), cmocka_unit_test(test_deliver),
-                                       cmocka_unit_test(test_deliver_many)};
-    const int failed = cmocka_run_group_tests_name("render_alone_merge", tests, NULL, NULL);
-    stage_leave(ctx);
-    return failed;
-}
+stage_main("render_alone_merge", cmocka_unit_test(test_merge), cmocka_unit_test(test_merge_repeats),
+           cmocka_unit_test(test_long_list), cmocka_unit_test(test_deliver), cmocka_unit_test(test_deliver_many))

@@ -12,8 +12,8 @@ struct orders {
     struct lr_columns *columns;
     struct lr_stack_order order;
     struct lr_window window;
-    int64_t *places; /* of the file's values in the other order; -1: not there */
-    float *file;     /* [num_values] random */
+    const int64_t *places; /* of the file's values in the other order; -1: not there */
+    const float *file;     /* [num_values] random */
     int64_t num_column;
 };
 
@@ -27,14 +27,12 @@ static void orders_open(struct orders *orders, struct gl_context *ctx, const str
     assert_int_equal(orders->window.part.end, orders->window.part.num_pairs);
     open_window(&orders->alone, &orders->window, true);
     orders->places = window_places(&orders->alone, &orders->window);
-    orders->file = alone_random_values(&orders->alone);
+    orders->file = random_floats(orders->alone.num_values, 0, 2, &orders->alone.state);
     orders->num_column = orders->window.by_column->size_bytes / (int64_t)sizeof(float);
 }
 
 static void orders_close(struct orders *orders)
 {
-    free(orders->file);
-    free(orders->places);
     lr_window_close(&orders->window);
     lr_stack_order_finish(&orders->order);
     lr_columns_destroy(orders->columns);
@@ -45,7 +43,7 @@ static bool counts(const struct orders *orders, int64_t value)
 {
     const struct alone *alone = &orders->alone;
     return orders->places[value] >= 0 &&
-           (alone->at->mode != LR_MODE_EXACT || lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
+           (!alone->exact || lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
 }
 
 static void run_order(struct orders *orders, enum lr_columns_program which, bool to_lor_order)
@@ -65,35 +63,28 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
 {
     struct alone *alone = &orders->alone;
     const struct lr_window *window = &orders->window;
-    const int64_t bytes = window->by_column->size_bytes;
-    float *found = test_alloc(bytes, 1);
     gl_buffer_clear(window->by_column, 0x40e00000); /* 7 */
     alone_check(alone, gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
     run_order(orders, which, false);
-    alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, found) == LR_OK);
+    const float *found = alone_read(alone, window->by_column, orders->num_column);
     for (int64_t k = 0; k < alone->num_values; k++) {
         if (orders->places[k] >= 0) {
             const float want = !counts(orders, k) ? 0.0f : value > 0.0f ? value : orders->file[k];
             assert_true(found[orders->places[k]] == want);
         }
     }
-    free(found);
 }
 
 static void check_lor_order(struct orders *orders, enum lr_columns_program which)
 {
     struct alone *alone = &orders->alone;
     const struct lr_window *window = &orders->window;
-    float *column = test_alloc(orders->num_column, sizeof(*column));
-    float *found = test_alloc(alone->num_values, sizeof(*found));
-    for (int64_t k = 0; k < orders->num_column; k++) column[k] = (float)random_between(&alone->state, 0, 2);
+    const float *column = random_floats(orders->num_column, 0, 2, &alone->state);
     alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     run_order(orders, which, true);
-    alone_check(alone, gl_buffer_read(window->by_lor, 0, alone->num_values * 4, found) == LR_OK);
+    const float *found = alone_read(alone, window->by_lor, alone->num_values);
     for (int64_t k = 0; k < alone->num_values; k++)
         if (orders->places[k] >= 0) assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
-    free(found);
-    free(column);
 }
 
 /* Places differ, and values fill them. */
@@ -110,22 +101,15 @@ static void check_places(const struct orders *orders)
         }
     }
     assert_true(known > 100 && same < known / 2);
-    free(taken);
 }
-
-#define ORDER_CASE(name, scanner_case, which)                                                                          \
-    {                                                                                                                  \
-        .scanner = name, .own = scanner_case, .mode = which, .rays = 1, .samples = {1, 1, 1}, .size = { 2, 2, 3 }      \
-    }
 
 static void test_columns_order(void **context)
 {
-    static const struct alone_case cases[] = {
-        ORDER_CASE("lying", &lying, LR_MODE_SAMPLED), ORDER_CASE("upside down", &upside_down, LR_MODE_SAMPLED),
-        ORDER_CASE("unequal", NULL, LR_MODE_SAMPLED), ORDER_CASE("flipped", NULL, LR_MODE_SAMPLED)};
+    static const char *const names[] = {"lying", "upside down", "unequal", "flipped"};
     for (int k = 0; k < 4; k++) {
         struct orders orders;
-        orders_open(&orders, *context, &cases[k]);
+        const struct alone_case at = {.scanner = names[k], .rays = 1, .size = {2, 2, 3}};
+        orders_open(&orders, *context, &at);
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_FROM_LOR_ORDER, 0.0f);
         check_lor_order(&orders, LR_COLUMNS_TO_LOR_ORDER);
@@ -135,14 +119,12 @@ static void test_columns_order(void **context)
 
 static void test_stack_order(void **context)
 {
-    static const struct alone_case cases[] = {
-        ORDER_CASE("lying", &lying, LR_MODE_EXACT), ORDER_CASE("upside down", &upside_down, LR_MODE_EXACT),
-        ORDER_CASE("wide rings", &wide_rings, LR_MODE_EXACT), ORDER_CASE("unequal", NULL, LR_MODE_EXACT),
-        ORDER_CASE("ruled ring", NULL, LR_MODE_EXACT)};
+    static const char *const names[] = {"lying", "upside down", "wide rings", "unequal", "ruled ring"};
     int masks = 0, stacks = 0;
     for (int k = 0; k < 5; k++) {
         struct orders orders;
-        orders_open(&orders, *context, &cases[k]);
+        const struct alone_case at = {.scanner = names[k], .size = {2, 2, 3}};
+        orders_open(&orders, *context, &at);
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
@@ -156,50 +138,42 @@ static void test_stack_order(void **context)
 
 static void test_pack(void **context)
 {
-    const struct alone_case at = {
-        .scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {2, 1, 2}, .size = {3, 4, 5}};
+    const struct alone_case at = {.scanner = "wide rings", .samples = {2, 1, 2}, .size = {3, 4, 5}};
     struct orders orders;
     orders_open(&orders, *context, &at);
     struct alone *alone = &orders.alone;
     const struct lr_columns *columns = orders.columns;
-    float *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *packed = test_alloc(4 * alone->num_voxels, sizeof(*packed));
+    const float *image = random_floats(alone->num_voxels, 0, 1, &alone->state);
     assert_non_null(columns->packed);
-    for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (float)test_random(&alone->state);
     put_image(alone, orders.columns, image);
     gl_buffer_clear(columns->packed, 0);
     run_step(alone, &orders.window,
              &(struct column_step){.which = LR_COLUMNS_PACK,
                                    .groups = {gl_divide_up(alone->num_voxels, LR_GROUP_SIZE), 1, 1},
                                    .output = columns->packed});
-    alone_check(alone, gl_buffer_read(columns->packed, 0, 16 * alone->num_voxels, packed) == LR_OK);
+    const float *packed = alone_read(alone, columns->packed, 4 * alone->num_voxels);
     for (int64_t v = 0; v < alone->num_voxels; v++)
         for (int which = 0; which < 4; which++) assert_true(packed[packed_place(columns, v, which)] == image[v]);
-    free(packed);
-    free(image);
     orders_close(&orders);
 }
 
 static void test_sum(void **context)
 {
     enum { SHARES = 5 };
-    const struct alone_case at = ORDER_CASE("wide rings", &wide_rings, LR_MODE_EXACT);
+    const struct alone_case at = {.scanner = "wide rings", .size = {2, 2, 3}};
     struct orders orders;
     orders_open(&orders, *context, &at);
     struct alone *alone = &orders.alone;
     const int64_t count = alone->num_voxels;
-    float *shares = test_alloc(SHARES * count, sizeof(*shares));
-    float *sums = test_alloc(SHARES * count, sizeof(*sums));
-    for (int64_t k = 0; k < SHARES * count; k++) shares[k] = (float)random_between(&alone->state, 1, 2);
+    const float *shares = random_floats(SHARES * count, 1, 2, &alone->state);
     assert_non_null(lr_columns_program(orders.columns, LR_COLUMNS_SUM));
     struct lr_columns with_shares = *orders.columns;
     with_shares.shares = SHARES;
-    with_shares.image = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){.label = "shares", .size_bytes = SHARES * count * 4, .data = shares});
+    with_shares.image = alone_buffer(alone, SHARES * count * 4, shares);
     orders.window.columns = &with_shares;
     run_step(alone, &orders.window,
              &(struct column_step){.which = LR_COLUMNS_SUM, .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1}});
-    alone_check(alone, gl_buffer_read(with_shares.image, 0, SHARES * count * 4, sums) == LR_OK);
+    const float *sums = alone_read(alone, with_shares.image, SHARES * count);
     for (int64_t v = 0; v < count; v++) {
         double want = 0;
         for (int share = 0; share < SHARES; share++) {
@@ -209,55 +183,40 @@ static void test_sum(void **context)
         assert_close((double)sums[v], want, 4 * 6e-8); /* four additions */
     }
     gl_buffer_destroy(with_shares.image);
-    free(sums);
-    free(shares);
     orders_close(&orders);
-}
-
-/* A float of each word, and one of their sum; of a sum that is nearly 0 from below the words are
- * large and cancel. */
-static void check_taken(float found, int64_t sum, double unit)
-{
-    const double want = (double)sum * unit;
-    assert_true(fabs((double)found - want) <= 3 * 6e-8 * fabs(want) + 0x1p9 * unit);
 }
 
 static void test_take_sums(void **context)
 {
-    const struct alone_case at = ORDER_CASE("lying", &lying, LR_MODE_EXACT);
+    const struct alone_case at = {.scanner = "lying", .size = {2, 2, 3}};
     struct alone alone;
     alone_open(&alone, *context, &at);
     struct lr_columns *columns = make_columns(&alone);
     const int64_t count = alone.num_voxels;
     const double unit = ldexp(1, 3 - 61);
     int64_t *sums = test_alloc(count + 1, sizeof(*sums)); /* the head is the first */
-    float *image = test_alloc(count, sizeof(*image));
     for (int64_t v = 0; v < count; v++)
         sums[v + 1] = (int64_t)ldexp(random_between(&alone.state, -1, 1), 20 + (int)(3.5 * v));
-    struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
-    struct gl_buffer *buffer = gl_buffer_create(
-        alone.ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8, .data = sums});
-    alone_check(&alone, program != NULL && buffer != NULL);
+    struct gl_buffer *buffer = alone_buffer(&alone, (count + 1) * 8, sums);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)count;
     uniforms.origin[3] = (float)unit;
-    struct gl_pass pass = {.label = "sums alone",
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1},
-                           .barriers = GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = alone_pass(&alone, lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS), &uniforms,
+                                     sizeof(uniforms), (const int[3]){gl_divide_up(count, LR_GROUP_SIZE), 1, 1});
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     alone_check(&alone, gl_pass_run(alone.ctx, &pass) == LR_OK);
-    alone_check(&alone, gl_buffer_read(columns->image, 0, count * 4, image) == LR_OK);
-    for (int64_t v = 0; v < count; v++) check_taken(image[v], sums[v + 1], unit);
+    const float *image = alone_read(&alone, columns->image, count);
+    /* A float of each word, and one of their sum; of a sum that is nearly 0 from below the words are large and
+     * cancel. */
+    for (int64_t v = 0; v < count; v++) {
+        const double want = (double)sums[v + 1] * unit;
+        assert_true(fabs((double)image[v] - want) <= 3 * 6e-8 * fabs(want) + 0x1p9 * unit);
+    }
     gl_buffer_destroy(buffer);
-    free(image);
-    free(sums);
     lr_columns_destroy(columns);
     alone_close(&alone);
 }
 
-alone_main("render_alone_orders", cmocka_unit_test(test_columns_order), cmocka_unit_test(test_stack_order),
+stage_main("render_alone_orders", cmocka_unit_test(test_columns_order), cmocka_unit_test(test_stack_order),
            cmocka_unit_test(test_pack), cmocka_unit_test(test_sum), cmocka_unit_test(test_take_sums))

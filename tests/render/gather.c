@@ -14,64 +14,51 @@ static const double step_tolerance = 3e-7;
 
 /* --- gather, halvings --- */
 
-/* weight * value of one pixel of an image, in double. */
-static double pixel_product(const struct stage *stage, const struct lr_plan_image *image, const int at[2],
-                            const struct texel *atlas, const struct lr_pair_window *window, const float *values)
-{
-    const struct texel *texel =
-        &atlas[(int64_t)(image->tile_y + at[1]) * stage->images.atlas->size[0] + image->tile_x + at[0]];
-    const int64_t lor = stage_lor(stage, image, at, texel->crystal) - window->first_value;
-    if (!stage_in_window(stage, image, at[0], at[1]) || texel->crystal == 0 || lor < 0 || lor >= window->num_values)
-        return 0;
-    return (double)texel->weight * (double)values[lor];
-}
-
 /* One gather of made-up images, compared image by image; then the voxel image against sums of the texels
  * that it was made from. */
 struct gathering {
     struct stage *stage;
-    struct texel *atlas;
-    struct lr_plan_image *images;
+    struct made_up made;
     struct lr_plan_row *rows;
     struct lr_batch batch;
     struct lr_pair_window window;
-    float *values; /* [window.num_values] */
+    float *values; /* of all LORs */
 };
 
-static void gathering_init(struct gathering *gathering, struct stage *stage, uint64_t *state)
+static struct gathering gathering_of(struct stage *stage, uint64_t *state)
 {
     const int num_images = stage->plan->max_images;
-    *gathering = (struct gathering){.stage = stage, .window = lr_pair_window_all(stage->lors)};
-    gathering->atlas = test_alloc(stage_atlas_texels(stage), sizeof(*gathering->atlas));
-    gathering->images = test_alloc(num_images, sizeof(*gathering->images));
-    gathering->rows = test_alloc(num_images, sizeof(*gathering->rows));
-    gathering->values = test_alloc(stage->lors->count, sizeof(float));
+    struct gathering gathering = {.stage = stage,
+                                  .window = lr_pair_window_all(stage->lors),
+                                  .made = stage_make_up(stage, num_images, 0.8, state),
+                                  .rows = test_alloc(num_images, sizeof(*gathering.rows)),
+                                  .values = random_floats(stage->lors->count, 0.5, 2, state)};
+    int num_rows = 0; /* of one, two, three images, in voxels far apart */
     for (int k = 0; k < num_images; k++) {
-        gathering->images[k] = stage_image(stage, (const double[3]){0}, k % stage->scanner->num_modules, k);
-        stage_fill_tile(stage, &gathering->images[k], 0.8, gathering->atlas, state);
-        /* Rows of one, two, three images, in voxels far apart. */
         if (k == 0 || test_random(state) < 0.5) {
-            gathering->rows[gathering->batch.num_rows++] =
-                (struct lr_plan_row){.first_image = (uint32_t)k,
-                                     .row = (uint32_t)(gathering->batch.num_rows * 1311),
-                                     .factor = (float)random_between(state, 0.1, 1)};
+            const float factor = (float)random_between(state, 0.1, 1);
+            gathering.rows[num_rows] = (struct lr_plan_row){(uint32_t)k, 0, (uint32_t)(num_rows * 1311), factor};
+            num_rows++;
         }
-        gathering->rows[gathering->batch.num_rows - 1].end_image = (uint32_t)k + 1;
+        gathering.rows[num_rows - 1].end_image = (uint32_t)k + 1;
     }
-    for (int64_t lor = 0; lor < stage->lors->count; lor++)
-        gathering->values[lor] = (float)random_between(state, 0.5, 2);
-    gathering->batch.images = gathering->images;
-    gathering->batch.rows = gathering->rows;
-    gathering->batch.num_images = num_images;
-    gathering->batch.atlas_rows = stage->plan->rows;
+    gathering.batch = gathering.made.batch;
+    gathering.batch.rows = gathering.rows;
+    gathering.batch.num_rows = num_rows;
+    return gathering;
 }
 
-static void gathering_finish(struct gathering *gathering)
+/* weight * value of one pixel of an image, in double. */
+static double pixel_product(const struct gathering *gathering, int slot, const int at[2])
 {
-    free(gathering->atlas);
-    free(gathering->images);
-    free(gathering->rows);
-    free(gathering->values);
+    const struct lr_plan_image *image = &gathering->made.images[slot];
+    const struct texel *texel = &gathering->made.atlas[stage_texel(gathering->stage, image, at[0], at[1])];
+    const int64_t lor = stage_lor(gathering->stage, image, at, texel->crystal);
+    const int64_t within = lor - gathering->window.first_value;
+    if (!stage_in_window(gathering->stage, image, at[0], at[1]) || texel->crystal == 0 || within < 0 ||
+        within >= gathering->window.num_values)
+        return 0;
+    return (double)texel->weight * (double)gathering->values[lor];
 }
 
 static float *read_target(const struct stage *stage, const struct gl_target *target)
@@ -90,9 +77,7 @@ static double four(const struct gathering *gathering, const struct lr_gather *ga
     double sum = 0;
     for (int y = 2 * slot_at[2]; y < 2 * slot_at[2] + 2 && y < tile[1]; y++) {
         for (int x = 2 * slot_at[1]; x < 2 * slot_at[1] + 2 && x < tile[0]; x++) {
-            sum += k == 0 ? pixel_product(gathering->stage, &gathering->images[slot], (const int[2]){x, y},
-                                          gathering->atlas, &gathering->window,
-                                          gathering->values + gathering->window.first_value)
+            sum += k == 0 ? pixel_product(gathering, slot, (const int[2]){x, y})
                           : (double)before[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
                                            slot % columns * tile[0] + x];
         }
@@ -124,11 +109,9 @@ static double check_halvings(const struct gathering *gathering, const struct lr_
                 total += k + 1 == gather->num_halvings ? (double)got : 0;
             }
         }
-        free(before);
         before = sums;
     }
     assert_int_equal(edge[0] * edge[1], 1);
-    free(before);
     return total;
 }
 
@@ -152,8 +135,6 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
         assert_close((double)voxels[voxel], want, step_tolerance * (1 + times));
     }
     assert_int_equal(next, gathering->batch.num_rows);
-    free(sums);
-    free(voxels);
 }
 
 static void check_gather(struct gathering *gathering, int times)
@@ -163,13 +144,11 @@ static void check_gather(struct gathering *gathering, int times)
     const struct lr_pair_window *window = &gathering->window;
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
     const lr_vector values = lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
-    const int64_t image_bytes = gathering->batch.num_images * (int64_t)sizeof(struct lr_plan_image);
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
     stage_check(stage, lr_texels_put(&lors, &values) == LR_OK);
-    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
-    stage_check(stage, gl_buffer_upload(stage->images.images, 0, image_bytes, gathering->images) == LR_OK);
+    stage_upload(stage, &gathering->made);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     gl_target_clear(gather.image.target, NULL);
     for (int k = 0; k < times; k++)
@@ -189,15 +168,11 @@ static void test_gather_all_scanners(void **context)
 {
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        struct stage stage;
-        struct gathering gathering;
-        stage_open(&stage,
-                   &(struct stage_params){
-                       .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
-        gathering_init(&gathering, &stage, &state);
+        struct stage *stage = stage_open(&(struct stage_params){
+            .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
+        struct gathering gathering = gathering_of(stage, &state);
         check_gather(&gathering, 1 + k % 3);
-        gathering_finish(&gathering);
-        stage_close(&stage);
+        test_free_all(NULL);
     }
 }
 
@@ -205,38 +180,28 @@ static void test_gather_all_scanners(void **context)
 static void test_gather_windows(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    struct gathering gathering;
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
-    gathering_init(&gathering, &stage, &state);
-    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
-    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
+    struct gathering gathering = gathering_of(stage, &state);
+    struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage->lors->count / 4)) {
         gathering.window = window;
         check_gather(&gathering, 1);
     }
-    gathering_finish(&gathering);
-    stage_close(&stage);
 }
 
 /* Windows of a single pixel. */
 static void test_gather_single_pixels(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    struct gathering gathering;
-    const lr_module shape = shape_of(1, 1, 4, 3.5);
-    lr_module modules[5];
-    for (int m = 0; m < 5; m++) modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = scanner_of(modules, 5, 0), .rays = 1});
-    assert_int_equal(stage.plan->tile[0] * stage.plan->tile[1], 1);
-    gathering_init(&gathering, &stage, &state);
+    struct stage *stage =
+        stage_open(&(struct stage_params){.ctx = *context, .scanner = create_single_crystals(), .rays = 1});
+    assert_int_equal(stage->plan->tile[0] * stage->plan->tile[1], 1);
+    struct gathering gathering = gathering_of(stage, &state);
     for (int k = 0; k < gathering.batch.num_images; k++) {
-        const uint32_t other = (uint32_t)(gathering.images[k].primary + 1) % 5;
-        gathering.atlas[k] = (struct texel){.crystal = other + 1, .weight = 0.25f + (float)k};
+        const uint32_t other = (uint32_t)(gathering.made.images[k].primary + 1) % 5;
+        gathering.made.atlas[k] = (struct texel){.crystal = other + 1, .weight = 0.25f + (float)k};
     }
     check_gather(&gathering, 2);
-    gathering_finish(&gathering);
-    stage_close(&stage);
 }
 
 /* --- collect, run by its own pass --- */
@@ -293,18 +258,5 @@ static void test_collect_alone(void **context)
     gl_program_destroy(program);
 }
 
-int main(int argc, char **argv)
-{
-    struct gl_context *ctx = stage_context();
-    if (ctx == NULL) return 77;
-    stage_choose_tests(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_gather_all_scanners, ctx),
-        cmocka_unit_test_prestate(test_gather_windows, ctx),
-        cmocka_unit_test_prestate(test_gather_single_pixels, ctx),
-        cmocka_unit_test_prestate(test_collect_alone, ctx),
-    };
-    const int failed = cmocka_run_group_tests_name("render_gather", tests, NULL, NULL);
-    stage_leave(ctx);
-    return failed;
-}
+stage_main("render_gather", cmocka_unit_test(test_gather_all_scanners), cmocka_unit_test(test_gather_windows),
+           cmocka_unit_test(test_gather_single_pixels), cmocka_unit_test(test_collect_alone))

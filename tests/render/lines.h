@@ -6,7 +6,7 @@
 #ifndef LR_TESTS_RENDER_LINES_H
 #define LR_TESTS_RENDER_LINES_H
 
-#include "test.h"
+#include "cases.h"
 
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
@@ -29,20 +29,10 @@ struct eye {
 
 static inline struct eye *eye_create(const lr_scanner *scanner, int rays)
 {
-    struct eye *eye = calloc(1, sizeof(*eye));
-    assert_non_null(eye);
-    eye->scanner = scanner;
-    eye->rays = rays;
-    eye->hiding = lr_modules_may_hide(scanner);
-    eye->modules = calloc((size_t)scanner->num_modules, sizeof(*eye->modules));
-    assert_non_null(eye->modules);
+    struct eye *eye = test_alloc(1, sizeof(*eye));
+    *eye = (struct eye){.scanner = scanner, .rays = rays, .hiding = lr_modules_may_hide(scanner)};
+    eye->modules = test_alloc(scanner->num_modules, sizeof(*eye->modules));
     return eye;
-}
-
-static inline void eye_destroy(struct eye *eye)
-{
-    free(eye->modules);
-    free(eye);
 }
 
 static inline void eye_place(struct eye *eye, const double point_mm[3])
@@ -85,6 +75,19 @@ static inline void eye_line(const struct eye *eye, int primary, int X, int Y, do
     for (int k = 0; k < 3; k++) ray[k] = eye->modules[primary].offset[k] + at[0] * module->u[k] + at[1] * module->v[k];
 }
 
+static inline int eye_num_pixels(const struct eye *eye, int primary)
+{
+    const int *crystals = eye->scanner->modules[primary].crystals;
+    return crystals[0] * crystals[1] * eye->rays * eye->rays;
+}
+
+/* From the point to the sample of a pixel, row by row. */
+static inline void eye_pixel_line(const struct eye *eye, int primary, int pixel, double ray[3])
+{
+    const int width = eye->scanner->modules[primary].crystals[0] * eye->rays;
+    eye_line(eye, primary, pixel % width, pixel / width, ray);
+}
+
 /* From the point to the plane that is nearest to it. A float knows it to some 1e-6 mm, and weights
  * no better than that in relation to it. */
 static inline double eye_least_height(const struct eye *eye)
@@ -103,19 +106,26 @@ static inline double eye_weight(const struct eye *eye, int primary, const double
            (length * length) / (2 * 3.14159265358979323846);
 }
 
-/* Where a line meets a module's plane on the other side, in cells from its lower left corner;
- * false when it does not. */
-static inline bool eye_meet(const struct eye *eye, int module, const double ray[3], double *t, double cell[2])
+/* The place at which a line meets a module's plane, from either side: at the point + s ray, and in cells from the
+ * module's lower left corner. */
+static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s, double cell[2])
 {
     const lr_module *m = &eye->scanner->modules[module];
     const double approach = vec_dot(m->normal, ray);
-    if (approach <= 0) return false;
-    *t = eye->modules[module].height / approach;
     double hit[3]; /* from the module's centre */
-    for (int k = 0; k < 3; k++) hit[k] = -eye->modules[module].offset[k] - *t * ray[k];
+    *s = -eye->modules[module].height / approach;
+    for (int k = 0; k < 3; k++) hit[k] = *s * ray[k] - eye->modules[module].offset[k];
     cell[0] = vec_dot(m->u, hit) / m->pitch_mm[0] + m->crystals[0] / 2.0;
     cell[1] = vec_dot(m->v, hit) / m->pitch_mm[1] + m->crystals[1] / 2.0;
-    return true;
+    return approach != 0 && *s != 0;
+}
+
+/* The same at the point - t ray, from the side that faces the point; false where it does not meet it there. */
+static inline bool eye_meet(const struct eye *eye, int module, const double ray[3], double *t, double cell[2])
+{
+    const bool meets = eye_cross(eye, module, ray, t, cell) && vec_dot(eye->scanner->modules[module].normal, ray) > 0;
+    *t = -*t;
+    return meets;
 }
 
 /* Whether cell coordinates lie on the module, or miss it by at most `margin` cells. */
@@ -142,19 +152,6 @@ struct eye_line {
     bool from_front;   /* which faces the point */
     double borderline; /* pitches from the nearest edge that matters */
 };
-
-/* Where a line meets a module's plane, from either side: at the point + s ray. */
-static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s, double cell[2])
-{
-    const lr_module *m = &eye->scanner->modules[module];
-    const double approach = vec_dot(m->normal, ray);
-    double hit[3]; /* from the module's centre */
-    *s = -eye->modules[module].height / approach;
-    for (int k = 0; k < 3; k++) hit[k] = *s * ray[k] - eye->modules[module].offset[k];
-    cell[0] = vec_dot(m->u, hit) / m->pitch_mm[0] + m->crystals[0] / 2.0;
-    cell[1] = vec_dot(m->v, hit) / m->pitch_mm[1] + m->crystals[1] / 2.0;
-    return approach != 0 && *s != 0;
-}
 
 /* Distance of a coordinate from the nearest end of a module, in pitches. */
 static inline double eye_end_distance(const lr_module *module, const double cell[2])
@@ -235,11 +232,9 @@ static inline int eye_first_hit(const struct eye *eye, int primary, const double
 static inline double eye_borderline_of_module(const struct eye *eye, int primary)
 {
     double sum = 0;
-    const int *crystals = eye->scanner->modules[primary].crystals;
-    const int width = crystals[0] * eye->rays, height = crystals[1] * eye->rays;
-    for (int pixel = 0; eye->modules[primary].height > 0 && pixel < width * height; pixel++) {
+    for (int pixel = 0; eye->modules[primary].height > 0 && pixel < eye_num_pixels(eye, primary); pixel++) {
         double ray[3], edge;
-        eye_line(eye, primary, pixel % width, pixel / width, ray);
+        eye_pixel_line(eye, primary, pixel, ray);
         eye_first_hit(eye, primary, ray, &edge);
         sum += edge <= BORDERLINE_PITCHES ? eye_weight(eye, primary, ray) : 0;
     }
@@ -257,24 +252,5 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
 
 /* Of an element of sampled lines beside those near edges, relative. */
 #define ELEMENT_TOLERANCE 1e-5
-
-/* The squared distance of a row without what its lines near edges account for: no element differs by
- * more than they carry, and all by no more than twice that, for a line that changes sides leaves one
- * element and joins another. */
-static inline double sure_distance(const double *a, const double *b, int64_t num_lors, double weight)
-{
-    double squared = 0, largest = 0, sum = 0;
-    for (int64_t lor = 0; lor < num_lors; lor++) {
-        const double error = fabs(a[lor] - b[lor]);
-        const double over = fmax(error - ELEMENT_TOLERANCE * fmax(a[lor], b[lor]), 0);
-        const double sure = weight > 0 ? error - over : error;
-        squared += sure * sure;
-        largest = fmax(largest, over);
-        sum += over;
-    }
-    if (weight > 0 && (largest > weight * (1 + ELEMENT_TOLERANCE) || sum > 2 * weight * (1 + ELEMENT_TOLERANCE)))
-        fail_msg("an element differs by %.3g and all by %.3g, lines near edges carry %.3g", largest, sum, weight);
-    return squared;
-}
 
 #endif

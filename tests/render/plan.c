@@ -15,8 +15,18 @@ struct setting {
     struct eye *eye;
 };
 
-static void setting_open(struct setting *setting, lr_scanner *scanner, int rays, int atlas_size)
+static void setting_close(void *self)
 {
+    struct setting *setting = self;
+    lr_plan_destroy(setting->plan);
+    lr_lors_destroy(setting->lors);
+    lr_scanner_destroy(setting->scanner);
+}
+
+/* The setting is there until test_free_all. */
+static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_size)
+{
+    struct setting *setting = test_alloc(1, sizeof(*setting));
     struct test_log log;
     test_log_init(&log);
     setting->scanner = scanner;
@@ -26,14 +36,7 @@ static void setting_open(struct setting *setting, lr_scanner *scanner, int rays,
         &(struct lr_plan_params){.lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
     if (setting->plan == NULL) fail_msg("no plan: %s", log.error);
     setting->eye = eye_create(scanner, rays);
-}
-
-static void setting_close(struct setting *setting)
-{
-    eye_destroy(setting->eye);
-    lr_plan_destroy(setting->plan);
-    lr_lors_destroy(setting->lors);
-    lr_scanner_destroy(setting->scanner);
+    return test_keep(setting, setting_close);
 }
 
 /* The secondary of a draw that may have LORs with the primary; -1: it only stops lines. */
@@ -57,7 +60,7 @@ static int image_of(const struct lr_batch *batch, int primary)
     return -1;
 }
 
-/* Plans one point alone. */
+/* Plans one point alone, where the eye is put, too. */
 static struct lr_batch plan_point(struct setting *setting, const double point_mm[1][3])
 {
     const struct lr_rows rows = {.points_mm = point_mm, .end = 1};
@@ -66,17 +69,16 @@ static struct lr_batch plan_point(struct setting *setting, const double point_mm
     struct lr_batch batch;
     assert_true(lr_plan_next(setting->plan, &work, &cursor, &batch));
     assert_int_equal(cursor.row, 1);
+    eye_place(setting->eye, point_mm[0]);
     return batch;
 }
 
 /* --- roles --- */
 
 /* A pair is drawn in at most one of its two directions, and only in that of the roles. */
-static void check_roles(struct setting *setting, const double point_mm[3], int *num_ties)
+static void check_roles(struct setting *setting, const double point_mm[1][3], int *num_ties)
 {
-    const double point[1][3] = {{point_mm[0], point_mm[1], point_mm[2]}};
-    const struct lr_batch batch = plan_point(setting, point);
-    eye_place(setting->eye, point_mm);
+    const struct lr_batch batch = plan_point(setting, point_mm);
     for (int k = 0; k < batch.num_draws; k++) {
         const int i = batch.images[batch.draws[k].image].primary;
         const int j = pairs_with(&batch.draws[k]);
@@ -103,31 +105,27 @@ static void check_roles(struct setting *setting, const double point_mm[3], int *
 
 static void test_roles(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int num_ties = 0;
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        struct setting setting;
-        setting_open(&setting, scanner_cases[k].create(), 1, 512);
+        struct setting *setting = setting_open(scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS; point++) {
-            double point_mm[3];
-            test_point(setting.scanner, scanner_cases[k].reach_mm, point, &state, point_mm);
-            check_roles(&setting, point_mm, &num_ties);
+            double at[1][3];
+            test_point(setting->scanner, scanner_cases[k].reach_mm, point, &state, at[0]);
+            check_roles(setting, (const double(*)[3])at, &num_ties);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d draws between equally far modules\n", num_ties);
     assert_true(num_ties > 50);
 }
 
 /* At the centre of a ring all modules are equally far but for rounding: each opposite pair is
- * drawn once, with the lower index as primary. */
-static void test_ties_at_the_centre(void **unused)
+ * drawn once, with the lower index as primary. A module sees only what is opposite: culling leaves out most. */
+static void test_ties_and_culling_at_the_centre(void **unused)
 {
-    (void)unused;
-    struct setting setting;
-    setting_open(&setting, create_ring_of_8(), 2, 512);
-    const struct lr_batch batch = plan_point(&setting, (const double[1][3]){{0, 0, 0}});
+    struct setting *setting = setting_open(create_ring_of_8(), 2, 512);
+    const struct lr_batch batch = plan_point(setting, (const double[1][3]){{0, 0, 0}});
     for (int i = 0; i < 4; i++) {
         const int image = image_of(&batch, i);
         assert_true(image >= 0);
@@ -135,26 +133,22 @@ static void test_ties_at_the_centre(void **unused)
         const int opposite = image_of(&batch, i + 4);
         assert_false(opposite >= 0 && draws(&batch, opposite, i));
     }
-    setting_close(&setting);
+    assert_true(batch.num_draws >= 4 && batch.num_draws <= 12);
 }
 
 /* --- culling --- */
 
 /* Every module that some line of the primary meets first is among the primary's draws. */
-static int check_visible(struct setting *setting, const double point_mm[3])
+static int check_visible(struct setting *setting, const double point_mm[1][3])
 {
-    const double point[1][3] = {{point_mm[0], point_mm[1], point_mm[2]}};
-    const struct lr_batch batch = plan_point(setting, point);
-    const int rays = setting->eye->rays;
+    const struct lr_batch batch = plan_point(setting, point_mm);
     int met = 0;
-    eye_place(setting->eye, point_mm);
     for (int i = 0; i < setting->scanner->num_modules; i++) {
-        const int *crystals = setting->scanner->modules[i].crystals;
         const int image = image_of(&batch, i);
         if (setting->eye->modules[i].height <= 0) continue;
-        for (int pixel = 0; pixel < crystals[0] * crystals[1] * rays * rays; pixel++) {
+        for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
             double ray[3], edge;
-            eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays), ray);
+            eye_pixel_line(setting->eye, i, pixel, ray);
             const int j = eye_first_hit(setting->eye, i, ray, &edge);
             if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
                 assert_true(image >= 0);
@@ -168,36 +162,23 @@ static int check_visible(struct setting *setting, const double point_mm[3])
 
 static void test_nothing_visible_is_culled(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int met = 0;
     for (int k = 0; k < NUM_SCANNER_CASES + 20; k++) {
-        struct setting setting;
         const bool random = k >= NUM_SCANNER_CASES;
-        setting_open(&setting, random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
+        struct setting *setting = setting_open(random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS + (random ? 10 : 0); point++) {
-            double point_mm[3];
-            test_point(setting.scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, point_mm);
-            met += check_visible(&setting, point_mm);
+            double at[1][3];
+            test_point(setting->scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, at[0]);
+            met += check_visible(setting, (const double(*)[3])at);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d lines met a module\n", met);
     assert_true(met > 10000);
 }
 
 /* --- modules that hide others --- */
-
-/* Sides on which an image lists each module. */
-static void find_listed(const struct lr_batch *batch, int image, unsigned char listed[16])
-{
-    memset(listed, 0, 16);
-    for (int k = 0; k < batch->num_draws; k++) {
-        const struct lr_plan_draw *draw = &batch->draws[k];
-        if ((int)draw->image == image)
-            listed[draw->secondary & LR_DRAW_MODULE] |= draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
-    }
-}
 
 /* The secondary whose LOR a line belongs to, gaps aside; -1: none. */
 static int counted(const struct setting *setting, int primary, const struct eye_line *line)
@@ -212,13 +193,16 @@ static int counted(const struct setting *setting, int primary, const struct eye_
  * counts[0]: lines stopped on the primary's side, counts[1]: by modules that only stop. */
 static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image, int counts[3])
 {
-    const int i = batch->images[image].primary, rays = setting->eye->rays;
-    const int *crystals = setting->scanner->modules[i].crystals;
-    unsigned char listed[16];
-    find_listed(batch, image, listed);
-    for (int pixel = 0; pixel < crystals[0] * crystals[1] * rays * rays; pixel++) {
+    const int i = batch->images[image].primary;
+    unsigned char listed[16] = {0}; /* the sides on which the image lists each module */
+    for (int k = 0; k < batch->num_draws; k++) {
+        const struct lr_plan_draw *draw = &batch->draws[k];
+        if ((int)draw->image == image)
+            listed[draw->secondary & LR_DRAW_MODULE] |= draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
+    }
+    for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
         double ray[3];
-        eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays), ray);
+        eye_pixel_line(setting->eye, i, pixel, ray);
         const struct eye_line all = eye_follow(setting->eye, i, ray, NULL);
         const struct eye_line some = eye_follow(setting->eye, i, ray, listed);
         assert_int_equal(counted(setting, i, &all), counted(setting, i, &some));
@@ -230,22 +214,19 @@ static void check_listed(const struct setting *setting, const struct lr_batch *b
 
 static void test_what_hides_is_listed(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     int counts[3] = {0};
     for (int k = 0; k < 600; k++) {
-        struct setting setting;
         lr_scanner *scanner = k == 0 ? create_stacked() : create_crowded(&state);
-        setting_open(&setting, scanner, 2, 1024);
-        assert_true(setting.plan->hiding);
+        struct setting *setting = setting_open(scanner, 2, 1024);
+        assert_true(setting->plan->hiding);
         for (int point = 0; point < NUM_TEST_POINTS + 10; point++) {
             double at[1][3];
             test_point(scanner, 60, point, &state, at[0]);
-            const struct lr_batch batch = plan_point(&setting, (const double(*)[3])at);
-            eye_place(setting.eye, at[0]);
-            for (int image = 0; image < batch.num_images; image++) check_listed(&setting, &batch, image, counts);
+            const struct lr_batch batch = plan_point(setting, (const double(*)[3])at);
+            for (int image = 0; image < batch.num_images; image++) check_listed(setting, &batch, image, counts);
         }
-        setting_close(&setting);
+        test_free_all(NULL);
     }
     print_message("%d lines stopped before the primary, %d by modules that only stop, %d counted\n", counts[0],
                   counts[1], counts[2]);
@@ -255,9 +236,7 @@ static void test_what_hides_is_listed(void **unused)
 /* The blocks of a panel hide nothing of each other. A module stands before them, one opposite. */
 static void test_neighbours_hide_nothing(void **unused)
 {
-    (void)unused;
     enum { PANEL = 9, BEFORE = 9, OPPOSITE = 10, NUM_MODULES = 11 };
-    struct setting setting;
     const lr_module shape = shape_of(4, 4, 2, 2);
     lr_module modules[NUM_MODULES];
     for (int m = 0; m < PANEL; m++) {
@@ -267,12 +246,12 @@ static void test_neighbours_hide_nothing(void **unused)
     }
     modules[BEFORE] = place_module(&shape, &(struct placement){.radius_mm = 20, .z_mm = 3});
     modules[OPPOSITE] = place_module(&shape, &(struct placement){.angle = 180, .radius_mm = 45});
-    setting_open(&setting, scanner_of(modules, NUM_MODULES, 0), 1, 256);
-    assert_true(setting.plan->hiding);
+    struct setting *setting = setting_open(scanner_of(modules, NUM_MODULES, 0), 1, 256);
+    assert_true(setting->plan->hiding);
     int hidden = 0, pairs = 0;
     for (int point = 0; point < 90; point++) {
         const double at[1][3] = {{-42.5 + point, 1.5, -0.7}};
-        const struct lr_batch batch = plan_point(&setting, at);
+        const struct lr_batch batch = plan_point(setting, at);
         for (int k = 0; k < batch.num_draws; k++) {
             const uint32_t draw = batch.draws[k].secondary;
             const bool hides = draw & (LR_BEFORE_PRIMARY | LR_ONLY_STOPS | LR_HIDES);
@@ -282,34 +261,13 @@ static void test_neighbours_hide_nothing(void **unused)
         }
     }
     assert_true(hidden > 50 && pairs > 100);
-    setting_close(&setting);
-}
-
-/* At the centre of a ring a module sees only what is opposite: culling does leave out most. */
-static void test_culling_leaves_out(void **unused)
-{
-    (void)unused;
-    struct setting setting;
-    setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_batch batch = plan_point(&setting, (const double[1][3]){{0, 0, 0}});
-    assert_true(batch.num_draws >= 4 && batch.num_draws <= 12);
-    setting_close(&setting);
 }
 
 /* --- batches --- */
 
-/* The images of a point when it is planned with nothing else. */
-static int count_images(struct setting *setting, const struct lr_rows *rows, int64_t row, int index)
-{
-    double point[1][3];
-    lr_rows_point(rows, row, index, point[0]);
-    return plan_point(setting, (const double(*)[3])point).num_images;
-}
-
 static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch, int atlas_size)
 {
-    bool *taken = calloc((size_t)plan->max_images, sizeof(*taken));
-    assert_non_null(taken);
+    bool *taken = test_alloc(plan->max_images, sizeof(*taken));
     for (int k = 0; k < batch->num_images; k++) {
         const struct lr_plan_image *image = &batch->images[k];
         const int column = image->tile_x / plan->tile[0], row = image->tile_y / plan->tile[1];
@@ -321,7 +279,6 @@ static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch
         assert_false(taken[row * plan->columns + column]);
         taken[row * plan->columns + column] = true;
     }
-    free(taken);
     assert_true(batch->num_images <= plan->max_images && batch->num_draws <= plan->max_draws);
     assert_true(batch->atlas_rows <= plan->rows);
 }
@@ -363,64 +320,57 @@ static void count_batches(struct setting *setting, const struct lr_plan_work *wo
 
 static void test_batches_cover_rows(void **unused)
 {
-    (void)unused;
     static const int sizes[] = {48, 60, 100, 333, 1024};
     const lr_grid grid = lr_grid_centred((const int[3]){3, 4, 2}, (const double[3]){4.1, 3.3, 2.7});
     for (int k = 0; k < 5; k++) {
         const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .begin = 2, .end = 23};
-        struct setting setting, single;
         int images_of_row[24] = {0}, num_batches, num_split;
-        setting_open(&setting, create_two_rings(), 2, sizes[k]);
-        setting_open(&single, create_two_rings(), 2, 512);
-        const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors)};
-        count_batches(&setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
-        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k], setting.plan->max_images,
+        struct setting *setting = setting_open(create_two_rings(), 2, sizes[k]);
+        struct setting *single = setting_open(create_two_rings(), 2, 512);
+        const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting->lors)};
+        count_batches(setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
+        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k], setting->plan->max_images,
                       num_batches, num_split);
         for (int row = 0; row < 21; row++) {
             int expected = 0;
-            for (int point = 0; point < 6; point++) expected += count_images(&single, &rows, rows.begin + row, point);
+            for (int k_point = 0; k_point < 6; k_point++) {
+                double point[1][3];
+                lr_rows_point(&rows, rows.begin + row, k_point, point[0]);
+                expected += plan_point(single, (const double(*)[3])point).num_images;
+            }
             assert_int_equal(images_of_row[row], expected);
         }
         assert_true(k > 0 || num_split > 5);
         assert_true(k < 4 || num_batches < 5);
-        setting_close(&single);
-        setting_close(&setting);
+        test_free_all(NULL);
     }
 }
 
 /* An image is a float point and what rounding left over: together good to 1e-13 of the point. */
 static void test_points_keep_their_precision(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
-    setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_batch batch = plan_point(&setting, point);
+    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
+    const struct lr_batch batch = plan_point(setting, point);
     assert_true(batch.num_images > 0);
     for (int k = 0; k < 3; k++)
         assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k], point[0][k], 1e-13);
-    setting_close(&setting);
 }
 
 /* --- emission --- */
 
 static void test_zero_emission_is_left_out(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const lr_grid grid = lr_grid_centred((const int[3]){4, 3, 1}, (const double[3]){3, 3, 3});
     const struct lr_rows rows = {.grid = &grid, .samples = {1, 2, 1}, .end = 12};
     static const int emitting[3] = {3, 4, 10};
-    float emission[12] = {0};
-    emission[3] = 2.5f;
-    emission[4] = 1.0f;
-    emission[10] = 0.125f;
-    setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors), .emission = emission};
+    float emission[12] = {[3] = 2.5f, [4] = 1.0f, [10] = 0.125f};
+    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
+    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting->lors), .emission = emission};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     int seen = 0;
-    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+    while (lr_plan_next(setting->plan, &work, &cursor, &batch)) {
         for (int k = 0; k < batch.num_rows; k++, seen++) {
             assert_true(seen < 3);
             assert_int_equal(batch.rows[k].row, emitting[seen]);
@@ -431,15 +381,13 @@ static void test_zero_emission_is_left_out(void **unused)
     assert_int_equal(seen, 3);
     emission[3] = emission[4] = emission[10] = 0;
     cursor = (struct lr_plan_cursor){0};
-    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) assert_int_equal(batch.num_images, 0);
-    setting_close(&setting);
+    while (lr_plan_next(setting->plan, &work, &cursor, &batch)) assert_int_equal(batch.num_images, 0);
 }
 
 /* --- windows of LORs --- */
 
 static void test_windows_partition_the_pairs(void **unused)
 {
-    (void)unused;
     lr_scanner *scanner = create_unequal();
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
@@ -468,71 +416,47 @@ static void test_windows_partition_the_pairs(void **unused)
 /* A window's plan renders what shows its pairs, and everything that stands before them. */
 static void test_windows_plan_their_pairs(void **unused)
 {
-    (void)unused;
-    struct setting setting;
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
     const struct lr_rows rows = {.points_mm = points, .end = 2};
-    setting_open(&setting, create_two_rings(), 1, 512);
-    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(setting.lors, NULL, 0)};
-    while (lr_pair_window_next(&work.window, setting.lors->count / 5)) {
+    struct setting *setting = setting_open(create_two_rings(), 1, 512);
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(setting->lors, NULL, 0)};
+    while (lr_pair_window_next(&work.window, setting->lors->count / 5)) {
         struct lr_plan_cursor cursor = {0};
         struct lr_batch batch;
-        while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
-            bool *shows = calloc((size_t)batch.num_images + 1, sizeof(*shows));
-            assert_non_null(shows);
+        while (lr_plan_next(setting->plan, &work, &cursor, &batch)) {
+            bool *shows = test_alloc(batch.num_images, sizeof(*shows));
             for (int k = 0; k < batch.num_draws; k++) {
                 const int i = batch.images[batch.draws[k].image].primary;
-                const int64_t pair = lr_lors_pair(setting.lors, i, (int)batch.draws[k].secondary);
+                const int64_t pair = lr_lors_pair(setting->lors, i, (int)batch.draws[k].secondary);
                 shows[batch.draws[k].image] |= pair >= work.window.begin && pair < work.window.end;
             }
             for (int k = 0; k < batch.num_images; k++) assert_true(shows[k]);
-            free(shows);
         }
     }
-    setting_close(&setting);
 }
 
 /* --- refusals --- */
 
 static void test_small_atlas_is_refused(void **unused)
 {
-    (void)unused;
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = create_ring_of_8();
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    /* 8 modules need 3 x 3 tiles of 12. */
-    assert_null(lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 35, .log = &log.log}));
-    assert_int_equal(log.status, LR_USAGE);
-    assert_non_null(strstr(log.error, "8 modules"));
-    struct lr_plan *plan =
-        lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 36, .log = &log.log});
-    assert_non_null(plan);
-    assert_int_equal(plan->tile[0], 12);
-    assert_int_equal(plan->max_images, 9);
-    lr_plan_destroy(plan);
+    /* 8 modules need 3 x 3 tiles of 12 */
+    struct setting *setting = setting_open(create_ring_of_8(), 2, 36);
+    assert_int_equal(setting->plan->tile[0], 12);
+    assert_int_equal(setting->plan->max_images, 9);
+    struct lr_plan_params params = {.lors = setting->lors, .rays = 2, .atlas_size = 35, .log = &log.log};
+    assert_null(lr_plan_create(&params));
+    assert_error(&log, LR_USAGE, "8 modules");
+    params.rays = 100;
+    params.atlas_size = 512;
+    assert_null(lr_plan_create(&params));
     lr_plan_destroy(NULL);
-    assert_null(
-        lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 100, .atlas_size = 512, .log = &log.log}));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_ties_at_the_centre),
-        cmocka_unit_test(test_nothing_visible_is_culled),
-        cmocka_unit_test(test_what_hides_is_listed),
-        cmocka_unit_test(test_neighbours_hide_nothing),
-        cmocka_unit_test(test_culling_leaves_out),
-        cmocka_unit_test(test_batches_cover_rows),
-        cmocka_unit_test(test_points_keep_their_precision),
-        cmocka_unit_test(test_zero_emission_is_left_out),
-        cmocka_unit_test(test_windows_partition_the_pairs),
-        cmocka_unit_test(test_windows_plan_their_pairs),
-        cmocka_unit_test(test_small_atlas_is_refused),
-    };
-    return cmocka_run_group_tests_name("render_plan", tests, NULL, NULL);
-}
+test_main("render_plan", cmocka_unit_test(test_roles), cmocka_unit_test(test_ties_and_culling_at_the_centre),
+          cmocka_unit_test(test_nothing_visible_is_culled), cmocka_unit_test(test_what_hides_is_listed),
+          cmocka_unit_test(test_neighbours_hide_nothing), cmocka_unit_test(test_batches_cover_rows),
+          cmocka_unit_test(test_points_keep_their_precision), cmocka_unit_test(test_zero_emission_is_left_out),
+          cmocka_unit_test(test_windows_partition_the_pairs), cmocka_unit_test(test_windows_plan_their_pairs),
+          cmocka_unit_test(test_small_atlas_is_refused))

@@ -82,6 +82,18 @@ static inline lr_scanner *scanner_ring(const lr_ring *ring, const lr_scanner_par
     return scanner;
 }
 
+/* A ring of square crystals; the caller may say more of it. */
+static inline lr_ring ring_of(double radius_mm, int modules, const int *nu, const int *nv, double pitch_mm,
+                              double face_mm)
+{
+    return (lr_ring){.radius_mm = radius_mm,
+                     .modules = modules,
+                     .block_crystals = {nu, nv},
+                     .pitch_mm = {pitch_mm, pitch_mm},
+                     .face_mm = {face_mm, face_mm},
+                     .depth_mm = 10};
+}
+
 static inline lr_scanner *create_opposed(void)
 {
     const lr_module shape = shape_of(9, 9, 4.3, 4.0);
@@ -145,27 +157,18 @@ static inline lr_scanner *create_flipped(void)
 static inline lr_scanner *create_ring_of_8(void)
 {
     const int nu = 6, nv = 6;
-    const lr_ring ring = {.radius_mm = 20,
-                          .modules = 8,
-                          .first_angle_deg = 90,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.0},
-                          .depth_mm = 10};
+    lr_ring ring = ring_of(20, 8, &nu, &nv, 2.2, 2.0);
+    ring.first_angle_deg = 90;
     return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 0});
 }
 
 static inline lr_scanner *create_two_rings(void)
 {
     const int nu = 6, nv = 5;
-    const lr_ring ring = {.radius_mm = 22,
-                          .modules = 8,
-                          .rings = 2,
-                          .ring_pitch_mm = 12,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.1},
-                          .depth_mm = 10};
+    lr_ring ring = ring_of(22, 8, &nu, &nv, 2.2, 2.0);
+    ring.rings = 2;
+    ring.ring_pitch_mm = 12;
+    ring.face_mm[1] = 2.1;
     return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
 }
 
@@ -202,15 +205,11 @@ static inline lr_scanner *create_stacked(void)
 static inline lr_scanner *create_ruled_ring(void)
 {
     const int nu = 6, nv = 5;
-    const lr_ring ring = {.radius_mm = 22,
-                          .modules = 8,
-                          .first_angle_deg = 10,
-                          .rings = 2,
-                          .ring_pitch_mm = 12,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.1},
-                          .depth_mm = 10};
+    lr_ring ring = ring_of(22, 8, &nu, &nv, 2.2, 2.0);
+    ring.first_angle_deg = 10;
+    ring.rings = 2;
+    ring.ring_pitch_mm = 12;
+    ring.face_mm[1] = 2.1;
     return scanner_ring(&ring, &(lr_scanner_params){.coincidence = {.field_of_view_mm = 15,
                                                                     .min_module_difference = 3,
                                                                     .limits_ring_difference = true,
@@ -231,12 +230,8 @@ static inline lr_scanner *create_ruled_tilted(void)
 static inline lr_scanner *create_large_ring(void)
 {
     const int nu = 27, nv = 12;
-    const lr_ring ring = {.radius_mm = 465,
-                          .modules = 12,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {4.3, 4.3},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 30};
+    lr_ring ring = ring_of(465, 12, &nu, &nv, 4.3, 4.0);
+    ring.depth_mm = 30;
     return scanner_ring(&ring, &(lr_scanner_params){.coincidence = {.field_of_view_mm = 576}});
 }
 

@@ -11,47 +11,21 @@
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;
 
-/* A batch whose images and atlas are made up, and the voxels that its images are of. */
-struct made_up {
-    struct texel *atlas;
-    struct lr_plan_image *images;
-    struct lr_batch batch;
-    float *voxels, factor;
-    int64_t num_voxels;
+/* The voxels that a made-up batch's images are of. */
+struct voxels {
+    struct made_up made;
+    float *values, factor;
+    int64_t count;
 };
 
-static void upload_made_up(struct stage *stage, const struct made_up *made)
+static struct voxels make_up(struct stage *stage, double density, uint64_t *state)
 {
-    const int64_t bytes = made->batch.num_images * (int64_t)sizeof(*made->images);
-    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], made->atlas) == LR_OK);
-    stage_check(stage, gl_buffer_upload(stage->images.images, 0, bytes, made->images) == LR_OK);
-}
-
-static void make_up(struct stage *stage, struct made_up *made, double density, uint64_t *state)
-{
-    const int modules = stage->scanner->num_modules;
-    const int num_images = stage->plan->max_images;
-    made->atlas = test_alloc(stage_atlas_texels(stage), sizeof(*made->atlas));
-    made->images = test_alloc(num_images, sizeof(*made->images));
-    made->factor = 0.25f;
-    made->num_voxels = 20000; /* several rows of texels */
-    made->voxels = test_alloc(made->num_voxels, sizeof(*made->voxels));
-    for (int64_t k = 0; k < made->num_voxels; k++) made->voxels[k] = (float)random_between(state, 0.4, 12);
-    for (int k = 0; k < num_images; k++) {
-        const double origin[3] = {0};
-        made->images[k] = stage_image(stage, origin, k % modules, k);
-        made->images[k].row = (uint32_t)(1311 * k % made->num_voxels);
-        stage_fill_tile(stage, &made->images[k], density, made->atlas, state);
-    }
-    made->batch = (struct lr_batch){.images = made->images, .num_images = num_images, .atlas_rows = stage->plan->rows};
-    upload_made_up(stage, made);
-}
-
-static void made_up_finish(struct made_up *made)
-{
-    free(made->atlas);
-    free(made->images);
-    free(made->voxels);
+    enum { COUNT = 20000 }; /* several rows of texels */
+    struct voxels voxels = {.values = random_floats(COUNT, 0.4, 12, state), .factor = 0.25f, .count = COUNT};
+    voxels.made = stage_make_up(stage, stage->plan->max_images, density, state);
+    for (int k = 0; k < stage->plan->max_images; k++) voxels.made.images[k].row = (uint32_t)(1311 * k % COUNT);
+    stage_upload(stage, &voxels.made);
+    return voxels;
 }
 
 /* Index of a LOR's value in the window; -1: it has none. */
@@ -68,35 +42,33 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
 }
 
 /* values[window's LOR] += weight * x_v / N over all pixels of all windows. */
-static void sum_pixels(const struct stage *stage, const struct made_up *made, const struct lr_pair_window *window,
+static void sum_pixels(const struct stage *stage, const struct voxels *voxels, const struct lr_pair_window *window,
                        double *values)
 {
-    const int width = stage->images.atlas->size[0];
-    for (int k = 0; k < made->batch.num_images; k++) {
-        const struct lr_plan_image *image = &made->images[k];
-        for (int y = 0; y < stage->plan->tile[1]; y++) {
-            for (int x = 0; x < stage->plan->tile[0]; x++) {
-                const struct texel *texel = &made->atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-                const int64_t lor = place_in(window, stage_lor(stage, image, (const int[2]){x, y}, texel->crystal));
-                if (stage_in_window(stage, image, x, y) && lor >= 0)
-                    values[lor] += (double)texel->weight * (double)made->voxels[image->row] * (double)made->factor;
-            }
+    for (int k = 0; k < voxels->made.batch.num_images; k++) {
+        const struct lr_plan_image *image = &voxels->made.images[k];
+        const double factor = (double)voxels->values[image->row] * (double)voxels->factor;
+        for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
+            const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
+            const struct texel *texel = &voxels->made.atlas[stage_texel(stage, image, at[0], at[1])];
+            const int64_t lor = place_in(window, stage_lor(stage, image, at, texel->crystal));
+            if (stage_in_window(stage, image, at[0], at[1]) && lor >= 0) values[lor] += (double)texel->weight * factor;
         }
     }
 }
 
-static struct lr_scatter open_scatter(struct stage *stage, const struct made_up *made)
+static struct lr_scatter open_scatter(struct stage *stage, const struct voxels *voxels)
 {
     struct lr_scatter scatter;
-    stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan, made->num_voxels) == LR_OK);
-    scatter.factor = made->factor;
-    const lr_vector voxels = lr_vector_of_floats(made->voxels, made->num_voxels);
-    stage_check(stage, lr_texels_put(&scatter.voxels, &voxels) == LR_OK);
+    stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan, voxels->count) == LR_OK);
+    scatter.factor = voxels->factor;
+    const lr_vector values = lr_vector_of_floats(voxels->values, voxels->count);
+    stage_check(stage, lr_texels_put(&scatter.voxels, &values) == LR_OK);
     return scatter;
 }
 
 /* Scatters the made-up batch `times` times into the window and compares every LOR. */
-static int check_scatter(struct stage *stage, const struct made_up *made, const struct lr_pair_window *window,
+static int check_scatter(struct stage *stage, const struct voxels *voxels, const struct lr_pair_window *window,
                          int times)
 {
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
@@ -105,11 +77,11 @@ static int check_scatter(struct stage *stage, const struct made_up *made, const 
     int filled = 0;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    struct lr_scatter scatter = open_scatter(stage, made);
+    struct lr_scatter scatter = open_scatter(stage, voxels);
     lr_scatter_begin(&scatter);
     for (int k = 0; k < times; k++) {
-        stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
-        sum_pixels(stage, made, window, want);
+        stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
+        sum_pixels(stage, voxels, window, want);
     }
     lr_vector values = lr_vector_of_floats(got, window->num_values);
     stage_check(stage, lr_scatter_end(&scatter, &lors, &values) == LR_OK);
@@ -119,8 +91,6 @@ static int check_scatter(struct stage *stage, const struct made_up *made, const 
     }
     lr_scatter_finish(&scatter);
     lr_texels_destroy(&lors);
-    free(got);
-    free(want);
     return filled;
 }
 
@@ -129,17 +99,15 @@ static void test_random_contents(void **context)
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         const int rays = 1 + k % 4;
-        struct stage stage;
-        struct made_up made;
-        stage_open(&stage, &(struct stage_params){
-                               .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
-        make_up(&stage, &made, k % 2 == 0 ? 0.9 : 0.3, &state);
-        const struct lr_pair_window all = lr_pair_window_all(stage.lors);
-        const int filled = check_scatter(&stage, &made, &all, 1 + k % 2);
-        print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays, made.batch.num_images, filled);
+        struct stage *stage = stage_open(&(struct stage_params){
+            .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
+        const struct voxels voxels = make_up(stage, k % 2 == 0 ? 0.9 : 0.3, &state);
+        const struct lr_pair_window all = lr_pair_window_all(stage->lors);
+        const int filled = check_scatter(stage, &voxels, &all, 1 + k % 2);
+        print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays, voxels.made.batch.num_images,
+                      filled);
         assert_true(filled > 10);
-        made_up_finish(&made);
-        stage_close(&stage);
+        test_free_all(NULL);
     }
 }
 
@@ -147,35 +115,30 @@ static void test_random_contents(void **context)
 static void test_windows(void **context)
 {
     uint64_t state = test_seed();
-    struct stage stage;
-    struct made_up made;
     int filled = 0, windows = 0;
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
-    make_up(&stage, &made, 0.8, &state);
-    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
-    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
-        filled += check_scatter(&stage, &made, &window, 1);
+    struct stage *stage =
+        stage_open(&(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
+    const struct voxels voxels = make_up(stage, 0.8, &state);
+    struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage->lors->count / 4)) {
+        filled += check_scatter(stage, &voxels, &window, 1);
         windows++;
     }
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
     assert_true(windows > 3);
-    assert_int_equal(filled, check_scatter(&stage, &made, &all, 1));
+    assert_int_equal(filled, check_scatter(stage, &voxels, &all, 1));
 
     /* A list: every third pair, one after the other. */
-    int32_t *pairs = test_alloc(stage.lors->num_pairs, sizeof(*pairs));
+    int32_t *pairs = test_alloc(stage->lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
-    for (int64_t pair = 1; pair < stage.lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
-    window = lr_pair_window_begin(stage.lors, pairs, num_pairs);
+    for (int64_t pair = 1; pair < stage->lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
+    window = lr_pair_window_begin(stage->lors, pairs, num_pairs);
     windows = filled = 0;
-    while (lr_pair_window_next(&window, stage.lors->count / 9)) {
-        filled += check_scatter(&stage, &made, &window, 1);
+    while (lr_pair_window_next(&window, stage->lors->count / 9)) {
+        filled += check_scatter(stage, &voxels, &window, 1);
         windows++;
     }
     assert_true(windows > 2 && filled > 10);
-    free(pairs);
-    made_up_finish(&made);
-    stage_close(&stage);
 }
 
 /* More terms than the LOR image takes before it is added to others: single pixels, each of which sees one of four
@@ -184,37 +147,29 @@ static void test_many_terms(void **context)
 {
     enum { TIMES = 4, TILES = 10000 };
     uint64_t state = test_seed();
-    struct stage stage;
-    struct made_up made;
-    const lr_module shape = shape_of(1, 1, 4, 3.5);
-    lr_module modules[5];
-    for (int m = 0; m < 5; m++) modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
-    stage_open(&stage, &(struct stage_params){
-                           .ctx = *context, .scanner = scanner_of(modules, 5, 0), .rays = 1, .min_tiles = TILES});
-    make_up(&stage, &made, 0.9, &state);
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
-    assert_true((double)made.batch.num_images * TIMES > 2.5 * 1024 * (double)all.num_values);
-    assert_int_equal(check_scatter(&stage, &made, &all, TIMES), all.num_values);
-    made_up_finish(&made);
-    stage_close(&stage);
+    struct stage *stage = stage_open(
+        &(struct stage_params){.ctx = *context, .scanner = create_single_crystals(), .rays = 1, .min_tiles = TILES});
+    const struct voxels voxels = make_up(stage, 0.9, &state);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
+    assert_true((double)voxels.made.batch.num_images * TIMES > 2.5 * 1024 * (double)all.num_values);
+    assert_int_equal(check_scatter(stage, &voxels, &all, TIMES), all.num_values);
 }
 
 /* Adds `made` to two LORs that hold 2^24 and 0.5. */
-static void check_rounding(struct stage *stage, const struct made_up *made, int64_t lor)
+static void check_rounding(struct stage *stage, const struct voxels *voxels, int64_t lor)
 {
     const int64_t num_lors = stage->lors->count;
-    struct lr_scatter scatter = open_scatter(stage, made);
+    struct lr_scatter scatter = open_scatter(stage, voxels);
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", num_lors);
     float *values = test_alloc(num_lors, sizeof(*values));
     lr_vector vector = lr_vector_of_floats(values, num_lors);
     values[lor] = 16777216.0f;
     values[lor + 1] = 0.5f;
     stage_check(stage, lr_texels_put(&lors, &vector) == LR_OK);
-    stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
+    stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
     stage_check(stage, lr_texels_get(&lors, &vector) == LR_OK);
     assert_true(values[lor] == 16777224.0f);
     assert_true(values[lor + 1] == 8.5f);
-    free(values);
     lr_scatter_finish(&scatter);
     lr_texels_destroy(&lors);
 }
@@ -223,34 +178,26 @@ static void check_rounding(struct stage *stage, const struct made_up *made, int6
  * macropixel and the sum of single points in blending would round differently. */
 static void test_macropixel_sums_once(void **context)
 {
-    struct stage stage;
-    struct made_up made = {0};
-    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
-    made.atlas = test_alloc(stage_atlas_texels(&stage), sizeof(*made.atlas));
-    made.images = test_alloc(1, sizeof(*made.images));
-    made.images[0] = stage_image(&stage, (const double[3]){0}, 0, 0);
-    made.voxels = test_alloc(1, sizeof(*made.voxels));
-    made.voxels[0] = made.factor = 1;
-    made.num_voxels = 1;
-    made.batch = (struct lr_batch){.images = made.images, .num_images = 1, .atlas_rows = 1};
-    const int width = stage.images.atlas->size[0];
+    struct stage *stage = stage_open(&(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
+    float one = 1;
+    const struct voxels voxels = {stage_make_up(stage, 1, 0, NULL), &one, 1, 1};
+    const struct made_up made = voxels.made;
+    const int width = stage->images.atlas->size[0];
     /* Crystal (2, 3) of module 0: half of its pixels see crystal 5 of module 1, half crystal 6. */
     for (int k = 0; k < 16; k++) {
         made.atlas[(int64_t)(3 * 4 + k / 4) * width + 2 * 4 + k % 4] =
             (struct texel){.crystal = (uint32_t)(81 + 5 + k % 2 + 1), .weight = 1.0f + (float)k};
     }
-    upload_made_up(&stage, &made);
-    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
-    assert_int_equal(check_scatter(&stage, &made, &all, 1), 2);
+    stage_upload(stage, &made);
+    const struct lr_pair_window all = lr_pair_window_all(stage->lors);
+    assert_int_equal(check_scatter(stage, &voxels, &all, 1), 2);
 
     /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
-    const int64_t lor = stage_lor(&stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
-    for (int64_t k = 0; k < stage_atlas_texels(&stage); k++)
+    const int64_t lor = stage_lor(stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
+    for (int64_t k = 0; k < stage_atlas_texels(stage); k++)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
-    upload_made_up(&stage, &made);
-    check_rounding(&stage, &made, lor);
-    made_up_finish(&made);
-    stage_close(&stage);
+    stage_upload(stage, &made);
+    check_rounding(stage, &voxels, lor);
 }
 
 /* A texture gives back what was put into it, at sizes around its row length; from and to the host, and
@@ -261,7 +208,6 @@ static void test_texels_round_trip(void **context)
     enum { BEFORE = 5 };
     uint64_t state = test_seed();
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
-    (void)context;
     assert_non_null(place);
     assert_int_equal(gl_context_make_current(place->ctx), LR_OK);
     for (int k = 0; k < 6; k++) {
@@ -293,8 +239,6 @@ static void test_texels_round_trip(void **context)
         assert_true(sums.sum == 0.0);
         lr_vector_destroy(&there);
         lr_texels_destroy(&texels);
-        free(values);
-        free(back);
     }
     assert_true(lr_texels_capacity(place->ctx, 1) == 4096);
     assert_true(lr_texels_capacity(place->ctx, 3 * 16384 + 5) == 3 * 4096);
@@ -303,17 +247,6 @@ static void test_texels_round_trip(void **context)
     lr_place_close(place);
 }
 
-int main(int argc, char **argv)
-{
-    struct gl_context *ctx = stage_context();
-    if (ctx == NULL) return 77;
-    stage_choose_tests(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_random_contents, ctx),      cmocka_unit_test_prestate(test_windows, ctx),
-        cmocka_unit_test_prestate(test_macropixel_sums_once, ctx), cmocka_unit_test_prestate(test_many_terms, ctx),
-        cmocka_unit_test_prestate(test_texels_round_trip, ctx),
-    };
-    const int failed = cmocka_run_group_tests_name("render_scatter", tests, NULL, NULL);
-    stage_leave(ctx);
-    return failed;
-}
+stage_main("render_scatter", cmocka_unit_test(test_random_contents), cmocka_unit_test(test_windows),
+           cmocka_unit_test(test_macropixel_sums_once), cmocka_unit_test(test_many_terms),
+           cmocka_unit_test(test_texels_round_trip))

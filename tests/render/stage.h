@@ -40,37 +40,33 @@ struct stage {
     struct lr_backend_params backend_params; /* for lr_cpu_backend_create */
 };
 
-/* The context that all tests of an executable share, or NULL with the reason printed: main then
- * returns 77. */
-static inline struct gl_context *stage_context(void)
+static struct gl_context *stage_ctx; /* of all tests of an executable */
+
+/* Runs tests, or those that the program's argument names, each with the context as its state unless it has its own; 77
+ * where there is no device. */
+static inline int stage_run(int argc, char **argv, const char *group, struct CMUnitTest *tests, size_t count)
 {
-    static struct test_log log; /* outlives the context */
+    struct test_log log;
     test_log_init(&log);
-    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
-    if (ctx == NULL) {
-        print_message("skipped: %s\n", log.error);
-        return NULL;
-    }
-    print_message("device: %s\n", gl_context_limits(ctx)->renderer);
-    if (gl_context_make_current(ctx) != LR_OK) {
+    struct gl_context *ctx = stage_ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
+    if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
         print_message("skipped: %s\n", log.error);
         gl_context_destroy(ctx);
-        return NULL;
+        return 77;
     }
-    return ctx;
-}
-
-/* All tests of an executable, or those that its argument names (tests/render/test_mutants.py). */
-static inline void stage_choose_tests(int argc, char **argv)
-{
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-}
-
-static inline void stage_leave(struct gl_context *ctx)
-{
+    print_message("device: %s\n", gl_context_limits(ctx)->renderer);
+    const int failed = test_run(argc > 1 ? argv[1] : NULL, group, tests, count, ctx);
     gl_context_release(ctx);
     gl_context_destroy(ctx);
+    return failed;
 }
+
+#define stage_main(group, ...)                                                                                         \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
+        return stage_run(argc, argv, group, tests, sizeof(tests) / sizeof(tests[0]));                                  \
+    }
 
 /* Fails the test with the last sentence of the stage's log. */
 #define stage_check(stage, condition)                                                                                  \
@@ -88,7 +84,7 @@ enum stage_counted {
 };
 struct stage_counts {
     GLuint queries[STAGE_NUM_COUNTED];
-    uint64_t counts[STAGE_NUM_COUNTED]; /* after the end */
+    GLuint64 counts[STAGE_NUM_COUNTED]; /* after the end */
 };
 static const GLenum stage_counted[STAGE_NUM_COUNTED] = {GL_VERTICES_SUBMITTED_ARB, GL_FRAGMENT_SHADER_INVOCATIONS_ARB,
                                                         GL_COMPUTE_SHADER_INVOCATIONS_ARB, GL_SAMPLES_PASSED};
@@ -115,10 +111,8 @@ static inline bool stage_counts_begin(struct stage_counts *counts)
 static inline void stage_counts_end(struct stage_counts *counts)
 {
     for (int k = 0; k < STAGE_NUM_COUNTED; k++) {
-        GLuint64 count;
         glEndQuery(stage_counted[k]);
-        glGetQueryObjectui64v(counts->queries[k], GL_QUERY_RESULT, &count);
-        counts->counts[k] = count;
+        glGetQueryObjectui64v(counts->queries[k], GL_QUERY_RESULT, &counts->counts[k]);
     }
     glDeleteQueries(STAGE_NUM_COUNTED, counts->queries);
 }
@@ -126,26 +120,37 @@ static inline void stage_counts_end(struct stage_counts *counts)
 /* Edge of a square atlas with room for that many tiles. */
 static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tiles)
 {
-    int edge = 1;
-    for (int m = 0; m < scanner->num_modules; m++)
-        for (int k = 0; k < 2; k++)
-            edge = scanner->modules[m].crystals[k] * rays > edge ? scanner->modules[m].crystals[k] * rays : edge;
-    return edge * (int)ceil(sqrt(tiles));
+    int most = 1;
+    for (int k = 0; k < 2 * scanner->num_modules; k++) most = (int)fmax(most, scanner->modules[k / 2].crystals[k % 2]);
+    return most * rays * (int)ceil(sqrt(tiles));
 }
 
-static inline void stage_open(struct stage *stage, const struct stage_params *params)
+static inline void stage_close(void *self)
 {
+    struct stage *stage = self;
+    assert_false(gl_context_saw_error(stage->ctx));
+    lr_correspondence_finish(&stage->images);
+    lr_scene_finish(&stage->scene);
+    lr_plan_destroy(stage->plan);
+    lr_lors_destroy(stage->lors);
+    lr_scanner_destroy(stage->scanner);
+}
+
+/* The stage is there until test_free_all. */
+static inline struct stage *stage_open(const struct stage_params *params)
+{
+    struct stage *stage = test_alloc(1, sizeof(*stage));
     const int modules = params->scanner->num_modules;
+    const int tiles = params->min_tiles > modules ? params->min_tiles : modules;
     *stage = (struct stage){.ctx = params->ctx, .scanner = params->scanner};
     test_log_init(&stage->log);
     stage->lors = lr_lors_create(stage->scanner, &stage->log.log);
     stage_check(stage, stage->lors != NULL);
-    stage->plan = lr_plan_create(&(struct lr_plan_params){
-        .lors = stage->lors,
-        .rays = params->rays,
-        .atlas_size =
-            stage_atlas_size(stage->scanner, params->rays, params->min_tiles > modules ? params->min_tiles : modules),
-        .log = &stage->log.log});
+    stage->plan =
+        lr_plan_create(&(struct lr_plan_params){.lors = stage->lors,
+                                                .rays = params->rays,
+                                                .atlas_size = stage_atlas_size(stage->scanner, params->rays, tiles),
+                                                .log = &stage->log.log});
     stage_check(stage, stage->plan != NULL);
     stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
                                      &(struct lr_scene_absorption){params->mu, params->mu_steps}) == LR_OK);
@@ -163,17 +168,7 @@ static inline void stage_open(struct stage *stage, const struct stage_params *pa
                                                        .mu_steps = params->mu_steps,
                                                        .threads = 1,
                                                        .log = &stage->log.log};
-}
-
-static inline void stage_close(struct stage *stage)
-{
-    assert_false(gl_context_saw_error(stage->ctx));
-    eye_destroy(stage->eye);
-    lr_correspondence_finish(&stage->images);
-    lr_scene_finish(&stage->scene);
-    lr_plan_destroy(stage->plan);
-    lr_lors_destroy(stage->lors);
-    lr_scanner_destroy(stage->scanner);
+    return test_keep(stage, stage_close);
 }
 
 /* Texels of the atlas. */
@@ -193,11 +188,9 @@ static inline struct lr_plan_image stage_image(const struct stage *stage, const 
     return image;
 }
 
-static inline void *test_alloc(int64_t count, size_t size)
+static inline int64_t stage_texel(const struct stage *stage, const struct lr_plan_image *image, int x, int y)
 {
-    void *block = calloc((size_t)(count > 0 ? count : 1), size);
-    assert_non_null(block);
-    return block;
+    return (int64_t)(image->tile_y + y) * stage->images.atlas->size[0] + image->tile_x + x;
 }
 
 /* Fills the atlas by hand: each pixel of the image's window gets a crystal of another module with
@@ -207,12 +200,11 @@ static inline void stage_fill_tile(const struct stage *stage, const struct lr_pl
                                    struct texel *atlas, uint64_t *state)
 {
     const lr_scanner *scanner = stage->scanner;
-    const int width = stage->images.atlas->size[0];
     const int rays = stage->plan->rays;
     const uint32_t base = (uint32_t)(scanner->num_crystals * test_random(state));
     for (int y = 0; y < stage->plan->tile[1]; y++) {
         for (int x = 0; x < stage->plan->tile[0]; x++) {
-            struct texel *texel = &atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
+            struct texel *texel = &atlas[stage_texel(stage, image, x, y)];
             const uint32_t near = base + (uint32_t)(x / rays * 7 + y / rays * 3) + (uint32_t)(3 * test_random(state));
             *texel = (struct texel){.crystal = near % (uint32_t)scanner->num_crystals + 1,
                                     .weight = (float)(1e-6 + 1e-5 * test_random(state))};
@@ -228,6 +220,41 @@ static inline bool stage_in_window(const struct stage *stage, const struct lr_pl
     return x < crystals[0] * stage->plan->rays && y < crystals[1] * stage->plan->rays;
 }
 
+/* A batch whose images and atlas are made up: its images stand for module after module, in all tiles. */
+struct made_up {
+    struct texel *atlas;
+    struct lr_plan_image *images;
+    struct lr_batch batch;
+};
+
+static inline struct made_up stage_make_up(const struct stage *stage, int num_images, double density, uint64_t *state)
+{
+    struct made_up made = {.atlas = test_alloc(stage_atlas_texels(stage), sizeof(*made.atlas)),
+                           .images = test_alloc(num_images, sizeof(*made.images))};
+    for (int k = 0; k < num_images; k++) {
+        made.images[k] = stage_image(stage, (const double[3]){0}, k % stage->scanner->num_modules, k);
+        if (density > 0) stage_fill_tile(stage, &made.images[k], density, made.atlas, state);
+    }
+    made.batch = (struct lr_batch){.images = made.images, .num_images = num_images, .atlas_rows = stage->plan->rows};
+    return made;
+}
+
+static inline void stage_upload(struct stage *stage, const struct made_up *made)
+{
+    const int64_t bytes = made->batch.num_images * (int64_t)sizeof(*made->images);
+    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], made->atlas) == LR_OK);
+    stage_check(stage, gl_buffer_upload(stage->images.images, 0, bytes, made->images) == LR_OK);
+}
+
+/* Five modules of a single crystal around the axis. */
+static inline lr_scanner *create_single_crystals(void)
+{
+    const lr_module shape = shape_of(1, 1, 4, 3.5);
+    lr_module modules[5];
+    for (int m = 0; m < 5; m++) modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
+    return scanner_of(modules, 5, 0);
+}
+
 /* LOR of the pixel (x, y) of an image and the crystal that its texel names, or -1. */
 static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_image *image, const int at[2],
                                 uint32_t crystal)
@@ -236,6 +263,29 @@ static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_
     const int mine = stage->scanner->first_crystal[image->primary] +
                      at[1] / rays * stage->scanner->modules[image->primary].crystals[0] + at[0] / rays;
     return crystal == 0 ? -1 : lr_lors_number(stage->lors, mine, (int)crystal - 1);
+}
+
+static inline float *random_floats(int64_t count, double low, double high, uint64_t *state)
+{
+    float *values = test_alloc(count, sizeof(*values));
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
+    return values;
+}
+
+static inline double dot(const float *a, const float *b, int64_t count)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
+    return sum;
+}
+
+/* Up to most_per_mm; that of crystals is about 0.02. The caller destroys it. */
+static inline lr_image *random_mu(const lr_grid *grid, double most_per_mm, uint64_t *state)
+{
+    lr_image *mu = lr_image_create(grid, NULL);
+    assert_non_null(mu);
+    for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) mu->values[v] = (float)(most_per_mm * test_random(state));
+    return mu;
 }
 
 #endif

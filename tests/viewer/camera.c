@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Where the camera looks, what the mouse picks, where windows lie in a sheet. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/frame/camera.h"
 #include "viewer/study/sheet.h"
@@ -14,14 +14,18 @@ static double between(uint64_t *seed, double low, double high)
     return low + (high - low) * test_random(seed);
 }
 
-static struct camera some_camera(uint64_t *seed)
+/* The view of a camera anywhere, and a point that it may see. */
+static struct camera_view some_view(uint64_t *seed, double aspect, double point[3])
 {
     struct camera camera;
+    struct camera_view view;
     camera_fit(&camera, 200.0, 1.3);
     camera_orbit(&camera, between(seed, -3.0, 3.0), between(seed, -0.8, 0.8));
     camera_pan(&camera, between(seed, -0.3, 0.3), between(seed, -0.3, 0.3));
     camera_zoom(&camera, between(seed, -5.0, 10.0));
-    return camera;
+    camera_view(&camera, aspect, &view);
+    for (int k = 0; k < 3; k++) point[k] = between(seed, -150.0, 150.0);
+    return view;
 }
 
 /* --- the camera --- */
@@ -31,13 +35,9 @@ static void rays_meet_what_is_projected(void **state)
 {
     uint64_t seed = test_seed();
     int seen = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
-        const struct camera camera = some_camera(&seed);
-        struct camera_view view;
         double place[2], way[3], point[3], along = 0.0, length = 0.0;
-        camera_view(&camera, between(&seed, 0.2, 4.0), &view);
-        for (int k = 0; k < 3; k++) point[k] = between(&seed, -150.0, 150.0);
+        const struct camera_view view = some_view(&seed, between(&seed, 0.2, 4.0), point);
         if (!camera_project(&view, point, place)) continue;
         camera_ray(&view, place, way);
         for (int k = 0; k < 3; k++) {
@@ -57,13 +57,9 @@ static void rays_meet_what_is_projected(void **state)
 static void matrix_agrees(void **state)
 {
     uint64_t seed = test_seed();
-    (void)state;
     for (int n = 0; n < CASES; n++) {
-        const struct camera camera = some_camera(&seed);
-        struct camera_view view;
         double place[2], point[3], clip[4];
-        camera_view(&camera, 1.7, &view);
-        for (int k = 0; k < 3; k++) point[k] = between(&seed, -150.0, 150.0);
+        const struct camera_view view = some_view(&seed, 1.7, point);
         for (int r = 0; r < 4; r++) {
             clip[r] = (double)view.clip_of_world[12 + r];
             for (int k = 0; k < 3; k++) clip[r] += (double)view.clip_of_world[4 * k + r] * point[k];
@@ -79,7 +75,6 @@ static void matrix_agrees(void **state)
 static void fit_shows_all(void **state)
 {
     static const double aspects[] = {0.25, 0.77, 1.0, 1.6, 8.0};
-    (void)state;
     for (size_t n = 0; n < sizeof(aspects) / sizeof(aspects[0]); n++) {
         struct camera camera;
         struct camera_view view;
@@ -94,7 +89,6 @@ static void fit_shows_all(void **state)
 
 static void axes_are_looked_along(void **state)
 {
-    (void)state;
     for (int axis = 0; axis < 3; axis++) {
         struct camera camera;
         struct camera_view view;
@@ -111,7 +105,6 @@ static void extremes_are_held(void **state)
 {
     struct camera camera;
     struct camera_view view;
-    (void)state;
     camera_fit(&camera, 100.0, 1.0);
     for (int n = 0; n < 50; n++) {
         camera_zoom(&camera, n % 2 ? 1e6 : -1e6);
@@ -127,10 +120,10 @@ static void extremes_are_held(void **state)
 
 /* Two modules, one behind the other, of 3 x 2 crystals, that look along -x, and one that looks
  * along +x: rays come from -x. */
-static lr_scanner *three_modules(lr_module modules[3])
+static void nearest_front_is_picked(void **state)
 {
     static const double x_mm[3] = {50.0, 80.0, 20.0};
-    static lr_scanner scanner;
+    lr_module modules[3];
     for (int m = 0; m < 3; m++) {
         modules[m] = (lr_module){.centre_mm = {x_mm[m], 0.0, 0.0},
                                  .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
@@ -140,15 +133,7 @@ static lr_scanner *three_modules(lr_module modules[3])
                                  .pitch_mm = {4.0, 5.0},
                                  .face_mm = {3.0, 4.5}};
     }
-    scanner = (lr_scanner){.modules = modules, .num_modules = 3};
-    return &scanner;
-}
-
-static void nearest_front_is_picked(void **state)
-{
-    lr_module modules[3];
-    const lr_scanner *scanner = three_modules(modules);
-    (void)state;
+    const lr_scanner scanner = {.modules = modules, .num_modules = 3};
     const struct {
         double y, z;
         int module, p, q;
@@ -158,7 +143,7 @@ static void nearest_front_is_picked(void **state)
     };
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         const struct pick_ray ray = {{-10.0, cases[n].y, cases[n].z}, {2.0, 0.0, 0.0}};
-        const struct pick_hit hit = pick_module(scanner, &ray);
+        const struct pick_hit hit = pick_module(&scanner, &ray);
         assert_int_equal(hit.module, cases[n].module);
         if (hit.module >= 0) {
             assert_int_equal(hit.crystal[0], cases[n].p);
@@ -168,10 +153,9 @@ static void nearest_front_is_picked(void **state)
         }
     }
     /* from between the two, the second; away from all, none */
-    const struct pick_ray behind = {{60.0, 0.0, 2.5}, {1.0, 0.0, 0.0}};
-    assert_int_equal(pick_module(scanner, &behind).module, 1);
-    const struct pick_ray away = {{60.0, 0.0, 2.5}, {0.0, 0.0, 1.0}};
-    assert_int_equal(pick_module(scanner, &away).module, -1);
+    const struct pick_ray behind = {{60.0, 0.0, 2.5}, {1.0, 0.0, 0.0}}, away = {{60.0, 0.0, 2.5}, {0.0, 0.0, 1.0}};
+    assert_int_equal(pick_module(&scanner, &behind).module, 1);
+    assert_int_equal(pick_module(&scanner, &away).module, -1);
     assert_int_equal(pick_module(NULL, &away).module, -1);
 }
 
@@ -180,7 +164,6 @@ static void voxels_hold_their_points(void **state)
     const lr_grid grid = {{4, 3, 2}, {2.0, 3.0, 4.0}, {-3.0, -3.0, -2.0}};
     uint64_t seed = test_seed();
     int inside = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         double point[3];
         int voxel[3];
@@ -206,7 +189,6 @@ static void slices_are_met(void **state)
     const lr_grid grid = {{4, 4, 4}, {2.0, 2.0, 2.0}, {-3.0, -3.0, -3.0}};
     const struct pick_ray ray = {{0.0, 0.0, 20.0}, {0.1, 0.0, -1.0}};
     double point[3];
-    (void)state;
     assert_true(pick_slice(&grid, &ray, 2, 1.0, point));
     assert_close(point[0], 1.9, 1e-12);
     assert_close(point[2], 1.0, 1e-12);
@@ -225,7 +207,6 @@ static void sheets_lead_back(void **state)
         {.size = {12, 8}, .tile = {12, 8}, .columns = 1, .num_windows = 1},
         {.size = {3 * 6 - 1, 2 * 9 - 1}, .tile = {5, 8}, .columns = 3, .num_windows = 5},
     };
-    (void)state;
     for (size_t n = 0; n < sizeof(sheets) / sizeof(sheets[0]); n++) {
         const struct sheet *sheet = &sheets[n];
         int window, place[2];
@@ -249,18 +230,7 @@ static void sheets_lead_back(void **state)
     assert_false(sheet_pixel(&sheets[1], missing, &window, place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rays_meet_what_is_projected),
-        cmocka_unit_test(matrix_agrees),
-        cmocka_unit_test(fit_shows_all),
-        cmocka_unit_test(axes_are_looked_along),
-        cmocka_unit_test(extremes_are_held),
-        cmocka_unit_test(nearest_front_is_picked),
-        cmocka_unit_test(voxels_hold_their_points),
-        cmocka_unit_test(slices_are_met),
-        cmocka_unit_test(sheets_lead_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_camera", cmocka_unit_test(rays_meet_what_is_projected), cmocka_unit_test(matrix_agrees),
+          cmocka_unit_test(fit_shows_all), cmocka_unit_test(axes_are_looked_along), cmocka_unit_test(extremes_are_held),
+          cmocka_unit_test(nearest_front_is_picked), cmocka_unit_test(voxels_hold_their_points),
+          cmocka_unit_test(slices_are_met), cmocka_unit_test(sheets_lead_back))

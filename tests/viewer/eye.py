@@ -21,8 +21,7 @@ class Eye:
     """Looks at the origin, as after the step `camera TURN HEIGHT DISTANCE`."""
     def __init__(self, turn_deg, height_deg, distance_mm, window=(1280, 800)):
         turn, height = math.radians(turn_deg), math.radians(height_deg)
-        way = [math.cos(height) * math.cos(turn), math.cos(height) * math.sin(turn),
-               math.sin(height)]
+        way = [math.cos(height) * math.cos(turn), math.cos(height) * math.sin(turn), math.sin(height)]
         self.at = [distance_mm * x for x in way]
         self.forward = [-x for x in way]
         self.right = _unit(_cross(self.forward, [0.0, 0.0, 1.0]))
@@ -33,8 +32,7 @@ class Eye:
         """Of the line of sight through the middle of a pixel."""
         across = (2.0 * (x + 0.5 - LEFT) / self.size[0] - 1.0) * TANGENT * self.size[0] / self.size[1]
         upwards = (1.0 - 2.0 * (y + 0.5) / self.size[1]) * TANGENT
-        return [f + across * r + upwards * u
-                for f, r, u in zip(self.forward, self.right, self.up)]
+        return [f + across * r + upwards * u for f, r, u in zip(self.forward, self.right, self.up)]
 
     def meet(self, x, y, image, slices):
         """(axis, voxel, mm) of the nearest slice under a pixel; None where there is none, or where
@@ -51,8 +49,7 @@ class Eye:
             if share > 0.0 and (inside or edge < 0.05):
                 found.append((share, edge, axis, [math.floor(p) for p in places], mm))
         found.sort()
-        if not found or found[0][1] < 0.05 or (len(found) > 1 and
-                                               found[1][0] - found[0][0] < 1e-3 * found[0][0]):
+        if not found or found[0][1] < 0.05 or (len(found) > 1 and found[1][0] - found[0][0] < 1e-3 * found[0][0]):
             return None
         return found[0][2:]
 

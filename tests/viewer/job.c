@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Background work: what is seen of it from outside, and that it never holds the caller up. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/log.h"
 #include "viewer/frame/job.h"
@@ -43,7 +43,6 @@ static void start(struct job *job, struct work *w)
 
 static void an_idle_job_can_be_asked_and_finished(void **state)
 {
-    (void)state;
     struct job job;
     job_init(&job);
     assert_int_equal(job_poll(&job), JOB_IDLE);
@@ -54,7 +53,6 @@ static void an_idle_job_can_be_asked_and_finished(void **state)
 
 static void progress_is_seen_while_it_runs(void **state)
 {
-    (void)state;
     struct job job;
     struct work w = {0};
     struct job_report report;
@@ -76,7 +74,6 @@ static void progress_is_seen_while_it_runs(void **state)
 
 static void errors_and_warnings_stay(void **state)
 {
-    (void)state;
     struct job job;
     struct work w = {.may_end = true, .result = LR_BAD_INPUT, .num_warnings = JOB_WARNINGS + 3};
     struct job_report report;
@@ -102,7 +99,6 @@ static void errors_and_warnings_stay(void **state)
 /* Neither does asking how it goes: this work ends only after the caller has come back from both. */
 static void cancelling_does_not_wait(void **state)
 {
-    (void)state;
     struct job job;
     struct work w = {.is_deaf = true};
     job_init(&job);
@@ -123,8 +119,6 @@ static void cancelling_does_not_wait(void **state)
 /* Work that neither reports nor asks ends as done, cancelled or not. */
 static lr_status deaf(void *user, const lr_log *log, const lr_progress *progress)
 {
-    (void)log;
-    (void)progress;
     nap();
     *(int *)user += 1;
     return LR_OK;
@@ -132,7 +126,6 @@ static lr_status deaf(void *user, const lr_log *log, const lr_progress *progress
 
 static void deaf_work_is_done(void **state)
 {
-    (void)state;
     struct job job;
     int count = 0;
     job_init(&job);
@@ -145,14 +138,6 @@ static void deaf_work_is_done(void **state)
     job_finish(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idle_job_can_be_asked_and_finished),
-        cmocka_unit_test(progress_is_seen_while_it_runs),
-        cmocka_unit_test(errors_and_warnings_stay),
-        cmocka_unit_test(cancelling_does_not_wait),
-        cmocka_unit_test(deaf_work_is_done),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_job", cmocka_unit_test(an_idle_job_can_be_asked_and_finished),
+          cmocka_unit_test(progress_is_seen_while_it_runs), cmocka_unit_test(errors_and_warnings_stay),
+          cmocka_unit_test(cancelling_does_not_wait), cmocka_unit_test(deaf_work_is_done))

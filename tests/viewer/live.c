@@ -3,63 +3,10 @@
  *
  * Live reconstruction gives what the library gives, and can be paused, stepped, stopped and thrown
  * away at any moment. */
-#include "test.h"
-
-#include "viewer/study/live.h"
-
-#include <time.h>
-#include <unistd.h>
-
-enum { NUM_VOXELS = 10 * 9 * 6 };
-static const lr_grid grid = {{10, 9, 6}, {3, 3, 3}, {-13, -11, -8}};
-
-/* A study with a spot in it. */
-struct bench {
-    struct study *study;
-    struct study_view view;
-    struct live *live;
-};
-
-static void bench_init(struct bench *bench)
-{
-    lr_image *image = lr_image_create(&grid, NULL);
-    struct job_report report;
-    for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
-    assert_int_equal(lr_image_write("live_image.nii", image, NULL), LR_OK);
-    lr_image_destroy(image);
-    bench->study = study_create(NULL);
-    const struct study_wish wish = {.scanner = "two-opposed-modules", .image = "live_image.nii"};
-    assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    bench->view = study_take(bench->study);
-    bench->live = live_create(NULL);
-    unlink("live_image.nii");
-}
-
-static void bench_finish(struct bench *bench)
-{
-    live_destroy(bench->live);
-    study_view_release(&bench->view);
-    study_destroy(bench->study);
-}
+#include "live.h"
 
 static const struct live_request usual = {
     .counts = 1e5, .seed = 7, .backend = "cpu", .samples = 1, .mode = LR_MODE_EXACT, .store = LR_STORE_YES};
-
-static void start(struct bench *bench, const struct live_request *request)
-{
-    struct test_log log;
-    test_log_init(&log);
-    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) fail_msg("%s", log.error);
-}
-
-static enum live_state wait_for(struct bench *bench)
-{
-    struct job_report report;
-    const enum live_state state = live_wait(bench->live, &report);
-    if (state == LIVE_FAILED) fail_msg("%s", report.error);
-    return state;
-}
 
 /* What the library makes of the same data. */
 struct library {
@@ -114,57 +61,46 @@ static void library_finish(struct library *library)
     lr_operator_destroy(library->op);
 }
 
-static double difference_of(const struct library *library)
-{
-    double off = 0, norm = 0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        off += pow(library->image[v] - library->truth[v], 2);
-        norm += pow(library->truth[v], 2);
-    }
-    return sqrt(off / norm);
-}
-
 /* The same bits: the cpu backend repeats itself. */
 static void it_is_the_librarys_reconstruction(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct library library;
     struct live_iteration history[8];
     float image[NUM_VOXELS];
     int64_t serial = 0;
-    bench_init(&bench);
+    struct bench *bench = bench_open("live_image.nii", NULL);
     struct live_request request = usual;
     request.iterations = 5;
-    library_run(&bench, &request, &library);
-    start(&bench, &request);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_true(live_copy_image(bench.live, &serial, image));
-    assert_false(live_copy_image(bench.live, &serial, image)); /* nothing newer */
+    library_run(bench, &request, &library);
+    run(bench, &request);
+    assert_true(live_copy_image(bench->live, &serial, image));
+    assert_false(live_copy_image(bench->live, &serial, image)); /* nothing newer */
     assert_int_equal(serial, 5);
     assert_memory_equal(image, library.image, sizeof(image));
-    assert_int_equal(live_copy_history(bench.live, 0, history, 8), 5);
+    assert_int_equal(live_copy_history(bench->live, 0, history, 8), 5);
     for (int n = 0; n < 5; n++) {
         assert_int_equal(history[n].number, n + 1);
         assert_true(history[n].log_likelihood == library.log_likelihood[n]);
         assert_true(n == 0 || history[n].log_likelihood > history[n - 1].log_likelihood);
     }
-    assert_close(history[4].difference, difference_of(&library), 1e-6); /* truth in float */
-    assert_int_equal(live_copy_history(bench.live, 3, history, 1), 5);
+    double off = 0, norm = 0;
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        off += pow(library.image[v] - library.truth[v], 2);
+        norm += pow(library.truth[v], 2);
+    }
+    assert_close(history[4].difference, sqrt(off / norm), 1e-6); /* truth in float */
+    assert_int_equal(live_copy_history(bench->live, 3, history, 1), 5);
     assert_int_equal(history[0].number, 4);
     library_finish(&library);
-    bench_finish(&bench);
 }
 
 /* Block RAMLA, whose relaxation falls, with the bits of lr_recon; each setting counts. What OSEM has
  * not is not read. */
 static void ramla_is_the_librarys(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct library library;
     float images[4][NUM_VOXELS];
-    bench_init(&bench);
+    struct bench *bench = bench_open("live_image.nii", NULL);
     for (int n = 0; n < 4; n++) {
         struct live_request request = usual;
         int64_t serial = 0;
@@ -172,178 +108,141 @@ static void ramla_is_the_librarys(void **state)
         request.algorithm = n < 3 ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM;
         request.relaxation = n == 0 ? 1.0 : 0.6;
         request.relaxation_fall = n == 2 ? 0.5 : 0;
-        start(&bench, &request);
-        assert_int_equal(wait_for(&bench), LIVE_DONE);
-        assert_true(live_copy_image(bench.live, &serial, images[n]));
+        run(bench, &request);
+        assert_true(live_copy_image(bench->live, &serial, images[n]));
         request.relaxation = n < 3 ? request.relaxation : 0;
-        library_run(&bench, &request, &library);
+        library_run(bench, &request, &library);
         assert_memory_equal(images[n], library.image, sizeof(images[n]));
         library_finish(&library);
         for (int m = 0; m < n; m++) assert_memory_not_equal(images[n], images[m], sizeof(images[n]));
     }
-    bench_finish(&bench);
-}
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
 static void steps_are_single_iterations(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct live_request request = usual;
     request.begins_paused = true;
-    bench_init(&bench);
-    assert_int_equal(live_poll(bench.live, NULL), LIVE_IDLE);
-    start(&bench, &request);
+    struct bench *bench = bench_open("live_image.nii", NULL);
+    assert_int_equal(live_poll(bench->live, NULL), LIVE_IDLE);
+    start(bench, &request);
     for (int n = 1; n <= 6; n++) {
-        assert_int_equal(wait_for(&bench), LIVE_PAUSED);
+        expect_state(bench, LIVE_PAUSED);
         nap(); /* time in which nothing may happen */
-        assert_int_equal(live_copy_history(bench.live, 0, NULL, 0), n);
-        live_control(bench.live, LIVE_STEP);
+        assert_int_equal(live_copy_history(bench->live, 0, NULL, 0), n);
+        live_control(bench->live, LIVE_STEP);
     }
-    assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    live_control(bench.live, LIVE_STEP);
-    live_control(bench.live, LIVE_PAUSE); /* may come before or after the step */
-    assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    const int before = live_copy_history(bench.live, 0, NULL, 0);
+    expect_state(bench, LIVE_PAUSED);
+    live_control(bench->live, LIVE_STEP);
+    live_control(bench->live, LIVE_PAUSE); /* may come before or after the step */
+    expect_state(bench, LIVE_PAUSED);
+    const int before = live_copy_history(bench->live, 0, NULL, 0);
     assert_true(before == 7 || before == 8);
-    live_control(bench.live, LIVE_RESUME);
-    while (live_copy_history(bench.live, 0, NULL, 0) < before + 3) nap();
-    live_control(bench.live, LIVE_PAUSE);
-    assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    assert_int_equal(live_start(bench.live, &bench.view, &request, NULL), LR_USAGE);
-    live_control(bench.live, LIVE_STOP);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
+    live_control(bench->live, LIVE_RESUME);
+    while (live_copy_history(bench->live, 0, NULL, 0) < before + 3) nap();
+    live_control(bench->live, LIVE_PAUSE);
+    expect_state(bench, LIVE_PAUSED);
+    assert_int_equal(live_start(bench->live, &bench->view, &request, NULL), LR_USAGE);
+    live_control(bench->live, LIVE_STOP);
+    expect_state(bench, LIVE_DONE);
     /* What there was can still be seen, and a new start forgets it. */
-    assert_true(live_copy_history(bench.live, 0, NULL, 0) >= before + 3);
+    assert_true(live_copy_history(bench->live, 0, NULL, 0) >= before + 3);
     request.iterations = 2;
     request.begins_paused = false;
-    start(&bench, &request);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_int_equal(live_copy_history(bench.live, 0, NULL, 0), 2);
-    bench_finish(&bench);
+    run(bench, &request);
+    assert_int_equal(live_copy_history(bench->live, 0, NULL, 0), 2);
 }
 
 /* Stopped or destroyed at any moment, by chance. A hang is the test's time limit. */
 static void it_ends_at_any_moment(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
-    struct bench bench;
-    bench_init(&bench);
+    struct bench *bench = bench_open("live_image.nii", NULL);
     for (int n = 0; n < 60; n++) {
         struct live_request request = usual;
         request.begins_paused = n % 3 == 0;
         request.subsets = 1;
-        start(&bench, &request);
+        start(bench, &request);
         const int naps = (int)(4 * test_random(&seed));
         for (int k = 0; k < naps; k++) {
             nap();
-            if (n % 4 == 1) live_control(bench.live, LIVE_STEP);
+            if (n % 4 == 1) live_control(bench->live, LIVE_STEP);
         }
         if (n % 5 == 0) {
-            live_destroy(bench.live);
-            bench.live = live_create(NULL);
+            live_destroy(bench->live);
+            bench->live = live_create(NULL);
             continue;
         }
-        live_control(bench.live, LIVE_STOP);
-        assert_int_equal(wait_for(&bench), LIVE_DONE);
+        live_control(bench->live, LIVE_STOP);
+        expect_state(bench, LIVE_DONE);
     }
-    bench_finish(&bench);
 }
 
 /* Data that were measured are taken as they are, and compared with an image if one is given. */
 static void measured_data_come_first(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct library library;
     struct live_iteration history[8];
     float image[NUM_VOXELS];
     int64_t serial = 0;
-    bench_init(&bench);
+    struct bench *bench = bench_open("live_image.nii", NULL);
     struct live_request request = usual;
     request.iterations = 3;
-    library_run(&bench, &request, &library);
-    assert_int_equal(lr_lor_data_write("live_data.h5", bench.view.lors, library.data, NULL), LR_OK);
-    assert_int_equal(study_open(bench.study, &(struct study_wish){.data = "live_data.h5"}), LR_OK);
-    assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
-    study_view_release(&bench.view);
-    bench.view = study_take(bench.study);
+    library_run(bench, &request, &library);
+    assert_int_equal(lr_lor_data_write("live_data.h5", bench->view.lors, library.data, NULL), LR_OK);
+    study_reopen(bench->study, &bench->view, &(struct study_wish){.data = "live_data.h5"});
     for (int with = 0; with < 2; with++) {
-        request.reference = with ? bench.view.image : NULL;
-        start(&bench, &request);
-        assert_int_equal(wait_for(&bench), LIVE_DONE);
-        assert_true(live_copy_image(bench.live, &serial, image));
+        request.reference = with ? bench->view.image : NULL;
+        run(bench, &request);
+        assert_true(live_copy_image(bench->live, &serial, image));
         assert_memory_equal(image, library.image, sizeof(image));
-        (void)live_copy_history(bench.live, 0, history, 8);
+        (void)live_copy_history(bench->live, 0, history, 8);
         assert_int_equal(isnan(history[2].difference), !with);
     }
     unlink("live_data.h5");
     library_finish(&library);
-    bench_finish(&bench);
 }
 
 /* Without noise, ML-EM goes towards the truth. */
 static void expectations_lead_to_the_truth(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct live_iteration history[30];
     struct live_request request = usual;
     request.without_noise = true;
     request.iterations = 30;
-    bench_init(&bench);
-    start(&bench, &request);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_int_equal(live_copy_history(bench.live, 0, history, 30), 30);
+    struct bench *bench = bench_open("live_image.nii", NULL);
+    run(bench, &request);
+    assert_int_equal(live_copy_history(bench->live, 0, history, 30), 30);
     for (int n = 1; n < 30; n++) assert_true(history[n].difference < history[n - 1].difference);
     assert_close(history[29].measured_counts, 1e5, 1e-5);
-    bench_finish(&bench);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct test_log log;
     struct job_report report;
     const struct study_view nothing = {0};
     test_log_init(&log);
-    bench_init(&bench);
-    assert_int_equal(live_start(bench.live, &nothing, &usual, &log.log), LR_USAGE);
-    struct study_view bare = bench.view;
+    struct bench *bench = bench_open("live_image.nii", NULL);
+    assert_int_equal(live_start(bench->live, &nothing, &usual, &log.log), LR_USAGE);
+    struct study_view bare = bench->view;
     bare.image = NULL;
-    assert_int_equal(live_start(bench.live, &bare, &usual, &log.log), LR_USAGE);
+    assert_int_equal(live_start(bench->live, &bare, &usual, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "no data"));
     struct live_request request = usual;
     const lr_image other = {.grid = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}};
     request.reference = &other;
-    assert_int_equal(live_start(bench.live, &bench.view, &request, &log.log), LR_USAGE);
+    assert_int_equal(live_start(bench->live, &bench->view, &request, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "grid"));
-    assert_int_equal(live_poll(bench.live, NULL), LIVE_IDLE);
+    assert_int_equal(live_poll(bench->live, NULL), LIVE_IDLE);
     /* More subsets than module pairs: found by the library, in the job. */
     request = usual;
     request.subsets = 1000;
-    start(&bench, &request);
-    assert_int_equal(live_wait(bench.live, &report), LIVE_FAILED);
+    start(bench, &request);
+    assert_int_equal(live_wait(bench->live, &report), LIVE_FAILED);
     assert_true(strstr(report.error, "subsets") != NULL);
-    bench_finish(&bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_the_librarys_reconstruction),
-        cmocka_unit_test(ramla_is_the_librarys),
-        cmocka_unit_test(steps_are_single_iterations),
-        cmocka_unit_test(it_ends_at_any_moment),
-        cmocka_unit_test(measured_data_come_first),
-        cmocka_unit_test(expectations_lead_to_the_truth),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_live", cmocka_unit_test(it_is_the_librarys_reconstruction), cmocka_unit_test(ramla_is_the_librarys),
+          cmocka_unit_test(steps_are_single_iterations), cmocka_unit_test(it_ends_at_any_moment),
+          cmocka_unit_test(measured_data_come_first), cmocka_unit_test(expectations_lead_to_the_truth),
+          cmocka_unit_test(refusals))

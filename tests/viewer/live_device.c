@@ -3,55 +3,12 @@
  *
  * Live reconstruction whose image stays on the device: the texture that the window shows is what
  * the host would have computed, whatever the window does meanwhile. */
-#include "test.h"
-
-#include "viewer/study/live.h"
-
-#include <pthread.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { NUM_VOXELS = 10 * 9 * 6 };
-static const lr_grid grid = {{10, 9, 6}, {3, 3, 3}, {-13, -11, -8}};
+#include "live.h"
 
 /* Divisions in single precision, ten updates long. Of the largest voxel. */
 static const double rounding = 2e-5;
 
 static struct gl_context *ctx; /* the window's, in place of one */
-
-struct bench {
-    struct study *study;
-    struct study_view view;
-    struct live *live;
-    struct handover *handover;
-};
-
-static void bench_init(struct bench *bench)
-{
-    lr_image *image = lr_image_create(&grid, NULL);
-    struct job_report report;
-    for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
-    assert_int_equal(lr_image_write("live_device_image.nii", image, NULL), LR_OK);
-    lr_image_destroy(image);
-    bench->study = study_create(NULL);
-    const struct study_wish wish = {.scanner = "two-opposed-modules", .image = "live_device_image.nii"};
-    assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    bench->view = study_take(bench->study);
-    bench->live = live_create(NULL);
-    bench->handover = handover_create(ctx, &bench->view.grid);
-    assert_non_null(bench->handover);
-    unlink("live_device_image.nii");
-}
-
-static void bench_finish(struct bench *bench)
-{
-    live_destroy(bench->live);
-    handover_destroy(bench->handover);
-    study_view_release(&bench->view);
-    study_destroy(bench->study);
-    assert_int_equal(glGetError(), GL_NO_ERROR);
-}
 
 static struct live_request request_of(const struct bench *bench, int iterations)
 {
@@ -65,25 +22,10 @@ static struct live_request request_of(const struct bench *bench, int iterations)
                                  .handover = bench->handover};
 }
 
-static void start(struct bench *bench, const struct live_request *request)
-{
-    struct test_log log;
-    test_log_init(&log);
-    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) fail_msg("%s", log.error);
-}
-
-static enum live_state wait_for(struct bench *bench)
-{
-    struct job_report report;
-    const enum live_state state = live_wait(bench->live, &report);
-    if (state == LIVE_FAILED) fail_msg("%s", report.error);
-    return state;
-}
-
 /* What a frame does, until the newest image has come. */
 static void take(struct bench *bench)
 {
-    while (!handover_take(bench->handover)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    while (!handover_take(bench->handover)) nap();
 }
 
 static void read_shown(const struct bench *bench, float *texels, double *largest)
@@ -95,45 +37,30 @@ static void read_shown(const struct bench *bench, float *texels, double *largest
     assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
 }
 
-static void assert_same(const float *got, const float *wanted)
-{
-    double largest = 0.0, off = 0.0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        largest = fmax(largest, (double)wanted[v]);
-        off = fmax(off, fabs((double)got[v] - wanted[v]));
-    }
-    assert_true(largest > 0.0);
-    if (!(off <= rounding * largest)) fail_msg("off by %g of %g", off, largest);
-}
-
 static void the_window_shows_what_the_host_computes(void **state)
 {
-    (void)state;
     static float texels[NUM_VOXELS], image[NUM_VOXELS], last[NUM_VOXELS];
     struct live_iteration history[2][6];
-    struct bench bench;
     char why[LIVE_WHY];
     int64_t serial = 0;
     double largest;
-    bench_init(&bench);
-    struct live_request request = request_of(&bench, 6);
+    struct bench *bench = bench_open("live_device_image.nii", ctx);
+    struct live_request request = request_of(bench, 6);
     request.handover = NULL;
-    start(&bench, &request);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_false(live_is_on_device(bench.live, why));
-    assert_true(live_copy_image(bench.live, &serial, image));
-    assert_int_equal(live_copy_history(bench.live, 0, history[0], 6), 6);
-    request.handover = bench.handover;
-    start(&bench, &request);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_true(live_is_on_device(bench.live, why));
-    take(&bench);
-    read_shown(&bench, texels, &largest);
-    assert_same(texels, image);
-    assert_true(live_copy_image(bench.live, &serial, last)); /* copied once, at the end */
+    run(bench, &request);
+    assert_false(live_is_on_device(bench->live, why));
+    assert_true(live_copy_image(bench->live, &serial, image));
+    assert_int_equal(live_copy_history(bench->live, 0, history[0], 6), 6);
+    request.handover = bench->handover;
+    run(bench, &request);
+    assert_true(live_is_on_device(bench->live, why));
+    take(bench);
+    read_shown(bench, texels, &largest);
+    assert_near(texels, image, NUM_VOXELS, rounding);
+    assert_true(live_copy_image(bench->live, &serial, last)); /* copied once, at the end */
     assert_memory_equal(texels, last, sizeof(last));
-    assert_false(handover_take(bench.handover));
-    assert_int_equal(live_copy_history(bench.live, 0, history[1], 6), 6);
+    assert_false(handover_take(bench->handover));
+    assert_int_equal(live_copy_history(bench->live, 0, history[1], 6), 6);
     double most = 0.0;
     for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, (double)texels[v]);
     assert_true(most == largest);
@@ -141,124 +68,106 @@ static void the_window_shows_what_the_host_computes(void **state)
         assert_close(history[1][n].log_likelihood, history[0][n].log_likelihood, 1e-5);
         assert_close(history[1][n].difference, history[0][n].difference, 1e-4);
     }
-    bench_finish(&bench);
 }
 
 /* While the job writes the next ones, what is shown stays as it is; each image is a whole one. */
 static void what_is_shown_is_whole(void **state)
 {
-    (void)state;
     static float texels[NUM_VOXELS], again[NUM_VOXELS], steps[8][NUM_VOXELS];
-    struct bench bench;
     double largest;
-    bench_init(&bench);
-    struct live_request request = request_of(&bench, 0);
+    struct bench *bench = bench_open("live_device_image.nii", ctx);
+    struct live_request request = request_of(bench, 0);
     request.begins_paused = true;
-    start(&bench, &request);
+    start(bench, &request);
     for (int n = 0; n < 8; n++) { /* in single steps each is the newest */
-        assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-        take(&bench);
-        read_shown(&bench, steps[n], &largest);
-        live_control(bench.live, LIVE_STEP);
+        expect_state(bench, LIVE_PAUSED);
+        take(bench);
+        read_shown(bench, steps[n], &largest);
+        live_control(bench->live, LIVE_STEP);
     }
-    assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    live_control(bench.live, LIVE_STOP);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    (void)handover_take(bench.handover);
+    expect_state(bench, LIVE_PAUSED);
+    live_control(bench->live, LIVE_STOP);
+    expect_state(bench, LIVE_DONE);
+    (void)handover_take(bench->handover);
     request.begins_paused = false;
     request.iterations = 8;
-    start(&bench, &request);
+    start(bench, &request);
     int seen = 0;
-    while (live_poll(bench.live, NULL) == LIVE_PREPARING || live_poll(bench.live, NULL) == LIVE_RUNNING) {
-        if (!handover_take(bench.handover)) continue;
-        read_shown(&bench, texels, &largest);
+    while (live_poll(bench->live, NULL) == LIVE_PREPARING || live_poll(bench->live, NULL) == LIVE_RUNNING) {
+        if (!handover_take(bench->handover)) continue;
+        read_shown(bench, texels, &largest);
         nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* others are written meanwhile */
-        read_shown(&bench, again, &largest);
+        read_shown(bench, again, &largest);
         assert_memory_equal(texels, again, sizeof(texels));
         int which = 0;
         while (which < 8 && memcmp(texels, steps[which], sizeof(texels)) != 0) which++;
         assert_true(which < 8); /* the same bits in every run */
         seen++;
     }
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    (void)handover_take(bench.handover);
-    read_shown(&bench, texels, &largest);
+    expect_state(bench, LIVE_DONE);
+    (void)handover_take(bench->handover);
+    read_shown(bench, texels, &largest);
     assert_memory_equal(texels, steps[7], sizeof(texels));
     print_message("%d of 8 images were seen while it ran\n", seen);
-    bench_finish(&bench);
 }
 
 /* Stopped and closed at any moment, with what was written taken or not. */
 static void it_ends_at_any_moment(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < 6; n++) {
-        struct bench bench;
-        bench_init(&bench);
-        const struct live_request request = request_of(&bench, 0);
-        start(&bench, &request);
+        struct bench *bench = bench_open("live_device_image.nii", ctx);
+        const struct live_request request = request_of(bench, 0);
+        start(bench, &request);
         const int naps = (int)(60 * test_random(&seed));
         for (int k = 0; k < naps; k++) {
-            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-            if (k % 3 == n % 3) (void)handover_take(bench.handover);
+            nap();
+            if (k % 3 == n % 3) (void)handover_take(bench->handover);
         }
         if (n % 2 == 0) {
-            live_control(bench.live, LIVE_STOP);
-            assert_int_equal(wait_for(&bench), LIVE_DONE);
+            live_control(bench->live, LIVE_STOP);
+            expect_state(bench, LIVE_DONE);
         }
-        bench_finish(&bench);
+        test_free_all(NULL);
     }
 }
 
 /* With absorption along the lines the image goes by the host, and that is said. */
 static void what_the_device_cannot_goes_by_the_host(void **state)
 {
-    (void)state;
     static float image[NUM_VOXELS];
-    struct bench bench;
     char why[LIVE_WHY];
     int64_t serial = 0;
-    bench_init(&bench);
+    struct bench *bench = bench_open("live_device_image.nii", ctx);
     lr_image *mu = lr_image_create(&grid, NULL);
     for (int v = 0; v < NUM_VOXELS; v++) mu->values[v] = 0.009f;
-    struct study_view with_mu = bench.view;
+    struct study_view with_mu = bench->view;
     with_mu.mu = mu;
-    struct live_request request = request_of(&bench, 2);
+    struct live_request request = request_of(bench, 2);
     request.backend = "cpu";
     request.mode = LR_MODE_SAMPLED;
     request.rays = 2;
     request.mu_steps = 2;
-    assert_int_equal(live_start(bench.live, &with_mu, &request, NULL), LR_OK);
-    assert_int_equal(wait_for(&bench), LIVE_DONE);
-    assert_false(live_is_on_device(bench.live, why));
+    assert_int_equal(live_start(bench->live, &with_mu, &request, NULL), LR_OK);
+    expect_state(bench, LIVE_DONE);
+    assert_false(live_is_on_device(bench->live, why));
     assert_non_null(strstr(why, "mu-map"));
     assert_non_null(strstr(why, "through the host"));
-    assert_true(live_copy_image(bench.live, &serial, image));
-    assert_false(handover_take(bench.handover));
-    live_destroy(bench.live);
-    bench.live = NULL;
+    assert_true(live_copy_image(bench->live, &serial, image));
+    assert_false(handover_take(bench->handover));
+    live_destroy(bench->live);
+    bench->live = NULL;
     lr_image_destroy(mu);
-    bench_finish(&bench);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_window_shows_what_the_host_computes),
-        cmocka_unit_test(what_is_shown_is_whole),
-        cmocka_unit_test(it_ends_at_any_moment),
-        cmocka_unit_test(what_the_device_cannot_goes_by_the_host),
-    };
-    static struct test_log log;
-    test_log_init(&log);
-    ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
-    if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
-        print_message("skipped: %s\n", log.error);
-        gl_context_destroy(ctx);
-        return 77;
-    }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    struct CMUnitTest tests[] = {cmocka_unit_test(the_window_shows_what_the_host_computes),
+                                 cmocka_unit_test(what_is_shown_is_whole), cmocka_unit_test(it_ends_at_any_moment),
+                                 cmocka_unit_test(what_the_device_cannot_goes_by_the_host)};
+    ctx = window_context();
+    if (ctx == NULL) return 77;
+    const int failed = test_run(NULL, "viewer_live_device", tests, 4, NULL);
     gl_context_release(ctx);
     gl_context_destroy(ctx);
     return failed;

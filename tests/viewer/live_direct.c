@@ -3,20 +3,16 @@
  *
  * Live reconstruction of histo-images by the family direct: the image is lr_recon's, on the host and
  * where it stays on the device, where nothing goes to the device once the first iteration is done. */
-#include "test.h"
+#include "live.h"
 
-#include "viewer/study/live.h"
-
-#include <time.h>
-
-enum { NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_VIEWS = 6, ITERATIONS = 4 };
+enum { NX = 16, NY = 15, NZ = 9, NUM_CELLS = NX * NY * NZ, NUM_VIEWS = 6, ITERATIONS = 4 };
 
 /* Sums in another order, a few updates long. Of the largest voxel. */
 static const double rounding = 1e-5;
 
 static struct gl_context *ctx; /* the window's, in place of one */
-static lr_grid grid;
-static float activity[NUM_VOXELS];
+static lr_grid cells;
+static float activity[NUM_CELLS];
 
 static const lr_direct_kernel kernel = {
     .resolution = {.tof_ps = 150, .model = LR_RADIAL_VARIANT2, .edge_mm = 48, .axial_mm = 5}};
@@ -26,9 +22,9 @@ static lr_histo_images *make_histo(void)
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    lr_histo_images *histo = lr_histo_images_create(&grid, views, NUM_VIEWS, NULL);
-    lr_operator *op = lr_direct_create(
-        &(lr_direct_params){.grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = kernel, .backend = "cpu"});
+    lr_histo_images *histo = lr_histo_images_create(&cells, views, NUM_VIEWS, NULL);
+    lr_operator *op = lr_direct_create(&(lr_direct_params){
+        .grid = &cells, .views = views, .num_views = NUM_VIEWS, .kernel = kernel, .backend = "cpu"});
     assert_non_null(op);
     assert_int_equal(array_forward(op, activity, histo->values), LR_OK);
     lr_operator_destroy(op);
@@ -39,9 +35,9 @@ static lr_histo_images *make_histo(void)
 static void reconstruct(const lr_histo_images *histo, const char *backend, lr_recon_algorithm algorithm, float *image)
 {
     lr_operator *op = lr_direct_create(&(lr_direct_params){
-        .grid = &grid, .views = histo->views, .num_views = histo->num_views, .kernel = kernel, .backend = backend});
-    const lr_vector data = lr_vector_of_floats(histo->values, (int64_t)NUM_VIEWS * NUM_VOXELS);
-    lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
+        .grid = &cells, .views = histo->views, .num_views = histo->num_views, .kernel = kernel, .backend = backend});
+    const lr_vector data = lr_vector_of_floats(histo->values, (int64_t)NUM_VIEWS * NUM_CELLS);
+    lr_vector to = lr_vector_of_floats(image, NUM_CELLS);
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
     assert_non_null(op);
     assert_int_equal(lr_recon(&(lr_recon_params){.op = op,
@@ -55,17 +51,6 @@ static void reconstruct(const lr_histo_images *histo, const char *backend, lr_re
     lr_operator_destroy(op);
 }
 
-static void assert_same(const float *got, const float *wanted)
-{
-    double largest = 0, off = 0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        largest = fmax(largest, (double)wanted[v]);
-        off = fmax(off, fabs((double)got[v] - (double)wanted[v]));
-    }
-    assert_true(largest > 0);
-    if (!(off <= rounding * largest)) fail_msg("off by %g of %g", off, largest);
-}
-
 static struct live_request request_of(const lr_histo_images *histo, lr_recon_algorithm algorithm)
 {
     return (struct live_request){.family = LIVE_DIRECT,
@@ -77,33 +62,23 @@ static struct live_request request_of(const lr_histo_images *histo, lr_recon_alg
                                  .histo = histo};
 }
 
-static void run(struct live *live, const struct study_view *study, const struct live_request *request)
-{
-    struct test_log log;
-    struct job_report report;
-    test_log_init(&log);
-    if (live_start(live, study, request, &log.log) != LR_OK) fail_msg("%s", log.error);
-    if (live_wait(live, &report) != LIVE_DONE) fail_msg("%s", report.error);
-}
-
 static void read_shown(struct handover *handover, float *texels)
 {
     lr_grid shown;
     double largest;
-    while (!handover_take(handover)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    while (!handover_take(handover)) nap();
     struct gl_texture *texture = handover_shown(handover, &shown, &largest);
-    assert_memory_equal(&shown, &grid, sizeof(shown));
+    assert_memory_equal(&shown, &cells, sizeof(shown));
     assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
 }
 
 /* On the host, and then in the texture that a window shows. */
 static void the_image_is_the_librarys(void **state)
 {
-    (void)state;
-    static float wanted[NUM_VOXELS], image[NUM_VOXELS], texels[NUM_VOXELS];
-    const struct study_view nothing = {0};
+    static float wanted[NUM_CELLS], image[NUM_CELLS], texels[NUM_CELLS];
     lr_histo_images *histo = make_histo();
     struct live *live = live_create(NULL);
+    struct bench bench = {.live = live};
     int64_t serial = 0;
     for (int algorithm = 0; algorithm < 2; algorithm++) {
         struct live_iteration history[ITERATIONS];
@@ -111,26 +86,26 @@ static void the_image_is_the_librarys(void **state)
         struct live_request request = request_of(histo, (lr_recon_algorithm)algorithm);
         request.backend = "cpu";
         reconstruct(histo, "cpu", request.algorithm, wanted);
-        run(live, &nothing, &request);
+        run(&bench, &request);
         live_backend(live, name);
         assert_string_equal(name, "cpu");
         assert_true(live_copy_image(live, &serial, image));
-        assert_same(image, wanted);
+        assert_near(image, wanted, NUM_CELLS, rounding);
         if (ctx == NULL) continue;
         request.backend = "compute";
-        request.handover = handover_create(ctx, &grid);
+        request.handover = handover_create(ctx, &cells);
         assert_non_null(request.handover);
-        run(live, &nothing, &request);
+        run(&bench, &request);
         live_backend(live, name);
         assert_string_equal(name, "compute");
         assert_true(live_is_on_device(live, why));
         read_shown(request.handover, texels);
-        assert_same(texels, wanted);
+        assert_near(texels, wanted, NUM_CELLS, rounding);
         assert_int_equal(live_copy_history(live, 0, history, ITERATIONS), ITERATIONS);
         assert_true(history[0].traffic.to_device > 0);
         for (int n = 1; n < ITERATIONS; n++) {
             assert_int_equal(history[n].traffic.to_device, 0);
-            assert_in_range(history[n].traffic.to_host, 1, NUM_VOXELS * (int64_t)sizeof(float) * 2);
+            assert_in_range(history[n].traffic.to_host, 1, NUM_CELLS * (int64_t)sizeof(float) * 2);
         }
         assert_true(live_copy_image(live, &serial, image));
         handover_destroy(request.handover);
@@ -142,11 +117,10 @@ static void the_image_is_the_librarys(void **state)
 /* Without histo-images counts are drawn from the image, by views of a set. */
 static void counts_are_drawn_from_the_image(void **state)
 {
-    (void)state;
-    static float values[NUM_VOXELS];
-    lr_image image = {.grid = grid, .values = activity};
-    const struct study_view study = {.grid = grid, .image = &image};
+    static float values[NUM_CELLS];
+    lr_image image = {.grid = cells, .values = activity};
     struct live *live = live_create(NULL);
+    struct bench bench = {.view = {.grid = cells, .image = &image}, .live = live};
     struct live_iteration history[ITERATIONS];
     struct live_request request = request_of(NULL, LR_ALGORITHM_OSEM);
     char why[LIVE_WHY];
@@ -155,14 +129,14 @@ static void counts_are_drawn_from_the_image(void **state)
     request.views = (lr_view_set){4, 1, 0};
     request.counts = 1e5;
     request.seed = 3;
-    run(live, &study, &request);
+    run(&bench, &request);
     assert_int_equal(live_copy_history(live, 0, history, ITERATIONS), ITERATIONS);
     assert_true(history[0].measured_counts > 0.9e5 && history[0].measured_counts < 1.1e5);
     assert_true(history[ITERATIONS - 1].difference < history[0].difference);
     assert_true(live_copy_image(live, &serial, values));
     if (ctx != NULL) { /* asked for on the device, by a backend that has none */
-        request.handover = handover_create(ctx, &grid);
-        run(live, &study, &request);
+        request.handover = handover_create(ctx, &cells);
+        run(&bench, &request);
         assert_false(live_is_on_device(live, why));
         assert_non_null(strstr(why, "backend cpu"));
         handover_destroy(request.handover);
@@ -172,7 +146,6 @@ static void counts_are_drawn_from_the_image(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     const struct study_view nothing = {0};
     struct live *live = live_create(NULL);
     struct test_log log;
@@ -180,8 +153,8 @@ static void what_cannot_be_is_refused(void **state)
     struct live_request request = request_of(NULL, LR_ALGORITHM_OSEM);
     assert_int_equal(live_start(live, &nothing, &request, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "no histo-images"));
-    lr_image image = {.grid = grid, .values = activity};
-    const struct study_view study = {.grid = grid, .image = &image};
+    lr_image image = {.grid = cells, .values = activity};
+    const struct study_view study = {.grid = cells, .image = &image};
     request.views = (lr_view_set){.azimuths = -3};
     assert_int_equal(live_start(live, &study, &request, &log.log), LR_USAGE);
     live_destroy(live);
@@ -189,25 +162,14 @@ static void what_cannot_be_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_image_is_the_librarys),
-        cmocka_unit_test(counts_are_drawn_from_the_image),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    static struct test_log log;
-    test_log_init(&log);
-    grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
-    for (int v = 0; v < NUM_VOXELS; v++) activity[v] = v % NX > 4 && v % NX < 9 ? 20.0f : 2.0f;
-    ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
-    if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
-        print_message("skipped: images on the device: %s\n", log.error);
-        gl_context_destroy(ctx);
-        ctx = NULL;
-    }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (ctx != NULL) {
-        gl_context_release(ctx);
-        gl_context_destroy(ctx);
-    }
+    struct CMUnitTest tests[] = {cmocka_unit_test(the_image_is_the_librarys),
+                                 cmocka_unit_test(counts_are_drawn_from_the_image),
+                                 cmocka_unit_test(what_cannot_be_is_refused)};
+    cells = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
+    for (int v = 0; v < NUM_CELLS; v++) activity[v] = v % NX > 4 && v % NX < 9 ? 20.0f : 2.0f;
+    ctx = window_context();
+    const int failed = test_run(NULL, "viewer_live_direct", tests, 3, NULL);
+    if (ctx != NULL) gl_context_release(ctx);
+    gl_context_destroy(ctx);
     return failed;
 }

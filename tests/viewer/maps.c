@@ -2,27 +2,17 @@
  * Copyright The LORaster authors
  *
  * Sensitivity and LOR images against the library. */
-#include "test.h"
+#include "opened.h"
 
 #include "viewer/study/maps.h"
-
-static struct study *open_study(const struct study_wish *wish)
-{
-    struct job_report report;
-    struct study *study = study_create(NULL);
-    assert_int_equal(study_open(study, wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    return study;
-}
 
 static const lr_grid grid = {{9, 8, 5}, {3, 3, 3}, {-12, -10, -7}};
 
 /* In double, by the other backend. */
 static void sensitivity_is_the_sum_of_all_rows(void **state)
 {
-    (void)state;
-    struct study *study = open_study(&(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
-    struct study_view view = study_take(study);
+    struct study_view view;
+    struct study *study = study_opened(&view, &(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
     struct task_runner runner;
     task_runner_init(&runner, &sensitivity_kind);
     const struct sensitivity_request request = {.backend = "native", .samples = 2};
@@ -34,7 +24,7 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
     lr_operator_params params = {.lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
     lr_grid_split_samples(&grid, 2, params.samples);
     lr_operator *op = lr_operator_create(&params);
-    float *image = calloc(9 * 8 * 5, sizeof(*image));
+    float *image = test_alloc(9 * 8 * 5, sizeof(*image));
     assert_int_equal(array_sensitivity(op, image), LR_OK);
     double sum = 0;
     for (int v = 0; v < 9 * 8 * 5; v++) {
@@ -42,28 +32,9 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
         sum += image[v];
     }
     assert_close(result->mean, sum / (9 * 8 * 5), 1e-5);
-    free(image);
     lr_operator_destroy(op);
     task_runner_finish(&runner);
-    study_view_release(&view);
-    study_destroy(study);
-}
-
-static void fill(lr_lor_data *data, uint64_t *state)
-{
-    for (int64_t n = 0; n < data->count; n++)
-        data->values[n] = test_random(state) < 0.1 ? (float)(int)(1 + 9 * test_random(state)) : 0;
-}
-
-static lr_lor_data *make_sparse(const lr_lor_data *dense)
-{
-    int64_t *events = malloc((size_t)dense->count * 10 * sizeof(*events));
-    int64_t count = 0;
-    for (int64_t n = 0; n < dense->count; n++)
-        for (int k = 0; k < (int)dense->values[n]; k++) events[count++] = n;
-    lr_lor_data *sparse = lr_lor_data_bin(events, count, NULL);
-    free(events);
-    return sparse;
+    study_close(study, &view);
 }
 
 static void assert_same_image(const struct pair_image *a, const struct pair_image *b)
@@ -77,13 +48,16 @@ static void assert_same_image(const struct pair_image *a, const struct pair_imag
 /* Each pixel is the value of the LOR of its two crystals; dense and sparse are the same. */
 static void pair_images_are_the_data(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
-    struct study *study = open_study(&(struct study_wish){.scanner = "safir-dual-ring-prototype"});
-    struct study_view view = study_take(study);
+    struct study_view view;
+    struct study *study = study_opened(&view, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
     lr_lor_data *dense = lr_lor_data_create(view.lors, NULL);
-    fill(dense, &seed);
-    lr_lor_data *sparse = make_sparse(dense);
+    int64_t *events = test_alloc(dense->count * 10, sizeof(*events)), count = 0;
+    for (int64_t n = 0; n < dense->count; n++) {
+        dense->values[n] = test_random(&seed) < 0.1 ? (float)(int)(1 + 9 * test_random(&seed)) : 0;
+        for (int k = 0; k < (int)dense->values[n]; k++) events[count++] = n;
+    }
+    lr_lor_data *sparse = lr_lor_data_bin(events, count, NULL);
     for (int64_t pair = 0; pair < view.lors->num_pairs; pair += 97) {
         struct pair_image image, other;
         const int turned[2] = {view.lors->pairs[pair][1], view.lors->pairs[pair][0]};
@@ -113,13 +87,11 @@ static void pair_images_are_the_data(void **state)
     }
     lr_lor_data_destroy(dense);
     lr_lor_data_destroy(sparse);
-    study_view_release(&view);
-    study_destroy(study);
+    study_close(study, &view);
 }
 
 static void the_highest_come_first(void **state)
 {
-    (void)state;
     float values[] = {0, 3, -1, 7, 3, 7, 2, 5};
     int64_t index[] = {1, 2, 3, 5, 8, 13, 21, 34};
     const lr_lor_data dense = {8, NULL, values}, sparse = {8, index, values};
@@ -135,14 +107,13 @@ static void the_highest_come_first(void **state)
 
 static void refusals(void **state)
 {
-    (void)state;
     struct test_log log;
     struct pair_image image;
     const struct study_view nothing = {0};
     const lr_lor_data none = {0};
     test_log_init(&log);
-    struct study *study = open_study(&(struct study_wish){.scanner = "siemens-mmr"});
-    struct study_view view = study_take(study);
+    struct study_view view;
+    struct study *study = study_opened(&view, &(struct study_wish){.scanner = "siemens-mmr"});
     struct task_runner runner;
     task_runner_init(&runner, &sensitivity_kind);
     assert_int_equal(sensitivity_ask(&runner, &nothing, &(struct sensitivity_request){0}, NULL), LR_USAGE);
@@ -152,17 +123,9 @@ static void refusals(void **state)
     assert_int_equal(pair_image_make(&view, (int[]){3, 3}, &none, NULL, &image, &log.log), LR_USAGE);
     assert_int_equal(pair_image_lor(&view, &image, 0, 0), -1);
     task_runner_finish(&runner);
-    study_view_release(&view);
-    study_destroy(study);
+    study_close(study, &view);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sensitivity_is_the_sum_of_all_rows),
-        cmocka_unit_test(pair_images_are_the_data),
-        cmocka_unit_test(the_highest_come_first),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_maps", cmocka_unit_test(sensitivity_is_the_sum_of_all_rows),
+          cmocka_unit_test(pair_images_are_the_data), cmocka_unit_test(the_highest_come_first),
+          cmocka_unit_test(refusals))

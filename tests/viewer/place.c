@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Where boxes of text stand, and the numbers along axes. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/frame/ui.h"
 
@@ -18,24 +18,11 @@ static double between(uint64_t *seed, double low, double high)
 
 /* --- boxes --- */
 
-static bool overlap(const struct place_box *kept, const double at[2], const double size[2])
-{
-    return at[0] < kept->to[0] && at[0] + size[0] > kept->from[0] && at[1] < kept->to[1] &&
-           at[1] + size[1] > kept->from[1];
-}
-
-static bool fits(const double at[2], const double size[2], const double screen[2])
-{
-    return at[0] >= -1e-9 && at[1] >= -1e-9 && at[0] + size[0] <= screen[0] + 1e-9 &&
-           at[1] + size[1] <= screen[1] + 1e-9;
-}
-
 /* Whatever the sizes, what is told of stays free; what is said to be whole is on the screen. */
 static void boxes_cover_nothing(void **state)
 {
     uint64_t seed = test_seed();
     int whole = 0;
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         const double screen[2] = {between(&seed, 1.0, 2000.0), between(&seed, 1.0, 1200.0)};
         const double size[2] = {between(&seed, 1.0, 600.0), between(&seed, 1.0, 300.0)};
@@ -46,8 +33,13 @@ static void boxes_cover_nothing(void **state)
             kept.to[k] = between(&seed, kept.from[k], screen[k]);
         }
         const bool is_whole = place_beside(&kept, size, screen, at);
-        assert_false(overlap(&kept, at, size));
-        assert_true(!is_whole || fits(at, size, screen));
+        bool overlaps = true, fits = true;
+        for (int k = 0; k < 2; k++) {
+            overlaps = overlaps && at[k] < kept.to[k] && at[k] + size[k] > kept.from[k];
+            fits = fits && at[k] >= -1e-9 && at[k] + size[k] <= screen[k] + 1e-9;
+        }
+        assert_false(overlaps);
+        assert_true(!is_whole || fits);
         whole += is_whole;
     }
     assert_true(whole > CASES / 4 && whole < CASES);
@@ -64,7 +56,6 @@ static void boxes_find_their_side(void **state)
                  {{{400.0, 300.0}, {990.0, 320.0}}, {292.0, 280.0}},
                  {{{0.0, 0.0}, {1000.0, 300.0}}, {450.0, 308.0}},
                  {{{0.0, 400.0}, {1000.0, 800.0}}, {450.0, 332.0}}};
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         double at[2];
         assert_true(place_beside(&cases[k].kept, size, screen, at));
@@ -95,7 +86,6 @@ static void check_ticks(const double range[2], int most)
 static void ticks_are_round_and_told_apart(void **state)
 {
     uint64_t seed = test_seed();
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         const double size = pow(10.0, between(&seed, -9.0, 9.0));
         const double low = between(&seed, -size, size);
@@ -117,7 +107,6 @@ static void ticks_of_examples(void **state)
                  {{-2447345.0, -2447310.0}, 4, false, {"-2447340", "-2447330", "-2447320", "-2447310"}},
                  {{-0.3, 0.3}, 3, false, {"-0.2", "0", "0.2"}},
                  {{1.0, 3.0}, 7, true, {"1", "2", "3"}}};
-    (void)state;
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         const struct ticks ticks = ticks_make(cases[n].range, cases[n].most, cases[n].are_whole);
         for (int k = 0; cases[n].texts[k] != NULL; k++) {
@@ -133,19 +122,10 @@ static void no_ticks_without_a_range(void **state)
 {
     static const double ranges[][2] = {{1.0, 1.0}, {2.0, 1.0}, {0.0, INFINITY}, {-HUGE_VAL, 0.0},
                                        {NAN, 1.0}, {0.0, NAN}, {0.0, 0.0},      {1e300, 1.00000000000000001e300}};
-    (void)state;
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++)
         assert_int_equal(ticks_make(ranges[n], 5, false).count, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boxes_cover_nothing),
-        cmocka_unit_test(boxes_find_their_side),
-        cmocka_unit_test(ticks_are_round_and_told_apart),
-        cmocka_unit_test(ticks_of_examples),
-        cmocka_unit_test(no_ticks_without_a_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_place", cmocka_unit_test(boxes_cover_nothing), cmocka_unit_test(boxes_find_their_side),
+          cmocka_unit_test(ticks_are_round_and_told_apart), cmocka_unit_test(ticks_of_examples),
+          cmocka_unit_test(no_ticks_without_a_range))

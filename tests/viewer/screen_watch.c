@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The program ends when its screen has gone away, also where its main thread asks for nothing more. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/frame/window.h"
 
@@ -23,7 +23,6 @@ static void be_busy(int screen, int said, int errors)
 
 static void a_busy_program_ends_with_its_screen(void **state)
 {
-    (void)state;
     int screen[2], said[2], errors[2], way;
     char text[200] = "";
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, screen), 0);
@@ -54,7 +53,6 @@ static void a_busy_program_ends_with_its_screen(void **state)
 /* Closed in order, a connection may end. */
 static void stopping_ends_the_watch(void **state)
 {
-    (void)state;
     int screen[2];
     struct screen_watch watch = {0};
     screen_watch_stop(&watch);
@@ -70,11 +68,5 @@ static void stopping_ends_the_watch(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_program_ends_with_its_screen),
-        cmocka_unit_test(stopping_ends_the_watch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_screen_watch", cmocka_unit_test(a_busy_program_ends_with_its_screen),
+          cmocka_unit_test(stopping_ends_the_watch))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Reading scripts; test_view.py runs them. */
-#include "test.h"
+#include "cases.h"
 
 #include "viewer/tools/tools.h"
 
@@ -33,7 +33,6 @@ static void good_texts(void **state)
         "  wait\t 3\n\n",
     };
     struct test_log log;
-    (void)state;
     for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
         struct script *script = read_text(texts[k], strlen(texts[k]), &log);
         if (script == NULL) fail_msg("\"%s\": %s", texts[k], log.error);
@@ -54,7 +53,6 @@ static void bad_texts(void **state)
         {"frames 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "more than 16 words"},
     };
     struct test_log log;
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         assert_null(read_text(cases[k].text, strlen(cases[k].text), &log));
         assert_int_equal(log.status, LR_BAD_INPUT);
@@ -65,7 +63,6 @@ static void bad_texts(void **state)
 static void no_text(void **state)
 {
     struct test_log log;
-    (void)state;
     test_log_init(&log);
     assert_null(script_read("there is no such file", viewer_tools, &log.log));
     assert_int_equal(log.status, LR_BAD_INPUT);
@@ -77,7 +74,6 @@ static void noise(void **state)
 {
     uint64_t seed = test_seed();
     int refused = 0;
-    (void)state;
     for (int n = 0; n < 300; n++) {
         char text[200];
         struct test_log log;
@@ -95,7 +91,6 @@ static void noise(void **state)
 static void steps_are_told(void **state)
 {
     static const char *const names[] = {"open", "wait", "recon", "stay", "print", "expect"};
-    (void)state;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
         const struct command *command = command_find(viewer_tools, names[k]);
         assert_non_null(command);
@@ -105,11 +100,5 @@ static void steps_are_told(void **state)
     assert_null(command_find(viewer_tools, "Wait"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts),      cmocka_unit_test(no_text),
-        cmocka_unit_test(noise),      cmocka_unit_test(steps_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_script", cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts), cmocka_unit_test(no_text),
+          cmocka_unit_test(noise), cmocka_unit_test(steps_are_told))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Sessions come back as they were written, and what is wrong with a file is said with its place. */
-#include "test.h"
+#include "cases.h"
 
 #include "io/files/file_kind.h"
 #include "io/sessions/session.h"
@@ -54,51 +54,36 @@ static struct lr_view_session full_session(uint64_t *state)
     return session;
 }
 
-static void assert_same_text(const char *a, const char *b)
-{
-    assert_int_equal(a == NULL, b == NULL);
-    if (a != NULL) assert_string_equal(a, b);
-}
+/* Members of a session that are the same bytes. */
+#define MEMBER(name)                                                                                                   \
+    {                                                                                                                  \
+#name, offsetof(struct lr_view_session, name), sizeof(((struct lr_view_session *)0)->name)                     \
+    }
+static const struct {
+    const char *name;
+    size_t at, bytes;
+} members[] = {
+    MEMBER(grid),           MEMBER(has_camera),  MEMBER(eye_mm),       MEMBER(target_mm),       MEMBER(up),
+    MEMBER(view_angle_deg), MEMBER(mode),        MEMBER(has_voxel),    MEMBER(point_mm),        MEMBER(all_primaries),
+    MEMBER(primary),        MEMBER(matrix_mode), MEMBER(rays),         MEMBER(samples),         MEMBER(mu_steps),
+    MEMBER(without_mu),     MEMBER(has_lor),     MEMBER(lor),          MEMBER(lor_kernel),      MEMBER(has_tof),
+    MEMBER(tof_mm),         MEMBER(has_recon),   MEMBER(recon_family), MEMBER(recon_algorithm), MEMBER(recon_elements),
+    MEMBER(recon_subsets),  MEMBER(num_ranges),  MEMBER(window)};
 
 static void assert_same(const struct lr_view_session *a, const struct lr_view_session *b)
 {
-    assert_same_text(a->scanner, b->scanner);
-    assert_same_text(a->image, b->image);
-    assert_same_text(a->mu, b->mu);
-    assert_same_text(a->data, b->data);
-    assert_memory_equal(&a->grid, &b->grid, sizeof(a->grid));
-    assert_int_equal(a->has_camera, b->has_camera);
-    assert_memory_equal(a->eye_mm, b->eye_mm, sizeof(a->eye_mm));
-    assert_memory_equal(a->target_mm, b->target_mm, sizeof(a->target_mm));
-    assert_memory_equal(a->up, b->up, sizeof(a->up));
-    assert_true(a->view_angle_deg == b->view_angle_deg);
-    assert_int_equal(a->mode, b->mode);
-    assert_int_equal(a->has_voxel, b->has_voxel);
-    assert_memory_equal(a->point_mm, b->point_mm, sizeof(a->point_mm));
-    assert_int_equal(a->all_primaries, b->all_primaries);
-    assert_int_equal(a->primary, b->primary);
-    assert_int_equal(a->matrix_mode, b->matrix_mode);
-    assert_int_equal(a->rays, b->rays);
-    assert_int_equal(a->samples, b->samples);
-    assert_int_equal(a->mu_steps, b->mu_steps);
-    assert_int_equal(a->without_mu, b->without_mu);
-    assert_int_equal(a->has_lor, b->has_lor);
-    assert_memory_equal(a->lor, b->lor, sizeof(a->lor));
-    assert_int_equal(a->lor_kernel, b->lor_kernel);
-    assert_int_equal(a->has_tof, b->has_tof);
-    assert_true(a->tof_mm == b->tof_mm);
-    assert_int_equal(a->has_recon, b->has_recon);
-    assert_int_equal(a->recon_family, b->recon_family);
-    assert_int_equal(a->recon_algorithm, b->recon_algorithm);
-    assert_int_equal(a->recon_elements, b->recon_elements);
-    assert_int_equal(a->recon_subsets, b->recon_subsets);
-    assert_int_equal(a->num_ranges, b->num_ranges);
+    const char *const texts[2][4] = {{a->scanner, a->image, a->mu, a->data}, {b->scanner, b->image, b->mu, b->data}};
+    for (int k = 0; k < 4; k++) {
+        assert_int_equal(texts[0][k] == NULL, texts[1][k] == NULL);
+        if (texts[0][k] != NULL) assert_string_equal(texts[0][k], texts[1][k]);
+    }
+    for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++)
+        if (memcmp((const char *)a + members[k].at, (const char *)b + members[k].at, members[k].bytes) != 0)
+            fail_msg("%s differs", members[k].name);
     for (int k = 0; k < a->num_ranges; k++) {
         assert_string_equal(a->ranges[k].name, b->ranges[k].name);
-        assert_true(a->ranges[k].low == b->ranges[k].low);
-        assert_true(a->ranges[k].high == b->ranges[k].high);
+        assert_true(a->ranges[k].low == b->ranges[k].low && a->ranges[k].high == b->ranges[k].high);
     }
-    assert_memory_equal(a->window, b->window, sizeof(a->window));
 }
 
 static void round_trip(const struct lr_view_session *session)
@@ -117,7 +102,6 @@ static void round_trip(const struct lr_view_session *session)
 
 static void sessions_come_back(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const struct lr_view_session empty = {0};
     round_trip(&empty);
@@ -134,7 +118,6 @@ static void sessions_come_back(void **state)
 
 static void a_decimal_comma_changes_nothing(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
     bool found = false;
@@ -158,7 +141,6 @@ static void refuse(const char *text, const char *place, const char *words)
 
 static void faults_have_places(void **state)
 {
-    (void)state;
     refuse("scanner: \"x\"\n", "s.yaml:1:1:", "view_session");
     refuse("view_session: 2\n", "s.yaml:1:1:", "version 2");
     refuse("view_session: 1\nscaner: \"x\"\n", "s.yaml:2:1:", "did you mean 'scanner'");
@@ -188,7 +170,6 @@ static void faults_have_places(void **state)
 
 static void what_cannot_be_read_back_is_not_written(void **state)
 {
-    (void)state;
     struct test_log log;
     struct stat facts;
     struct lr_view_session bad[] = {
@@ -211,7 +192,6 @@ static void what_cannot_be_read_back_is_not_written(void **state)
 /* What cannot be written leaves what was there. */
 static void a_failed_write_leaves_the_old_file(void **state)
 {
-    (void)state;
     struct test_log log;
     struct lr_view_session old = {.window = {640, 480}}, back;
     const struct lr_view_session bad = {.image = ""};
@@ -226,14 +206,6 @@ static void a_failed_write_leaves_the_old_file(void **state)
     unlink(FILE_NAME);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_come_back),
-        cmocka_unit_test(a_decimal_comma_changes_nothing),
-        cmocka_unit_test(faults_have_places),
-        cmocka_unit_test(what_cannot_be_read_back_is_not_written),
-        cmocka_unit_test(a_failed_write_leaves_the_old_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_session", cmocka_unit_test(sessions_come_back), cmocka_unit_test(a_decimal_comma_changes_nothing),
+          cmocka_unit_test(faults_have_places), cmocka_unit_test(what_cannot_be_read_back_is_not_written),
+          cmocka_unit_test(a_failed_write_leaves_the_old_file))

@@ -2,25 +2,18 @@
  * Copyright The LORaster authors
  *
  * What is open stays open until something else has been opened whole. */
-#include "test.h"
+#include "opened.h"
 
 #include "io/files/file_kind.h"
 #include "viewer/study/study.h"
 
 #include <unistd.h>
 
-static struct study *make_study(void)
-{
-    struct study *study = study_create(NULL);
-    assert_non_null(study);
-    return study;
-}
-
 static void open_well(struct study *study, const struct study_wish *wish)
 {
-    struct job_report report;
-    assert_int_equal(study_open(study, wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
+    struct study_view view = {0};
+    study_reopen(study, &view, wish);
+    study_view_release(&view);
 }
 
 static void fail_to_open(struct study *study, const struct study_wish *wish, const char *words)
@@ -51,8 +44,7 @@ static void write_image(const char *path, float value)
 
 static void an_empty_study_has_nothing(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     struct study_view view = study_take(study);
     assert_int_equal(study_poll(study, NULL), JOB_IDLE);
     assert_true(view.scanner == NULL && view.image == NULL && view.serial == 0);
@@ -65,10 +57,9 @@ static void an_empty_study_has_nothing(void **state)
 
 static void a_failure_changes_nothing(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
-    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
-    struct study_view before = study_take(study);
+    struct study *study = study_create(NULL);
+    struct study_view before = {0};
+    study_reopen(study, &before, &(struct study_wish){.scanner = "two-opposed-modules"});
     assert_int_equal(before.serial, 1);
     fail_to_open(study, &(struct study_wish){.scanner = "siemens-mmmr"}, "siemens-mmr");
     /* The scanner can be read, and the image cannot: neither is taken. */
@@ -82,15 +73,14 @@ static void a_failure_changes_nothing(void **state)
 
 static void parts_come_and_go(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     write_image("study_a.nii", 5);
     write_image("study_mu.nii", 0.096f);
-    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
-    struct study_view first = study_take(study);
+    struct study_view first = {0};
+    study_reopen(study, &first, &(struct study_wish){.scanner = "two-opposed-modules"});
     assert_int_equal(first.grid.size[1], 64);
-    open_well(study, &(struct study_wish){.image = "study_a.nii", .mu = "study_mu.nii"});
-    struct study_view second = study_take(study);
+    struct study_view second = {0};
+    study_reopen(study, &second, &(struct study_wish){.image = "study_a.nii", .mu = "study_mu.nii"});
     assert_true(second.scanner == first.scanner);
     assert_int_equal(second.grid.size[2], 6);
     assert_true(second.image->values[7] == 5);
@@ -108,22 +98,19 @@ static void parts_come_and_go(void **state)
 /* Data number LORs of their scanner. */
 static void data_go_with_their_scanner(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
     data->values[11] = 3;
     assert_int_equal(lr_lor_data_write("study_data.h5", lors, data, NULL), LR_OK);
     /* The file brings its scanner along. */
-    open_well(study, &(struct study_wish){.data = "study_data.h5"});
-    struct study_view view = study_take(study);
+    struct study_view view = {0};
+    study_reopen(study, &view, &(struct study_wish){.data = "study_data.h5"});
     assert_int_equal(view.lors->count, lors->count);
     assert_true(view.data->values[11] == 3);
     assert_non_null(view.diagnosis);
-    study_view_release(&view);
-    open_well(study, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
-    view = study_take(study);
+    study_reopen(study, &view, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
     assert_null(view.data);
     study_view_release(&view);
     fail_to_open(study, &(struct study_wish){.data = "study_data.h5"}, "study_data.h5");
@@ -137,8 +124,7 @@ static void data_go_with_their_scanner(void **state)
 /* Modules within each other: refused, with findings on the modules. */
 static void a_wrong_scanner_is_explained(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     write_text("study_bad.yaml", "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
                                  "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
     open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
@@ -162,8 +148,7 @@ static void a_wrong_scanner_is_explained(void **state)
 /* However wishes come, what was named last is open in the end. */
 static void the_last_wish_is_what_is_open(void **state)
 {
-    (void)state;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     write_image("study_b.nii", 2);
     assert_int_equal(study_open(study, &(struct study_wish){.scanner = "siemens-mmr"}), LR_OK);
     assert_int_equal(study_open(study, &(struct study_wish){.image = "study_b.nii"}), LR_OK);
@@ -188,7 +173,6 @@ static void the_last_wish_is_what_is_open(void **state)
 /* Every voxel centre lies before every face, and inside what the scanner says it sees. */
 static void default_grids_fit(void **state)
 {
-    (void)state;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
         lr_scanner *scanner = lr_scanner_read(*name, NULL);
         const lr_grid grid = study_default_grid(scanner);
@@ -213,9 +197,8 @@ static void default_grids_fit(void **state)
 
 static void kinds_of_files(void **state)
 {
-    (void)state;
     struct job_report report;
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     write_image("study_kind.mha", 1);
     write_text("study_kind.txt", "some words\n");
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
@@ -249,32 +232,19 @@ static void kinds_of_files(void **state)
 /* List mode as other programs write it. */
 static void real_events(void **state)
 {
-    (void)state;
     char path[1024];
     struct job_report report;
     if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
-    struct study *study = make_study();
+    struct study *study = study_create(NULL);
     open_well(study, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
     assert_int_equal(study_open_file(study, path), LR_OK);
     if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
     struct study_view view = study_take(study);
     assert_true(view.data->count > 0 && view.data->index != NULL);
-    study_view_release(&view);
-    study_destroy(study);
+    study_close(study, &view);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_study_has_nothing),
-        cmocka_unit_test(a_failure_changes_nothing),
-        cmocka_unit_test(parts_come_and_go),
-        cmocka_unit_test(data_go_with_their_scanner),
-        cmocka_unit_test(a_wrong_scanner_is_explained),
-        cmocka_unit_test(the_last_wish_is_what_is_open),
-        cmocka_unit_test(default_grids_fit),
-        cmocka_unit_test(kinds_of_files),
-        cmocka_unit_test(real_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_study", cmocka_unit_test(an_empty_study_has_nothing), cmocka_unit_test(a_failure_changes_nothing),
+          cmocka_unit_test(parts_come_and_go), cmocka_unit_test(data_go_with_their_scanner),
+          cmocka_unit_test(a_wrong_scanner_is_explained), cmocka_unit_test(the_last_wish_is_what_is_open),
+          cmocka_unit_test(default_grids_fit), cmocka_unit_test(kinds_of_files), cmocka_unit_test(real_events))

@@ -3,7 +3,7 @@
  *
  * However fast tasks come, the newest is run, and few of the others. The tasks end when the test
  * lets them, so that no speed of the machine matters. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/log.h"
 #include "viewer/frame/job.h"
@@ -69,7 +69,6 @@ static int current(const struct task_runner *runner)
 /* A task that is asked to stop and does not hear it holds all others up: of 200 one is left. */
 static void only_the_newest_waits(void **state)
 {
-    (void)state;
     struct task_runner runner;
     begin(&runner);
     for (int n = 0; n < 200; n++) {
@@ -89,7 +88,6 @@ static void only_the_newest_waits(void **state)
 /* One that hears it is dropped, and the next begins without being let go. */
 static void what_runs_is_stopped(void **state)
 {
-    (void)state;
     struct task_runner runner;
     begin(&runner);
     task_runner_ask(&runner, task_of((struct task){.number = 1}));
@@ -104,7 +102,6 @@ static void what_runs_is_stopped(void **state)
 
 static void failures_leave_the_one_before(void **state)
 {
-    (void)state;
     struct task_runner runner;
     begin(&runner);
     may_end = true;
@@ -120,7 +117,6 @@ static void failures_leave_the_one_before(void **state)
 
 static void cancelling_drops_what_waits(void **state)
 {
-    (void)state;
     struct task_runner runner;
     begin(&runner);
     task_runner_ask(&runner, task_of((struct task){.number = 1, .is_deaf = true}));
@@ -137,13 +133,5 @@ static void cancelling_drops_what_waits(void **state)
     finish(&runner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_newest_waits),
-        cmocka_unit_test(what_runs_is_stopped),
-        cmocka_unit_test(failures_leave_the_one_before),
-        cmocka_unit_test(cancelling_drops_what_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_task_runner", cmocka_unit_test(only_the_newest_waits), cmocka_unit_test(what_runs_is_stopped),
+          cmocka_unit_test(failures_leave_the_one_before), cmocka_unit_test(cancelling_drops_what_waits))

@@ -25,29 +25,25 @@ def numbers(text):
 
 
 class Compose(ViewTest):
-    ROUNDS = ["compose.rounds", "compose.weights", "compose.condition", "compose.residual",
-              "compose.residuals", "compose.clipped_residual", "compose.negative_voxels",
-              "live.log_likelihood", "live.backend"]
+    ROUNDS = ["compose.rounds", "compose.weights", "compose.condition", "compose.residual", "compose.residuals",
+              "compose.clipped_residual", "compose.negative_voxels", "live.log_likelihood", "live.backend"]
 
     def counts(self):
-        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts",
-                  "20000", "--backend", "native", "--truth", self.path("truth.nii"), "-o",
-                  self.path("d.h5"))
+        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts", "20000",
+                  "--backend", "native", "--truth", self.path("truth.nii"), "-o", self.path("d.h5"))
 
     def ranks(self, count, *words):
         """The last composition of as many ranks, and the log-likelihood."""
         program = Path(self.program)
         if MPIRUN is None or not (program.parent / "lr_mpi.so").exists():
             self.skipTest("no MPI")
-        done = mpirun(program, count, program, "recon", "--scanner", self.scanner, *GRID, "--data",
-                      self.path("d.h5"), "--combine", "paper", "--backend", "native", "--json", "-o",
-                      self.path("p.nii"), *words)
+        done = mpirun(program, count, program, "recon", "--scanner", self.scanner, *GRID, "--data", self.path("d.h5"),
+                      "--combine", "paper", "--backend", "native", "--json", "-o", self.path("p.nii"), *words)
         return json.loads(done.stdout)["iterations"]
 
     def steps(self, guesses, local, subsets, iterations):
-        return ["open scanner ring.yaml", "wait", "open image truth.nii", "wait", "open data d.h5",
-                "wait", "tool live", f"set guesses {guesses}", f"set local {local}",
-                f"recon start {subsets} {iterations}", "wait"]
+        return ["open scanner ring.yaml", "wait", "open image truth.nii", "wait", "open data d.h5", "wait", "tool live",
+                f"set guesses {guesses}", f"set local {local}", f"recon start {subsets} {iterations}", "wait"]
 
     def test_weights_of_ranks(self):
         """Eight ranks by mpirun and eight guesses here: the same weights, residuals and clipping."""
@@ -66,8 +62,7 @@ class Compose(ViewTest):
             self.assertAlmostEqual(float(found[f"compose.{name}"]) / last[name], 1, delta=1e-6)
         self.assertEqual(int(found["compose.negative_voxels"]), last["negative_voxels"])
         self.assertGreater(last["negative_voxels"], 0)
-        self.assertAlmostEqual(float(found["live.log_likelihood"]) / steps[-1]["log_likelihood"], 1,
-                               delta=1e-7)
+        self.assertAlmostEqual(float(found["live.log_likelihood"]) / steps[-1]["log_likelihood"], 1, delta=1e-7)
 
     def test_what_is_seen(self):
         """Bars of the weights, a negative one in its colour; slices; a pause between compositions."""
@@ -94,11 +89,9 @@ class Compose(ViewTest):
 
     def test_mistakes(self):
         self.counts()
-        found = self.values([*self.steps(2, 1, 1, 1)[:-2], "set family direct", "recon start",
-                             "print live.error"])
+        found = self.values([*self.steps(2, 1, 1, 1)[:-2], "set family direct", "recon start", "print live.error"])
         self.assertIn("family correspondence", found["live.error"])
-        found = self.values([*self.steps(16, 1, 1, 1), "set family listmode", "recon start",
-                             "print live.error"])
+        found = self.values([*self.steps(16, 1, 1, 1), "set family listmode", "recon start", "print live.error"])
         self.assertIn("family correspondence", found["live.error"])
         for words, steps in (("17 guesses", ["set guesses 17"]), ("0 iteration", ["set local 0"])):
             with self.subTest(words):
@@ -112,10 +105,9 @@ class Large(ViewTest):
 
     def test_part(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        pairs, _ = self.view([
-            "open scanner united-imaging-uexplorer", "wait 1000", "print voxel.pairs",
-            "print voxel.sum", f"move {SHEET[0] + 60} {SHEET[1] + 120}", "print touched",
-            "print touched.sampled", "print touched.exact"])
+        pairs, _ = self.view(["open scanner united-imaging-uexplorer", "wait 1000", "print voxel.pairs",
+                              "print voxel.sum", f"move {SHEET[0] + 60} {SHEET[1] + 120}", "print touched",
+                              "print touched.sampled", "print touched.exact"])
         seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         print(f"{seconds:.1f} s of processors")
         self.assertLess(seconds, 20)  # 90 where all LORs were computed

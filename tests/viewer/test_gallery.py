@@ -25,8 +25,7 @@ def blocks(path):
         sums = [sum(column) for column in zip(*rows[y:y + BLOCK])]
         line = []
         for x in range(0, width - BLOCK + 1, BLOCK):
-            red, green, blue = (sum(sums[3 * x + c:3 * (x + BLOCK):3]) / (255.0 * BLOCK * BLOCK)
-                                for c in range(3))
+            red, green, blue = (sum(sums[3 * x + c:3 * (x + BLOCK):3]) / (255.0 * BLOCK * BLOCK) for c in range(3))
             line.append((0.3 * red + 0.59 * green + 0.11 * blue, 0.5 * (red - green),
                          0.5 * (blue - 0.5 * (red + green))))
         found.append(line)
@@ -75,8 +74,7 @@ class Quick(Gallery):
         stored = blocks(ROOT / "docs" / "pictures" / "view-voxel.png")
         for old, new in (("set module 9", "set module 3"), ("camera -60", "camera -40"),
                          ("open image activity.nii", "open image water.nii")):
-            found = difference(self.draw("view-voxel", lambda text, a=old, b=new:
-                                         text.replace(a, b)), stored)
+            found = difference(self.draw("view-voxel", lambda text, a=old, b=new: text.replace(a, b)), stored)
             print(f"{new}: mean {found[0]:.4f}, worst {found[1]:.4f}")
             self.assertTrue(found[0] > MEAN or found[1] > WORST, new)
 

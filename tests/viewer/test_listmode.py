@@ -101,9 +101,8 @@ class Live(ListmodeTest):
     def test_events_are_drawn_from_an_image(self):
         """Where no list mode is open; with neither there is a sentence."""
         self.good("phantom", "point", *GRID, "-o", self.path("x.nii"))
-        self.view([*READY, "open image x.nii", "wait", "set family listmode", "set elements line",
-                   "set counts 5e4", "recon start 2 3",
-                   "wait", "expect live.iterations 3"])
+        self.view([*READY, "open image x.nii", "wait", "set family listmode", "set elements line", "set counts 5e4",
+                   "recon start 2 3", "wait", "expect live.iterations 3"])
         self.view([*READY, "set counts 0"], code=3)
         self.view([*READY, "tool live", "set family listmode", "recon start", "frames 3", "expect live.iterations 0",
                    "screenshot none.png"])

@@ -37,9 +37,8 @@ class Slices(ViewTest):
         count = self.SIZE[0] * self.SIZE[1] * self.SIZE[2]
         self.image("x.nii", [random.random() for _ in range(count)], self.SIZE, self.VOXEL)
         self.image("mu.nii", [random.random() / 50 for _ in range(9 * 8 * 7)], (9, 8, 7), (3, 4, 4))
-        self.ready = [*READY, "open image x.nii", "open mu mu.nii", "wait", "show x on",
-                      "show y on", *(f"slice {axis} {at}" for axis, at in self.AT.items()),
-                      "camera {} {} {}".format(*self.CAMERA)]
+        self.ready = [*READY, "open image x.nii", "open mu mu.nii", "wait", "show x on", "show y on",
+                      *(f"slice {axis} {at}" for axis, at in self.AT.items()), "camera {} {} {}".format(*self.CAMERA)]
 
     def check(self, name, before, count=60):
         """The values at pixels all over the scene, each of the three slices more than once."""
@@ -72,9 +71,8 @@ class Slices(ViewTest):
     def test_slices_in_front_of_crystals(self):
         """The far side's crystals, which the slices hide, are not what is under the mouse."""
         self.check("x.nii", ["expect hover.module -1"])
-        pairs, _ = self.view([*self.ready, "camera 0 0 300", "move 584 384",
-                              "print hover.module", "print hover.slice", "show x off",
-                              "show y off", "show z off", "frames 1", "print hover.module",
+        pairs, _ = self.view([*self.ready, "camera 0 0 300", "move 584 384", "print hover.module", "print hover.slice",
+                              "show x off", "show y off", "show z off", "frames 1", "print hover.module",
                               "print hover.slice"])
         texts = [text for _, text in pairs]
         self.assertEqual(texts[0], "-1")
@@ -84,9 +82,8 @@ class Slices(ViewTest):
 
     def test_words(self):
         """The line at the bottom has value, voxel, place and slice; K copies it."""
-        found = self.values([*self.ready, "show scanner off", "move 585 385", "print hover.text",
-                             "print hover.value", "print hover.voxel", "print hover.mm",
-                             "print hover.slice", "key k", "print message"])
+        found = self.values([*self.ready, "show scanner off", "move 585 385", "print hover.text", "print hover.value",
+                             "print hover.voxel", "print hover.mm", "print hover.slice", "key k", "print message"])
         planes = {"x": "sagittal", "y": "coronal", "z": "transaxial"}
         text = found["hover.text"]
         value = re.match(r"image ([\d.e-]+), voxel \(", text)
@@ -115,10 +112,8 @@ class Slices(ViewTest):
             steps += sum(([f"move {x} {y}", f"print {name}"] for x, y in pixels), [])
             steps += ["image tube"]
         pairs, _ = self.view(steps)
-        over, alone = ([float(text) for _, text in pairs[k:k + len(pixels)]]
-                       for k in (0, len(pixels)))
-        self.assertEqual([v for v in over if not math.isnan(v)],
-                         [b for a, b in zip(over, alone) if not math.isnan(a)])
+        over, alone = ([float(text) for _, text in pairs[k:k + len(pixels)]] for k in (0, len(pixels)))
+        self.assertEqual([v for v in over if not math.isnan(v)], [b for a, b in zip(over, alone) if not math.isnan(a)])
         self.assertGreater(max(v for v in over if not math.isnan(v)), 0.0)
 
 
@@ -126,8 +121,7 @@ class Bars(ViewTest):
     def test_colours_of_the_bar_are_the_slices(self):
         """Head on, a slice of a few values: the bar has each one's colour at its place."""
         values = [0.0, 0.25, 0.5, 0.75, 1.0]
-        self.image("x.nii", [values[x // 4] for _ in range(10 * 20) for x in range(20)],
-                   (20, 20, 10), (1.5, 1.5, 2))
+        self.image("x.nii", [values[x // 4] for _ in range(10 * 20) for x in range(20)], (20, 20, 10), (1.5, 1.5, 2))
         for name in ("grey", "perceptual", "diverging"):
             self.view([*READY, "open image x.nii", "wait", "show scanner off", "show lors off",
                        "show x off", "show y off", "slice z 1", "camera -90 89.9 120",
@@ -176,9 +170,8 @@ class Curves(ViewTest):
         """The one of `matrix --lor`."""
         mu = self.image("mu.nii", [0.0096] * (10 * 10 * 8), (10, 10, 8), (3, 3, 3))
         image = self.image("x.nii")
-        found = self.values([*READY, f"open image {image}", f"open mu {mu}", "wait",
-                             "lor 0 1 1 4 2 2", "wait", "expect tube.error none",
-                             "print tube.sum"])
+        found = self.values([*READY, f"open image {image}", f"open mu {mu}", "wait", "lor 0 1 1 4 2 2", "wait",
+                             "expect tube.error none", "print tube.sum"])
         self.good("matrix", "--scanner", self.scanner, "--lor", "0,1,1,4,2,2", "--like", image,
                   "--mu", mu, "--mode", "exact", "--backend", "cpu", "-o", self.path("t.nii"))
         wanted = sum(read_nifti(self.path("t.nii"))[3])
@@ -210,11 +203,9 @@ class Recon(ViewTest):
         found = {}
         for samples in (1, 27):
             value = self.values([*READY, f"open image {image}", f"open data {counts}", "wait",
-                                 f"recon start 1 3 {samples}", "wait",
-                                 "print live.log_likelihood"])
-            done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like",
-                             image, "--iterations", "3", "--samples", str(samples), "-o",
-                             self.path("r.nii"))
+                                 f"recon start 1 3 {samples}", "wait", "print live.log_likelihood"])
+            done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image, "--iterations", "3",
+                             "--samples", str(samples), "-o", self.path("r.nii"))
             found[samples] = float(value["live.log_likelihood"])
             wanted = done["iterations"][-1]["log_likelihood"]
             self.assertLess(abs(found[samples] / wanted - 1.0), 1e-6, (samples, found))
@@ -227,19 +218,17 @@ class Recon(ViewTest):
         counts = self.expected_counts("y.hs", 2000)
         likelihoods = []
         for relaxation, fall in ((0, 0), (0.7, 0), (0.7, 0.4)):
-            steps = [*READY, f"open image {image}", f"open data {counts}", "wait",
-                     "set algorithm ramla", f"set relaxation {relaxation}", f"set fall {fall}",
-                     "recon start 2 3", "wait", "image live", "show scanner off", "show x on",
-                     "show y on", "camera -60 35 70", "print live.log_likelihood"]
+            steps = [*READY, f"open image {image}", f"open data {counts}", "wait", "set algorithm ramla",
+                     f"set relaxation {relaxation}", f"set fall {fall}", "recon start 2 3", "wait", "image live",
+                     "show scanner off", "show x on", "show y on", "camera -60 35 70", "print live.log_likelihood"]
             for k in range(60 if fall else 0):
                 steps += [f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {300 + 3 * k}",
                           "print hover.voxel", "print hover.value"]
             pairs, _ = self.view(steps)
             options = ["--fall", str(fall)] if fall else []
             options += ["--relaxation", str(relaxation)] if relaxation else []
-            done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
-                             "--algorithm", "ramla", "--subsets", "2", "--iterations", "3",
-                             *options, "-o", self.path("r.nii"))
+            done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image, "--algorithm",
+                             "ramla", "--subsets", "2", "--iterations", "3", *options, "-o", self.path("r.nii"))
             likelihoods.append(float(pairs[0][1]))
             wanted = done["iterations"][-1]["log_likelihood"]
             self.assertLess(abs(likelihoods[-1] / wanted - 1.0), 1e-6)
@@ -247,8 +236,7 @@ class Recon(ViewTest):
             for (_, voxel), (_, value) in zip(pairs[1::2], pairs[2::2]):
                 if value != "nan":
                     place = tuple(map(int, voxel.split(",")))
-                    self.assertLess(abs(float(value) - value_at(written, place)),
-                                    1e-5 * max(written[3]), place)
+                    self.assertLess(abs(float(value) - value_at(written, place)), 1e-5 * max(written[3]), place)
                     seen.add(place)
         self.assertGreater(len(seen), 10)
         self.assertEqual(len({f"{one:.6g}" for one in likelihoods}), 3, likelihoods)
@@ -269,8 +257,7 @@ class Gaps(ViewTest):
         that is offered has one."""
         row = self.rows("--at", ",".join(map(str, self.POINT)), "--mode", "exact")
         far = [math.dist(self.POINT[:2], place) for place in self.module_places()]
-        ends = {k: [far[key[0] if key[3] == k else key[3]] for key in row if k in (key[0], key[3])]
-                for k in range(8)}
+        ends = {k: [far[key[0] if key[3] == k else key[3]] for key in row if k in (key[0], key[3])] for k in range(8)}
         steps = [*READY, "point {} {} {}".format(*self.POINT), "wait"]
         for k in range(8):
             steps += [f"set module {k}", "wait", "print voxel.gap", "print voxel.better"]
@@ -282,8 +269,7 @@ class Gaps(ViewTest):
                 self.assertEqual(why, "none")
                 seen[0] += 1
             elif all(far[k] < other - 5.0 for other in ends[k]):
-                self.assertIn(f"module {k} has no window: it is the nearer end of all "
-                              f"{len(ends[k])} LORs", why)
+                self.assertIn(f"module {k} has no window: it is the nearer end of all {len(ends[k])} LORs", why)
                 self.view([*steps[:4], f"set module {better}", "wait", "expect voxel.gap none"])
                 seen[1] += 1
         self.assertGreater(min(seen), 1, (ends, far))
@@ -294,8 +280,7 @@ class Gaps(ViewTest):
                 "frames 2", "print voxel.better"]
         better = self.values(near)["voxel.better"]
         for y in range(262, 292, 4):  # two or three lines of text are above it
-            found = self.values([*near[:-1], f"click 940 {y}", "wait", "print voxel.module",
-                                 "print voxel.gap"])
+            found = self.values([*near[:-1], f"click 940 {y}", "wait", "print voxel.module", "print voxel.gap"])
             if found["voxel.module"] == better:
                 self.assertEqual(found["voxel.gap"], "none")
                 return
@@ -304,8 +289,7 @@ class Gaps(ViewTest):
     def test_no_lor(self):
         """Of a ring whose modules are in coincidence with their opposites alone, at a place beside
         all of their lines."""
-        self.write("narrow.yaml", SMALL_RING.replace(
-            "field_of_view_mm: 30", "min_module_difference: 4"))
+        self.write("narrow.yaml", SMALL_RING.replace("field_of_view_mm: 30", "min_module_difference: 4"))
         pairs, _ = self.view(["open scanner narrow.yaml", "wait 600 anyway", "point 24 10 0",
                               "wait", "print voxel.gap", "print voxel.better"])
         self.assertIn("no LOR passes through the point", pairs[0][1])
@@ -321,9 +305,8 @@ class Tooltips(ViewTest):
         for width, height in ((1280, 800), (700, 590), (460, 540), (420, 800)):
             shift = width - 1280
             down = int(0.38 * (height - 30)) if width < 690 else 0  # Study stands above
-            steps = [f"size {width} {height}", *READY, "set rays 1", "set exact 0",
-                     "point 1.7 0.2 -3.8", "wait", f"move {width - 5} {height - 40}", "frames 2",
-                     "screenshot free.png"]
+            steps = [f"size {width} {height}", *READY, "set rays 1", "set exact 0", "point 1.7 0.2 -3.8", "wait",
+                     f"move {width - 5} {height - 40}", "frames 2", "screenshot free.png"]
             boxes = {}
             for i, j in ((0, 0), (1, 1), (2, 1), (3, 3), (1, 3)):
                 box = (left + shift + i * side, down + top + j * side, left + shift + (i + 1) * side,
@@ -354,9 +337,10 @@ class Lines(ViewTest):
                       "expect lors 0", "frames 2", f"screenshot {name}0.png", "show lors on"]
         self.view([*steps, "show lors off", "save s.yaml"])
         for name in ("voxel", "lor"):
-            lit = [sum(max(pixel(rows, x, y)) > 60 for y in range(100, 640)
-                       for x in range(300, 870))
-                   for _, _, rows in (read_png(self.path(f"{name}{k}.png")) for k in (0, 1))]
+            lit = []
+            for k in (0, 1):
+                _, _, rows = read_png(self.path(f"{name}{k}.png"))
+                lit.append(sum(max(pixel(rows, x, y)) > 60 for y in range(100, 640) for x in range(300, 870)))
             self.assertGreater(lit[1], lit[0] + 100, name)
         self.assertIn("lors: hidden", Path(self.path("s.yaml")).read_text().replace('"', ""))
         self.view(["open session s.yaml", "wait", "expect lors 0"])
@@ -381,12 +365,11 @@ class Opening(ViewTest):
 
     def test_folders_and_files(self):
         more = os.path.join(self.where, "more")
-        found = self.values([
-            *READY, "key o", f"expect open.folder {self.where}", self.line(1),
-            f"expect open.folder {more}", self.line(0), f"expect open.folder {self.where}",
-            self.line(1), self.line(2), "click {} {}".format(*self.OPEN), "expect open.folder none",
-            "wait", "print image.path", "key o", f"expect open.folder {more}",
-            "click {} {}".format(*self.CANCEL), "expect open.folder none"])
+        found = self.values([*READY, "key o", f"expect open.folder {self.where}", self.line(1),
+                             f"expect open.folder {more}", self.line(0), f"expect open.folder {self.where}",
+                             self.line(1), self.line(2), "click {} {}".format(*self.OPEN), "expect open.folder none",
+                             "wait", "print image.path", "key o", f"expect open.folder {more}",
+                             "click {} {}".format(*self.CANCEL), "expect open.folder none"])
         self.assertEqual(found["image.path"], os.path.join(more, "x.nii"))
 
     def test_double_click(self):
@@ -398,9 +381,8 @@ class Opening(ViewTest):
         """A mu-map is opened as one: the list's fourth line."""
         x, y = self.KIND
         self.view([*READY, "key o", self.line(1), self.line(1), f"click {x} {y}", "frames 2",
-                   f"click {x} {y + 12 + 10 + 3 * 18}", "frames 2",
-                   "click {} {}".format(*self.OPEN), "wait", "image mu",
-                   "expect image.path none"])
+                   f"click {x} {y + 12 + 10 + 3 * 18}", "frames 2", "click {} {}".format(*self.OPEN), "wait",
+                   "image mu", "expect image.path none"])
 
     def test_typed_paths(self):
         typed = ["click {} {}".format(*self.PATH)]
@@ -428,9 +410,8 @@ class Start(ViewTest):
         names = [one["preset"] for one in self.json("scanner", "list")["scanners"]]
         for number in (names.index("two-opposed-modules"), names.index("cluster-paper-32")):
             wanted = self.json("scanner", "show", names[number])
-            found = self.values(["expect start 1", "frames 2",
-                                 f"click 360 {self.LINE[0] + number * self.LINE[1]}", "wait",
-                                 "expect start 0", "print scanner.name", "print scanner.modules"])
+            found = self.values(["expect start 1", "frames 2", f"click 360 {self.LINE[0] + number * self.LINE[1]}",
+                                 "wait", "expect start 0", "print scanner.name", "print scanner.modules"])
             self.assertEqual(found["scanner.name"], wanted["name"])
 
     def test_goes_and_comes(self):
@@ -441,8 +422,7 @@ class Start(ViewTest):
         self.view(["frames 2", "expect start 0"], "--scanner", self.scanner)
 
     def test_small_windows(self):
-        self.view(["size 700 300", "frames 3", "size 720 60", "frames 3", "size 1 1", "frames 3",
-                   "expect start 1"])
+        self.view(["size 700 300", "frames 3", "size 720 60", "frames 3", "size 1 1", "frames 3", "expect start 1"])
 
 
 if __name__ == "__main__":

@@ -30,8 +30,7 @@ class Random(ViewTest):
         os.mkdir(self.path("folder.nii"))
 
     def session(self):
-        self.view(["open scanner ring.yaml", "wait", "open image x.nii", "wait", "set module -1",
-                   "save saved.yaml"])
+        self.view(["open scanner ring.yaml", "wait", "open image x.nii", "wait", "set module -1", "save saved.yaml"])
         return Path(self.path("saved.yaml")).read_text()
 
     def place(self, dice):
@@ -57,17 +56,16 @@ class Random(ViewTest):
         keys = ["escape", "enter", "tab", "backspace", "left", "right", "up", "down", "pageup", "pagedown", "f1"]
         files = ["no such file.yaml", *sorted(os.listdir(self.folder))]
         turns = 1e6 * dice.random() if dice.randrange(20) == 0 else 20 * dice.random() - 10
-        return dice.choices([
-            lambda: "move " + self.place(dice),
-            lambda: "click " + self.place(dice),
-            lambda: f"drag {self.place(dice)} {self.place(dice)}",
-            lambda: f"scroll {turns:.3f}",
-            lambda: "key " + (dice.choice(keys) if dice.randrange(3) else chr(dice.choice([*range(65, 91), 47]))),
-            lambda: 'type "{}"'.format("".join(dice.choices("0123456789.-+e \u00e9\u03b1", k=1 + dice.randrange(6)))),
-            lambda: self.resize(dice),
-            lambda: f'open file "./{dice.choice(files)}"',
-            lambda: "tool " + dice.choice(["voxel", "lor", "maps", "live", "doctor", "direct"]),
-        ], weights=[16, 30, 12, 8, 12, 6, 6, 7, 3])[0]()
+        return dice.choices([lambda: "move " + self.place(dice), lambda: "click " + self.place(dice),
+                             lambda: f"drag {self.place(dice)} {self.place(dice)}", lambda: f"scroll {turns:.3f}",
+                             lambda: "key " + (dice.choice(keys) if dice.randrange(3) else chr(dice.choice([*range(65,
+                                                                                                                   91),
+                                                                                                            47]))),
+                             lambda: 'type "{}"'.format("".join(dice.choices("0123456789.-+e \u00e9\u03b1",
+                                                                             k=1 + dice.randrange(6)))),
+                             lambda: self.resize(dice), lambda: f'open file "./{dice.choice(files)}"',
+                             lambda: "tool " + dice.choice(["voxel", "lor", "maps", "live", "doctor", "direct"]),],
+                            weights=[16, 30, 12, 8, 12, 6, 6, 7, 3])[0]()
 
     def test_random(self):
         seed = int(os.environ.get("LORASTER_TEST_SEED", "1"))
@@ -77,9 +75,8 @@ class Random(ViewTest):
         self.size = [1280, 800]
         steps = [word for _ in range(count) for word in (self.step(dice), "frames 1")]
         # Files that cannot be read are part of it: the last wait forgets their errors.
-        done = self.run_program(*self.arguments([
-            "open scanner ring.yaml", "wait", *steps, "recon stop", "key escape", "wait 600 anyway",
-            "frames 3", "print frames"]))
+        done = self.run_program(*self.arguments(["open scanner ring.yaml", "wait", *steps, "recon stop", "key escape",
+                                                 "wait 600 anyway", "frames 3", "print frames"]))
         said = done.stderr
         self.assertEqual(done.returncode, 0, said)
         frames = [line for line in done.stdout.splitlines() if line.startswith("frames ")]
@@ -99,12 +96,10 @@ class Threads(ViewTest):
         steps = ["open image x.nii", "open scanner ring.yaml", "wait", "tool live"]
         for place in ("device", "host"):
             steps += [f"recon {place}", "recon start 1 2", "wait",
-                      "expect live.on_device " + str(int(place == "device")),
-                      "recon start 1 0", "frames 6", "recon pause", "frames 3",
-                      "recon step", "frames 3", "recon resume", "frames 4", "recon stop",
-                      "direct 30 0 50 variant1", "open histo y.h5", "sensitivity",
-                      "lor 0 1 1 4 2 2", "point 1 2 3", "point 2 1 0", "open file x.nii",
-                      "wait 1200 anyway"]
+                      "expect live.on_device " + str(int(place == "device")), "recon start 1 0", "frames 6",
+                      "recon pause", "frames 3", "recon step", "frames 3", "recon resume", "frames 4", "recon stop",
+                      "direct 30 0 50 variant1", "open histo y.h5", "sensitivity", "lor 0 1 1 4 2 2", "point 1 2 3",
+                      "point 2 1 0", "open file x.nii", "wait 1200 anyway"]
         done = self.run_program(*self.arguments([*steps, "recon start 1 0", "sensitivity",
                                                  "point 0 0 1", "frames 4", "quit"]))
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -17,8 +17,7 @@ from pathlib import Path
 import h5py
 
 from eye import value_at
-from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png,
-                   write_nifti)
+from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, write_nifti)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -27,15 +26,13 @@ def places(count):
     """Pixels all over the picture."""
     left, top, right, bottom = SHEET
     for k in range(count):
-        yield (left + (right - left) * ((k * 0.618034) % 1.0),
-               top + (bottom - top) * ((k + 0.5) / count))
+        yield (left + (right - left) * ((k * 0.618034) % 1.0), top + (bottom - top) * ((k + 0.5) / count))
 
 
 class Values(ViewTest):
     """The value under the mouse is the matrix's."""
     def touch(self, before, count=100):
-        asked = ["touched", "touched.exact", "touched.sampled", "touched.point_exact",
-                 "touched.point_sampled"]
+        asked = ["touched", "touched.exact", "touched.sampled", "touched.point_exact", "touched.point_sampled"]
         # In a small window, which is drawn in less time: the panel is as far from its right edge.
         steps = ["size 700 590", *before, "set module -1", "set rays 4", "wait"]
         for x, y in places(count):
@@ -70,11 +67,10 @@ class Values(ViewTest):
         # 6 x 5 x 3 voxels of 3 x 3 x 4 mm about the origin
         row = 3 + 6 * (2 + 5 * 0)
         voxel = ["--like", self.path("x.nii"), "--rows", f"{row}:{row + 1}"]
-        sampled = ["--mode", "sampled", "--rays", "4"]
-        rows = {"touched.exact": self.rows(*voxel, "--mode", "exact"),
-                "touched.sampled": self.rows(*voxel, *sampled),
-                "touched.point_exact": self.rows(*at, "--mode", "exact"),
-                "touched.point_sampled": self.rows(*at, *sampled)}
+        exact, sampled = ["--mode", "exact"], ["--mode", "sampled", "--rays", "4"]
+        rows = {f"touched.{name}": self.rows(*of, *mode) for name, of, mode in (
+            ("exact", voxel, exact), ("sampled", voxel, sampled), ("point_exact", at, exact),
+            ("point_sampled", at, sampled))}
         hits = {name: set() for name in rows}
         pairs, _ = self.view([*before[:-1], "wait", before[-1]])
         self.assertEqual(pairs, [("voxel.row", str(row))])
@@ -107,12 +103,10 @@ class Values(ViewTest):
         dense = self.rows(*at, "--mu", mu, "--mu-steps", "8")
         plain = self.rows(*at)
         self.assertLess(sum(dense.values()), 0.8 * sum(plain.values()))
-        for steps, row, tolerance in (
-                (ready, dense, self.IN_SINGLE),
-                ([*ready, "set backend cpu"], dense, self.IN_DOUBLE),
-                ([*ready, "set backend cpu", "set absorption 0"], plain, self.IN_DOUBLE)):
+        for steps, row, tolerance in (([], dense, self.IN_SINGLE), (["set backend cpu"], dense, self.IN_DOUBLE),
+                                      (["set backend cpu", "set absorption 0"], plain, self.IN_DOUBLE)):
             found = [self.compare(one, "touched.point_sampled", row, tolerance)
-                     for one in self.touch(steps, 60)]
+                     for one in self.touch([*ready, *steps], 60)]
             self.assertGreater(sum(found), 8)
 
     def test_who_draws(self):
@@ -208,19 +202,16 @@ class Places(ViewTest):
 
     def test_slices_move(self):
         self.image("x.nii")
-        pairs, _ = self.view([*READY, "open image x.nii", "wait", "slice z 0",
-                              "print slices.at_mm", "key pageup", "print slices.at_mm",
-                              *["key pagedown"] * 5, "print slices.at_mm"])
+        pairs, _ = self.view([*READY, "open image x.nii", "wait", "slice z 0", "print slices.at_mm", "key pageup",
+                              "print slices.at_mm", *["key pagedown"] * 5, "print slices.at_mm"])
         z = [float(text.split(",")[2]) for _, text in pairs]
         self.assertEqual(z, [0.0, 4.0, -4.0])
 
     def test_camera(self):
         pairs, _ = self.view([*READY, "camera 30 10", "drag 500 300 600 300", "print camera.turn_deg",
-                              "print camera.height_deg", "drag 500 300 500 377",
-                              "print camera.height_deg", "key z", "print camera.height_deg",
-                              "key x", "print camera.turn_deg", "scroll 5",
-                              "print camera.distance_mm", "scroll -5",
-                              "print camera.distance_mm"])
+                              "print camera.height_deg", "drag 500 300 500 377", "print camera.height_deg", "key z",
+                              "print camera.height_deg", "key x", "print camera.turn_deg", "scroll 5",
+                              "print camera.distance_mm", "scroll -5", "print camera.distance_mm"])
         found = [float(text) for _, text in pairs]
         self.assertAlmostEqual(found[0], 30 - 180 * 100 / 770, places=6)
         self.assertAlmostEqual(found[1], 10, places=9)
@@ -238,8 +229,7 @@ class Places(ViewTest):
     def test_module_under_the_mouse(self):
         """Seen from outside along x, the far side's faces are turned to the eye: module 4 of 8 stands
         opposite module 0."""
-        found = self.values([*READY, "camera 0 0 300", "move 584 384", "print hover.module",
-                             "print hover.crystal"])
+        found = self.values([*READY, "camera 0 0 300", "move 584 384", "print hover.module", "print hover.crystal"])
         self.assertEqual(found["hover.module"], "4")
         self.assertRegex(found["hover.crystal"], r"^(-1|[0-3]),(-1|[0-3])$")
 
@@ -248,15 +238,13 @@ class Places(ViewTest):
         longer than a hand does for it."""
         for width, height in ((1280, 800), (4000, 3000)):
             click = f"click {width - 270} 62"
-            found = self.values([*READY, f"size {width} {height}", "frames 2", click, "key a", click,
-                                 click, "type 3.5", "key enter", "wait", "print voxel.point_mm",
-                                 "print help"])
+            found = self.values([*READY, f"size {width} {height}", "frames 2", click, "key a", click, click, "type 3.5",
+                                 "key enter", "wait", "print voxel.point_mm", "print help"])
             self.assertEqual(float(found["voxel.point_mm"].split(",")[1]), 3.5, found)
             self.assertEqual(found["help"], "0")
 
     def test_keys(self):
-        pairs, _ = self.view(["key ?", "print help", "key f1", "print help", "print tool",
-                              "key tab", "print tool"])
+        pairs, _ = self.view(["key ?", "print help", "key f1", "print help", "print tool", "key tab", "print tool"])
         self.assertEqual([text for _, text in pairs], ["1", "0", "Voxel", "LOR"])
 
 
@@ -278,15 +266,13 @@ class Places(ViewTest):
 class Files(ViewTest):
     def test_session_comes_back(self):
         image = self.image("x.nii")
-        names = ["camera.at_mm", "camera.turn_deg", "camera.height_deg", "camera.distance_mm",
-                 "voxel.point_mm", "voxel.row", "voxel.rays", "voxel.sum", "scanner.name",
-                 "image.path", "tool"]
+        names = ["camera.at_mm", "camera.turn_deg", "camera.height_deg", "camera.distance_mm", "voxel.point_mm",
+                 "voxel.row", "voxel.rays", "voxel.sum", "scanner.name", "image.path", "tool"]
         asked = [f"print {name}" for name in names]
         first = self.values([*READY, f"open image {image}", "wait", "camera 77 33 150 5 -4 3",
                              "point 2 1 -2.5", "set rays 6", "set module 5", "wait", *asked,
                              "move 600 780", "screenshot a.png", "save s.yaml"])
-        again = self.values(["open session s.yaml", "wait", *asked, "move 600 780",
-                             "screenshot b.png"])
+        again = self.values(["open session s.yaml", "wait", *asked, "move 600 780", "screenshot b.png"])
         started = self.values(["wait", *asked], "--session", "s.yaml")
         for name in names:
             for other in (again, started):
@@ -297,8 +283,7 @@ class Files(ViewTest):
         one, two = read_png(self.path("a.png")), read_png(self.path("b.png"))
         self.assertEqual(one[:2], two[:2])
         # all but the left panel, which tells of frames a second; eyes are kept in float
-        differ = sum(abs(a - b) > 8 for x, y in zip(one[2], two[2])
-                     for a, b in zip(x[3 * 290:], y[3 * 290:]))
+        differ = sum(abs(a - b) > 8 for x, y in zip(one[2], two[2]) for a, b in zip(x[3 * 290:], y[3 * 290:]))
         self.assertLess(differ, 0.003 * 3 * 990 * 800)
 
     def compare_texts(self, one, other):
@@ -322,8 +307,7 @@ class Files(ViewTest):
         lit = []
         for name in ("a.png", "b.png"):
             _, _, rows = read_png(self.path(name))
-            lit.append(sum(max(row[3 * x:3 * x + 3]) > 60 for row in rows[40:700]
-                           for x in range(300, 870)))
+            lit.append(sum(max(row[3 * x:3 * x + 3]) > 60 for row in rows[40:700] for x in range(300, 870)))
         self.assertGreater(lit[0], 1.3 * lit[1])
 
     def test_keys_save(self):
@@ -378,19 +362,16 @@ class Errors(ViewTest):
         self.assertEqual((done.returncode, done.stdout), (3, ""))
 
     def test_steps(self):
-        for words, step in ((["steps.txt:2", "no step", "jump"], "jump 3"),
-                            (["steps.txt:2", "X Y Z"], "point 1 2"),
+        for words, step in ((["steps.txt:2", "no step", "jump"], "jump 3"), (["steps.txt:2", "X Y Z"], "point 1 2"),
                             (["steps.txt:2", "words"], "point 1 2 3 4"),
                             (["steps.txt:2", "16 words"], "camera" + " 1" * 20)):
             self.script_refused(3, words, ["frames 1", step])
 
     def test_words(self):
         for words, step in (("is not a number", "point 1 2 x"), ("is not a number", "point 1 2 inf"),
-                            ("is not a whole number", "frames 1.5"),
-                            ("none of what can stand", "tool hammer"),
-                            ("none of what can stand", "show scanner maybe"),
-                            ("1 to 16384", "size 0 10"), ("1 to 16384", "size 10 20000"),
-                            ("no key", "key hyper"), ("no value", "print weather"),
+                            ("is not a whole number", "frames 1.5"), ("none of what can stand", "tool hammer"),
+                            ("none of what can stand", "show scanner maybe"), ("1 to 16384", "size 0 10"),
+                            ("1 to 16384", "size 10 20000"), ("no key", "key hyper"), ("no value", "print weather"),
                             ("none of what can stand", "open folder x")):
             self.fails(3, [words, "steps.txt:2"], ["frames 1", step])
 
@@ -447,10 +428,9 @@ class Errors(ViewTest):
     def test_scanner_with_errors(self):
         """The doctor says why, and the program goes on with what the file says."""
         self.write("bad.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 10"))
-        found, said = self.view([*READY, "open scanner ./bad.yaml", "wait", "move 600 300",
-                                 "screenshot a.png", "print tool", "print doctor.refused",
-                                 "expect scanner.modules 8", "open scanner ring.yaml", "wait",
-                                 "print doctor.refused", "point 1 1 1", "wait"])
+        found, said = self.view([*READY, "open scanner ./bad.yaml", "wait", "move 600 300", "screenshot a.png",
+                                 "print tool", "print doctor.refused", "expect scanner.modules 8",
+                                 "open scanner ring.yaml", "wait", "print doctor.refused", "point 1 1 1", "wait"])
         self.assertIn("error: ", said)
         self.assertEqual([text for _, text in found], ["Doctor", "8", "0"])
 
@@ -468,8 +448,7 @@ class Errors(ViewTest):
         self.refuse(4, ["OpenGL", "install"], *self.arguments(READY), env=without)
 
     def test_no_screen(self):
-        env = {name: value for name, value in os.environ.items()
-               if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        env = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         self.refuse(4, ["no screen", "--no-window"], "view", env=env)
 
     def test_device_that_is_not_there(self):
@@ -479,10 +458,9 @@ class Errors(ViewTest):
         """Nothing is open, everything is: at any size, and changing it while something is computed."""
         image = self.image("x.nii")
         for size in ("1 1", "2 1", "1 500", "37 41", "700 20"):
-            self.view([f"size {size}", "frames 3", "click 0 0", *READY, f"open image {image}",
-                       "wait", "show volume on", "set module -1", "size 900 600", "frames 1",
-                       f"size {size}", "wait", "drag 0 0 5 5", "picture all", "frames 2",
-                       "screenshot a.png"])
+            self.view([f"size {size}", "frames 3", "click 0 0", *READY, f"open image {image}", "wait", "show volume on",
+                       "set module -1", "size 900 600", "frames 1", f"size {size}", "wait", "drag 0 0 5 5",
+                       "picture all", "frames 2", "screenshot a.png"])
 
     def test_refused_scanner_is_named(self):
         """The modules under the mouse are those of the file that the scene shows."""
@@ -515,9 +493,8 @@ class Loss(ViewTest):
 
     def environment(self, number):
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.library,
-                    LOSE_CONTEXT_AT=str(number), LOSE_CONTEXT_COUNT=self.path("count"),
-                    ASAN_OPTIONS=sanitizer)
+        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number),
+                    LOSE_CONTEXT_COUNT=self.path("count"), ASAN_OPTIONS=sanitizer)
 
     def test_script(self):
         steps = [*READY, "screenshot a.png", "save s.yaml", "frames 10", "screenshot b.png"]
@@ -581,8 +558,7 @@ class Sessions(ViewTest):
         for line in ("image: mu", "slices: [0, 1, 1]", "volume: shown", "crystals: hidden"):
             self.assertIn(line, text.replace('"', ""))
         self.view(["open session s.yaml", "wait", "frames 2", "save t.yaml"])
-        kept = [[line for line in Path(self.path(name)).read_text().splitlines()]
-                for name in ("s.yaml", "t.yaml")]
+        kept = [[line for line in Path(self.path(name)).read_text().splitlines()] for name in ("s.yaml", "t.yaml")]
         at = [lines.index("shown:") for lines in kept]
         self.assertEqual(kept[0][at[0]:], kept[1][at[1]:])
 
@@ -612,8 +588,7 @@ class Direct(ViewTest):
         values[self.AT[0] + nx * (self.AT[1] + ny * self.AT[2])] = 1.0
         self.image("delta.nii", values, self.SIZE, self.EDGE)
         point = [(at - 0.5 * (n - 1)) * mm for at, n, mm in zip(self.AT, self.SIZE, self.EDGE)]
-        self.ready = [*READY, "open image delta.nii", "wait", "tool direct",
-                      "point {} {} {}".format(*point)]
+        self.ready = [*READY, "open image delta.nii", "wait", "tool direct", "point {} {} {}".format(*point)]
         self.kernel = ["--tof-ps", "150", "--model", "variant1"]
 
     def test_values(self):
@@ -639,8 +614,7 @@ class Direct(ViewTest):
         wanted = self.json("direct", "lut", *self.kernel, "--azimuth-deg", "40", "--tilt-deg", "5",
                            *grid, "-o", self.path("t.png"))
         found = self.values([*self.ready, "direct 40 5 150 variant1", "wait",
-                             *(f"print direct.{name}" for name in
-                               ("identifiers", "offsets", "kernel"))])
+                             *(f"print direct.{name}" for name in ("identifiers", "offsets", "kernel"))])
         self.assertEqual(int(found["direct.identifiers"]), wanted["identifiers"])
         self.assertEqual(int(found["direct.offsets"]), wanted["offsets"])
         x, y = ((at - 0.5 * (n - 1)) * 4 for at, n in zip(self.AT[:2], self.SIZE))
@@ -651,9 +625,8 @@ class Direct(ViewTest):
     def test_histo_images(self):
         """Dropped as a file of any kind; each view has its own counts."""
         out = self.path("y.h5")
-        self.good("direct", "deposit", "--activity", self.path("delta.nii"), "--scanner",
-                  self.scanner, "--tof-ps", "150", "--azimuths", "4", "--tilts", "1", "--count",
-                  "500", "-o", out)
+        self.good("direct", "deposit", "--activity", self.path("delta.nii"), "--scanner", self.scanner, "--tof-ps",
+                  "150", "--azimuths", "4", "--tilts", "1", "--count", "500", "-o", out)
         with h5py.File(out) as file:
             wanted = file["histo/values"][:].sum(axis=1)
         self.assertGreater(len(set(wanted)), 1)
@@ -672,23 +645,19 @@ class Direct(ViewTest):
         nx, ny, nz = self.SIZE
         self.image("spot.nii", [1.0 if 6 < k % nx < 14 and 5 < k // nx % ny < 13 else 0.1
                                 for k in range(nx * ny * nz)], self.SIZE, self.EDGE)
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner",
-                  self.scanner, "--tof-ps", "150", "--azimuths", "4", "--tilts", "1", "--count",
-                  "4000", "-o", out)
+        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
+                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", out)
         done = self.json("recon", "--operator", "direct", "--data", out, "--tof-ps", "150",
                          "--model", "variant1", "--fit", "--algorithm", "osem", "--subsets", "2", "--iterations", "3",
                          "--backend", "cpu", "-o", image)
         names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
-        ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait",
-                 "set family direct"]
-        moves = [step for k in range(12) for step in
-                 (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
-                  "print hover.voxel", "print hover.value")]
+        ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait", "set family direct"]
+        moves = [step for k in range(12) for step in (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
+                                                      "print hover.voxel", "print hover.value")]
         for place in ("host", "device"):
             pairs, _ = self.view([*ready, f"recon {place}", "recon start 2 3", "wait",
-                                  *(f"print live.{name}" for name in names), "image live",
-                                  "show scanner off", "show x on", "show y on",
-                                  "camera -60 35 150", *moves])
+                                  *(f"print live.{name}" for name in names), "image live", "show scanner off",
+                                  "show x on", "show y on", "camera -60 35 150", *moves])
             found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
             self.assertEqual(found["iterations"], "3")
             self.assertEqual(found["on_device"], str(int(place == "device")))
@@ -702,8 +671,7 @@ class Direct(ViewTest):
             for (_, voxel), (_, value) in zip(pairs[len(names)::2], pairs[len(names) + 1::2]):
                 if value != "nan":
                     at = tuple(map(int, voxel.split(",")))
-                    self.assertLess(abs(float(value) - value_at(written, at)),
-                                    1e-4 * max(written[3]), at)
+                    self.assertLess(abs(float(value) - value_at(written, at)), 1e-4 * max(written[3]), at)
                     seen.add(at)
             self.assertGreater(len(seen), 4)
 
@@ -760,9 +728,8 @@ class Large(ViewTest):
         """With no more address space than that."""
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (1024 * kibibytes, 1024 * kibibytes))
-        pairs, said = self.view([*READY, f"open image {name}", "wait 1200 anyway", "frames 2",
-                                 "screenshot a.png", "print scanner.modules", "point 1 1 1",
-                                 "wait"], preexec_fn=limit)
+        pairs, said = self.view([*READY, f"open image {name}", "wait 1200 anyway", "frames 2", "screenshot a.png",
+                                 "print scanner.modules", "point 1 1 1", "wait"], preexec_fn=limit)
         self.assertEqual(pairs, [("scanner.modules", "8")])
         self.assertEqual(read_png(self.path("a.png"))[:2], (1280, 800))
         for word in words:

@@ -20,10 +20,9 @@ class Screen:
     and none is left for a moment: else it begins anew, and whoever comes then is turned away."""
     def __init__(self, size, *more):
         read, write = os.pipe()
-        self.server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{size[0]}x{size[1]}x24",
-             "-nolisten", "tcp", "-noreset", *more], pass_fds=[write], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", f"{size[0]}x{size[1]}x24",
+                                        "-nolisten", "tcp", "-noreset", *more], pass_fds=[write],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as pipe:
             number = pipe.readline().strip()
@@ -100,9 +99,8 @@ class Display:
 class ClientMessage(ctypes.Structure):
     """XClientMessageEvent, as long as an XEvent."""
     _fields_ = [("type", ctypes.c_int), ("serial", ctypes.c_ulong), ("sent", ctypes.c_int),
-                ("display", ctypes.c_void_p), ("window", ctypes.c_ulong),
-                ("message", ctypes.c_ulong), ("format", ctypes.c_int), ("data", ctypes.c_long * 5),
-                ("rest", ctypes.c_long * 14)]
+                ("display", ctypes.c_void_p), ("window", ctypes.c_ulong), ("message", ctypes.c_ulong),
+                ("format", ctypes.c_int), ("data", ctypes.c_long * 5), ("rest", ctypes.c_long * 14)]
 
 
 class Viewer:
@@ -194,14 +192,17 @@ class Window(ViewTest):
         self.screen = Screen((1400, 900))
         self.addCleanup(self.screen.close)
 
-    def open(self, *asked, before=(), arguments=()):
-        """The viewer with the ring, which tells of these values, once nothing is computed any more."""
-        script = self.write("window.txt", "\n".join(["wait", *before, "wait", "stay " + " ".join(
-            asked)]) + "\n")
-        viewer = Viewer([self.program, "view", "--scanner", self.scanner, "--script", script,
-                         *arguments], self.screen, self.folder)
+    def start(self, *arguments):
+        """The viewer, once its window is seen."""
+        viewer = Viewer([self.program, "view", *arguments], self.screen, self.folder)
         self.addCleanup(viewer.stop)
         self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        return viewer
+
+    def open(self, *asked, before=()):
+        """The viewer with the ring, which tells of these values, once nothing is computed any more."""
+        script = self.write("window.txt", "\n".join(["wait", *before, "wait", "stay " + " ".join(asked)]) + "\n")
+        viewer = self.start("--scanner", self.scanner, "--script", script)
         for name in asked:
             viewer.until(name, lambda _: True)
         return viewer
@@ -214,9 +215,7 @@ class Window(ViewTest):
 
     def test_opens_and_closes(self):
         """As a person starts it, without any script."""
-        viewer = Viewer([self.program, "view", "--scanner", self.scanner], self.screen, self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        viewer = self.start("--scanner", self.scanner)
         with Display(self.screen.env["DISPLAY"]) as display:
             while not display.shows_something(int(viewer.window)):
                 self.assertIsNone(viewer.process.poll(), viewer.said)
@@ -225,24 +224,17 @@ class Window(ViewTest):
         self.assertEqual(viewer.said, [])
 
     def test_closes_while_it_computes(self):
-        viewer = Viewer([self.program, "view", "--scanner", "siemens-mmr"], self.screen,
-                        self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
-        self.close(viewer)
+        self.close(self.start("--scanner", "siemens-mmr"))
 
     def test_histo_images_reconstructed_live(self):
         """On the device that draws the window, without a byte to it in an iteration."""
-        values = [1.0 if 6 < k % 21 < 14 and 5 < k // 21 % 19 < 13 else 0.1
-                  for k in range(21 * 19 * 9)]
+        values = [1.0 if 6 < k % 21 < 14 and 5 < k // 21 % 19 < 13 else 0.1 for k in range(21 * 19 * 9)]
         self.image("spot.nii", values, (21, 19, 9), (4, 4, 4))
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner",
-                  self.scanner, "--tof-ps", "150", "--azimuths", "4", "--tilts", "1", "--count",
-                  "4000", "-o", self.path("y.h5"))
+        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
+                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", self.path("y.h5"))
         asked = ["live.iterations", "live.on_device", "live.backend", "live.to_device"]
-        viewer = self.open(*asked, before=["open histo y.h5", "wait", "direct 0 0 150 variant1",
-                                           "wait", "set family direct", "recon device",
-                                           "recon start 2 3"])
+        viewer = self.open(*asked, before=["open histo y.h5", "wait", "direct 0 0 150 variant1", "wait",
+                                           "set family direct", "recon device", "recon start 2 3"])
         viewer.until("live.iterations", lambda text: text == "3")
         viewer.until("live.on_device", lambda text: text == "1")
         viewer.until("live.backend", lambda text: text in ("compute", "cuda"))
@@ -291,8 +283,7 @@ class Window(ViewTest):
         self.close(viewer)
 
     def test_keys(self):
-        viewer = self.open("help", "camera.height_deg", "camera.distance_mm", "tool",
-                           before=["camera 30 10 500"])
+        viewer = self.open("help", "camera.height_deg", "camera.distance_mm", "tool", before=["camera 30 10 500"])
         viewer.key("question")
         viewer.until("help", lambda text: text == "1")
         viewer.key("F1")
@@ -338,8 +329,7 @@ class Window(ViewTest):
             x = left + round((right - left) * ((k * 0.618034) % 1.0))
             y = top + round((bottom - top) * ((k + 0.5) / 64))
             there = dict(self.view(["open scanner ring.yaml", "wait", *at, "wait", f"move {x} {y}",
-                                    *(f"print {name}" for name in asked)])[0]
-                         ) if k % 16 == 0 else None
+                                    *(f"print {name}" for name in asked)])[0]) if k % 16 == 0 else None
             viewer.hover(x, y)
             if there is not None:
                 for name in asked:
@@ -365,12 +355,10 @@ class Window(ViewTest):
         size, voxel_mm, at = (20, 16, 12), (1.5, 2.0, 1.3), {"x": 1.0, "y": -3.0, "z": 3.0}
         path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
         camera = (-60.0, 35.0, 110.0)
-        viewer = self.open(
-            "hover.slice", "hover.voxel", "hover.value", "hover.mm", "voxel.point_mm", "mouse",
-            "frames", before=[
-                f"open image {path}", "wait", "show scanner off", "show lors off",
-                *(f"slice {axis} {mm}" for axis, mm in at.items()),
-                "camera {} {} {}".format(*camera), "colours grey 0 1"])
+        viewer = self.open("hover.slice", "hover.voxel", "hover.value", "hover.mm", "voxel.point_mm", "mouse", "frames",
+                           before=[f"open image {path}", "wait", "show scanner off", "show lors off",
+                                   *(f"slice {axis} {mm}" for axis, mm in at.items()),
+                                   "camera {} {} {}".format(*camera), "colours grey 0 1"])
         image, eye, hits, grey = read_nifti(path), Eye(*camera), dict.fromkeys("xyz", 0), []
         for k in range(40):
             x, y = round(430 + 310 * ((k * 0.618034) % 1.0)), round(260 + 250 * k / 40)
@@ -396,29 +384,23 @@ class Window(ViewTest):
 
     def click_there(self, viewer, mm):
         viewer.xdotool("click", 1)
-        viewer.until("voxel.point_mm", lambda text: all(
-            abs(float(a) - b) < 2e-3 for a, b in zip(text.split(","), mm)))
+        viewer.until("voxel.point_mm", lambda text: all(abs(float(a) - b) < 2e-3 for a, b in zip(text.split(","), mm)))
 
     def test_start_screen(self):
         """A preset is clicked on, another file is chosen in the dialog."""
         script = self.write("start.txt", "stay start scanner.name open.folder image.path\n")
         self.image("x.nii")
-        viewer = Viewer([self.program, "view", "--script", script], self.screen, self.folder)
-        self.addCleanup(viewer.stop)
-        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        viewer = self.start("--script", script)
         viewer.until("start", lambda text: text == "1")
         listed = self.json("scanner", "list")["scanners"]
         number = [one["preset"] for one in listed].index("two-opposed-modules")
-        viewer.move(360, 153 + number * 18)
-        viewer.xdotool("sleep", 0.3, "click", 1)
+        self.press(viewer, 360, 153 + number * 18)
         viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
         viewer.until("start", lambda text: text == "0")
         viewer.key("o")
         viewer.until("open.folder", lambda text: text == os.path.realpath(self.folder))
-        viewer.move(450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
-        viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.5)
-        viewer.move(406, 524)
-        viewer.xdotool("sleep", 0.3, "click", 1)
+        self.press(viewer, 450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
+        self.press(viewer, 406, 524)
         viewer.until("image.path", lambda text: text.endswith("/x.nii"))
         viewer.until("open.folder", lambda text: text == "none")
         self.close(viewer)
@@ -460,12 +442,10 @@ class Window(ViewTest):
         self.assertEqual((self.folder / "kept.yaml").read_bytes(), kept)
 
     def test_frames_a_second(self):
-        done = self.good("view", "--scanner", self.scanner, "--bench-frames", "20",
-                         env=self.screen.env)
+        done = self.good("view", "--scanner", self.scanner, "--bench-frames", "20", env=self.screen.env)
         found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
         self.assertEqual(found["size"], "1280x800")
-        self.assertAlmostEqual(float(found["frames_per_second"]) * float(found["frame_ms"]), 1000.0,
-                               delta=30.0)
+        self.assertAlmostEqual(float(found["frames_per_second"]) * float(found["frame_ms"]), 1000.0, delta=30.0)
         print(done.stdout)
 
 

@@ -2,34 +2,13 @@
  * Copyright The LORaster authors
  *
  * Several jobs with OpenGL contexts of their own at the same time. */
-#include "test.h"
+#include "opened.h"
 
 #include "viewer/study/maps.h"
 #include "viewer/study/tube.h"
 #include "viewer/study/voxel.h"
 
 enum { NUM_JOBS = 3 };
-
-static bool has_device(void)
-{
-    lr_device devices[8];
-    const int count = lr_device_list(devices, 8, NULL);
-    for (int k = 0; k < count && k < 8; k++)
-        if (devices[k].usable) return true;
-    return false;
-}
-
-static struct study *open_study(struct study_view *view)
-{
-    struct job_report report;
-    struct study *study = study_create(NULL);
-    const lr_grid grid = {{6, 5, 4}, {3, 3, 3}, {-7, -6, -5}};
-    const struct study_wish wish = {.scanner = "two-opposed-modules", .grid = &grid};
-    assert_int_equal(study_open(study, &wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    *view = study_take(study);
-    return study;
-}
 
 static void must_be_done(enum job_state state, const struct job_report *report)
 {
@@ -56,9 +35,9 @@ static void compare(const struct voxel_result *a, const struct voxel_result *b)
 
 static void contexts_do_not_get_in_each_others_way(void **state)
 {
-    (void)state;
     struct study_view view;
-    struct study *study = open_study(&view);
+    const lr_grid grid = {{6, 5, 4}, {3, 3, 3}, {-7, -6, -5}};
+    struct study *study = study_opened(&view, &(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
     struct voxel *reference = voxel_create(NULL), *voxels[NUM_JOBS];
     struct task_runner maps[NUM_JOBS];
     struct job_report report;
@@ -85,13 +64,16 @@ static void contexts_do_not_get_in_each_others_way(void **state)
         task_runner_finish(&maps[k]);
     }
     voxel_destroy(reference);
-    study_view_release(&view);
-    study_destroy(study);
+    study_close(study, &view);
 }
 
 int main(void)
 {
-    if (!has_device()) {
+    lr_device devices[8];
+    const int count = lr_device_list(devices, 8, NULL);
+    bool has_device = false;
+    for (int k = 0; k < count && k < 8; k++) has_device = has_device || devices[k].usable;
+    if (!has_device) {
         printf("skipped: no OpenGL 4.5 device\n");
         return 77;
     }

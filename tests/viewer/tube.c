@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Tubes of response against rows of the matrix, and what is derived from them. */
-#include "test.h"
+#include "opened.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/tube.h"
@@ -14,22 +14,19 @@ struct bench {
     struct task_runner tubes;
 };
 
-static void bench_init(struct bench *bench, const char *scanner, const lr_grid *grid)
+static void bench_finish(void *self)
 {
-    const struct study_wish wish = {.scanner = scanner, .grid = grid};
-    struct job_report report;
-    bench->study = study_create(NULL);
-    assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    bench->view = study_take(bench->study);
-    task_runner_init(&bench->tubes, &tube_kind);
+    struct bench *bench = self;
+    task_runner_finish(&bench->tubes);
+    study_close(bench->study, &bench->view);
 }
 
-static void bench_finish(struct bench *bench)
+static struct bench *bench_open(const char *scanner, const lr_grid *grid)
 {
-    task_runner_finish(&bench->tubes);
-    study_view_release(&bench->view);
-    study_destroy(bench->study);
+    struct bench *bench = test_alloc(1, sizeof(*bench));
+    bench->study = study_opened(&bench->view, &(struct study_wish){.scanner = scanner, .grid = grid});
+    task_runner_init(&bench->tubes, &tube_kind);
+    return test_keep(bench, bench_finish);
 }
 
 static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
@@ -68,15 +65,13 @@ static lr_status compare(void *user, const lr_row *row)
 /* Voxel by voxel, from rows of the cpu reference. */
 static void tubes_are_columns(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_init(&bench, "ge-explore-vista-dr", &about);
+    struct bench *bench = bench_open("ge-explore-vista-dr", &about);
     for (int sampled = 0; sampled < 2; sampled++) {
         struct tube_request request = opposite;
         request.mode = sampled ? LR_MODE_SAMPLED : LR_MODE_EXACT;
         request.rays = 3;
-        const struct tube_result *result = compute(&bench, &request);
-        const lr_operator_params params = {.lors = bench.view.lors,
+        const struct tube_result *result = compute(bench, &request);
+        const lr_operator_params params = {.lors = bench->view.lors,
                                            .grid = &about,
                                            .backend = "cpu",
                                            .mode = request.mode,
@@ -92,7 +87,6 @@ static void tubes_are_columns(void **state)
         assert_close(result->sum, comparison.sum, 1e-4);
         lr_operator_destroy(op);
     }
-    bench_finish(&bench);
 }
 
 static double moment(const struct tube_profile *profile, int power)
@@ -106,10 +100,8 @@ static double moment(const struct tube_profile *profile, int power)
 /* Sum and centre of mass of the profile are those of the image. */
 static void profiles_keep_sum_and_centre(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_init(&bench, "ge-explore-vista-dr", &about);
-    const struct tube_result *result = compute(&bench, &opposite);
+    struct bench *bench = bench_open("ge-explore-vista-dr", &about);
+    const struct tube_result *result = compute(bench, &opposite);
     double first = 0, length = 0;
     for (int64_t v = 0; v < lr_grid_num_voxels(&about); v++) {
         double centre_mm[3], t = 0;
@@ -125,47 +117,39 @@ static void profiles_keep_sum_and_centre(void **state)
     assert_close(moment(&result->profile, 0), result->sum, 1e-5); /* sums of floats */
     /* Points are moved to the middles of their planes: by half a step at most, at random. */
     assert_true(fabs(moment(&result->profile, 1) - first) < 0.1 * result->profile.step_mm * result->sum);
-    bench_finish(&bench);
 }
 
 static void exchanged_crystals_turn_the_profile_round(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_init(&bench, "ge-explore-vista-dr", &about);
-    const struct tube_result *result = compute(&bench, &opposite);
+    struct bench *bench = bench_open("ge-explore-vista-dr", &about);
+    const struct tube_result *result = compute(bench, &opposite);
     const int count = result->profile.count;
     const int64_t lor = result->lor;
-    float *before = malloc((size_t)count * sizeof(*before));
-    assert_non_null(before);
+    float *before = test_alloc(count, sizeof(*before));
     memcpy(before, result->profile.weight, (size_t)count * sizeof(*before));
     struct tube_request other = opposite;
     other.crystals[0] = opposite.crystals[1];
     other.crystals[1] = opposite.crystals[0];
-    result = compute(&bench, &other);
+    result = compute(bench, &other);
     assert_true(result->lor == lor);
     assert_int_equal(result->profile.count, count);
     for (int n = 0; n < count; n++) {
         /* A point on the border of two planes may go to either. */
         assert_true(fabs(result->profile.weight[n] - before[count - 1 - n]) < 0.02 * result->sum);
     }
-    free(before);
-    bench_finish(&bench);
 }
 
 /* The kernel's integral is 1, and half its height is reached at half the resolution's width:
  * c/2 * 214 ps = 32.08 mm in all. */
 static void the_kernel_has_the_scanners_width(void **state)
 {
-    (void)state;
-    struct bench bench;
     const lr_grid grid = {{40, 40, 3}, {10, 10, 10}, {-195, -195, -10}};
-    bench_init(&bench, "siemens-vision-600", &grid);
-    assert_true(bench.view.scanner->tof_resolution_ps > 0);
+    struct bench *bench = bench_open("siemens-vision-600", &grid);
+    assert_true(bench->view.scanner->tof_resolution_ps > 0);
     const struct tube_request request = {.crystals = {{0, 3, 3}, {19, 4, 5}}, .samples = 1};
-    const struct tube_result *result = compute(&bench, &request);
+    const struct tube_result *result = compute(bench, &request);
     const struct tube_profile *profile = &result->profile;
-    const double width_mm = 299.792458e-3 / 2 * bench.view.scanner->tof_resolution_ps;
+    const double width_mm = 299.792458e-3 / 2 * bench->view.scanner->tof_resolution_ps;
     double integral = 0, square = 0;
     for (int n = 0; n < profile->count; n++) {
         const double t = profile->first_mm + n * profile->step_mm;
@@ -175,28 +159,23 @@ static void the_kernel_has_the_scanners_width(void **state)
     assert_close(integral, 1, 1e-4);
     assert_close(sqrt(square) * sqrt(8 * log(2)), width_mm, 1e-3);
     assert_true(profile->first_mm + profile->count / 2 * profile->step_mm == 0);
-    bench_finish(&bench);
-    bench_init(&bench, "ge-explore-vista-dr", &about);
-    result = compute(&bench, &opposite);
+    bench = bench_open("ge-explore-vista-dr", &about);
+    result = compute(bench, &opposite);
     assert_true(result->sigma_mm == 0 && result->profile.kernel == NULL);
-    bench_finish(&bench);
 }
 
 /* A row times an image is the event's value by the cpu reference, whatever the kernel. */
 static void events_have_the_elements_of_list_mode(void **state)
 {
-    (void)state;
     static const lr_listmode_kernel kernels[] = {LR_LISTMODE_TUBE, LR_LISTMODE_LINE, LR_LISTMODE_EXACT};
-    struct bench bench;
     static const struct tube_crystal ends[2] = {{0, 3, 3}, {19, 4, 5}};
     lr_grid grid = {{30, 28, 6}, {9, 9, 9}, {-130, -121, -22}};
     uint64_t seed = test_seed();
     double ends_mm[2][3];
-    bench_init(&bench, "siemens-vision-600", &grid);
-    tube_ends(bench.view.scanner, ends, ends_mm);
+    struct bench *bench = bench_open("siemens-vision-600", &grid);
+    tube_ends(bench->view.scanner, ends, ends_mm);
     grid.origin_mm[2] = ends_mm[0][2] - 24;
-    bench_finish(&bench);
-    bench_init(&bench, "siemens-vision-600", &grid); /* which the line crosses */
+    bench = bench_open("siemens-vision-600", &grid); /* which the line crosses */
     lr_image *image = lr_image_create(&grid, NULL);
     const int64_t count = lr_grid_num_voxels(&grid);
     for (int64_t v = 0; v < count; v++) image->values[v] = (float)test_random(&seed);
@@ -207,12 +186,12 @@ static void events_have_the_elements_of_list_mode(void **state)
                                              .has_tof = has_tof,
                                              .tof_mm = has_tof ? -31.5 : 0,
                                              .samples = 1};
-        const struct tube_result *result = compute(&bench, &request);
+        const struct tube_result *result = compute(bench, &request);
         int32_t crystals[2];
-        lr_lors_crystals(bench.view.lors, result->lor, crystals);
+        lr_lors_crystals(bench->view.lors, result->lor, crystals);
         const lr_event event = {.crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
         const lr_events_info info = {.has_tof = true};
-        lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = bench.view.lors,
+        lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = bench->view.lors,
                                                                    .grid = &grid,
                                                                    .events = &event,
                                                                    .count = 1,
@@ -233,7 +212,6 @@ static void events_have_the_elements_of_list_mode(void **state)
         lr_operator_destroy(op);
     }
     lr_image_destroy(image);
-    bench_finish(&bench);
 }
 
 static void refuse(const struct study_view *view, const struct tube_crystal *crystals, const char *words)
@@ -261,44 +239,33 @@ static bool find_excluded(const struct study_view *view, struct tube_crystal cry
 
 static void pairs_without_a_lor_are_explained(void **state)
 {
-    (void)state;
-    struct bench bench;
     const struct study_view nothing = {0};
-    bench_init(&bench, "siemens-mmr", &about);
-    const int nu = bench.view.scanner->modules[0].crystals[0];
+    struct bench *bench = bench_open("siemens-mmr", &about);
+    const int nu = bench->view.scanner->modules[0].crystals[0];
     int strangers = 0;
     char words[32];
     snprintf(words, sizeof(words), "no crystal (%d, 0)", nu);
     refuse(&nothing, opposite.crystals, "open one first");
-    refuse(&bench.view, (struct tube_crystal[]){{56, 0, 0}, {0, 0, 0}}, "0 to 55");
-    refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {9, nu, 0}}, words);
-    refuse(&bench.view, (struct tube_crystal[]){{3, 0, 0}, {3, 1, 0}}, "same module");
-    for (int m = 1; m < bench.view.scanner->num_modules; m++) {
-        if (lr_lors_pair(bench.view.lors, 0, m) < 0) {
-            refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}}, "are not in coincidence");
+    refuse(&bench->view, (struct tube_crystal[]){{56, 0, 0}, {0, 0, 0}}, "0 to 55");
+    refuse(&bench->view, (struct tube_crystal[]){{0, 0, 0}, {9, nu, 0}}, words);
+    refuse(&bench->view, (struct tube_crystal[]){{3, 0, 0}, {3, 1, 0}}, "same module");
+    for (int m = 1; m < bench->view.scanner->num_modules; m++) {
+        if (lr_lors_pair(bench->view.lors, 0, m) < 0) {
+            refuse(&bench->view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}}, "are not in coincidence");
             strangers++;
         }
     }
     assert_true(strangers > 0);
     struct tube_crystal excluded[2];
-    assert_true(find_excluded(&bench.view, excluded));
-    refuse(&bench.view, excluded, "rules");
+    assert_true(find_excluded(&bench->view, excluded));
+    refuse(&bench->view, excluded, "rules");
     const struct tube_request wrong = {.crystals = {{3, 0, 0}, {3, 1, 0}}};
-    assert_int_equal(tube_ask(&bench.tubes, &bench.view, &wrong, NULL), LR_USAGE);
-    assert_int_equal(task_runner_poll(&bench.tubes), JOB_IDLE);
-    assert_null(tube_result(&bench.tubes));
-    bench_finish(&bench);
+    assert_int_equal(tube_ask(&bench->tubes, &bench->view, &wrong, NULL), LR_USAGE);
+    assert_int_equal(task_runner_poll(&bench->tubes), JOB_IDLE);
+    assert_null(tube_result(&bench->tubes));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tubes_are_columns),
-        cmocka_unit_test(profiles_keep_sum_and_centre),
-        cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
-        cmocka_unit_test(the_kernel_has_the_scanners_width),
-        cmocka_unit_test(events_have_the_elements_of_list_mode),
-        cmocka_unit_test(pairs_without_a_lor_are_explained),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_tube", cmocka_unit_test(tubes_are_columns), cmocka_unit_test(profiles_keep_sum_and_centre),
+          cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
+          cmocka_unit_test(the_kernel_has_the_scanners_width), cmocka_unit_test(events_have_the_elements_of_list_mode),
+          cmocka_unit_test(pairs_without_a_lor_are_explained))

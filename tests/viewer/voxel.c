@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Voxel mode against the matrix: what a window shows is what the library says of that element. */
-#include "test.h"
+#include "opened.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/voxel.h"
@@ -20,22 +20,20 @@ struct bench {
     struct voxel *voxel;
 };
 
-static void bench_init(struct bench *bench, const struct study_wish *wish)
+static void bench_finish(void *self)
 {
-    struct job_report report;
-    bench->study = study_create(NULL);
-    assert_int_equal(study_open(bench->study, wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
-    bench->view = study_take(bench->study);
-    bench->voxel = voxel_create(NULL);
-    assert_non_null(bench->voxel);
+    struct bench *bench = self;
+    voxel_destroy(bench->voxel);
+    study_close(bench->study, &bench->view);
 }
 
-static void bench_finish(struct bench *bench)
+static struct bench *bench_open(const struct study_wish *wish)
 {
-    voxel_destroy(bench->voxel);
-    study_view_release(&bench->view);
-    study_destroy(bench->study);
+    struct bench *bench = test_alloc(1, sizeof(*bench));
+    bench->study = study_opened(&bench->view, wish);
+    bench->voxel = voxel_create(NULL);
+    assert_non_null(bench->voxel);
+    return test_keep(bench, bench_finish);
 }
 
 static const struct voxel_result *compute(struct bench *bench, const struct voxel_request *request)
@@ -92,15 +90,13 @@ static void assert_same_row(const struct voxel_row *found, const struct row_copy
 
 static void compare_rows(const struct bench *bench, const struct voxel_result *result)
 {
+    const struct voxel_row *rows[2][2] = {{&result->point_sampled, &result->voxel_sampled},
+                                          {&result->point_exact, &result->voxel_exact}};
     struct row_copy row = {0};
-    library_row(bench, result, LR_MODE_SAMPLED, false, &row);
-    assert_same_row(&result->point_sampled, &row);
-    library_row(bench, result, LR_MODE_SAMPLED, true, &row);
-    assert_same_row(&result->voxel_sampled, &row);
-    library_row(bench, result, LR_MODE_EXACT, false, &row);
-    assert_same_row(&result->point_exact, &row);
-    library_row(bench, result, LR_MODE_EXACT, true, &row);
-    assert_same_row(&result->voxel_exact, &row);
+    for (int k = 0; k < 4; k++) {
+        library_row(bench, result, k / 2 ? LR_MODE_EXACT : LR_MODE_SAMPLED, k % 2, &row);
+        assert_same_row(rows[k / 2][k % 2], &row);
+    }
     row_copy_finish(&row);
 }
 
@@ -109,9 +105,8 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
 {
     const struct voxel_row *row = &result->point_sampled;
     const lr_row view = {0, row->count, row->lor, row->probability};
-    double *sums = calloc((size_t)row->count + 1, sizeof(*sums));
-    int *windows = calloc((size_t)row->count + 1, sizeof(*windows));
-    assert_true(sums != NULL && windows != NULL);
+    double *sums = test_alloc(row->count, sizeof(*sums));
+    int *windows = test_alloc(row->count, sizeof(*windows));
     for (int w = 0; w < result->num_windows; w++) {
         const struct voxel_window *window = &result->windows[w];
         for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
@@ -136,37 +131,28 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
         assert_true(windows[k] > 0);
         assert_close(sums[k], row->probability[k], 1e-6); /* pixels are in single precision */
     }
-    free(sums);
-    free(windows);
 }
 
 static void windows_are_the_matrix(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     static const char *const names[] = {"two-opposed-modules", "ge-explore-vista-dr"};
     for (int n = 0; n < 2; n++) {
-        struct bench bench;
-        bench_init(&bench, &(struct study_wish){.scanner = names[n]});
+        struct bench *bench = bench_open(&(struct study_wish){.scanner = names[n]});
         for (int rays = 1; rays <= 3; rays++) {
             struct voxel_request request = {
                 .all_primaries = true, .rays = rays, .samples = 4, .mode = LR_MODE_EXACT, .backend = "cpu"};
-            random_point(&bench, &seed, request.point_mm);
-            const struct voxel_result *result = compute(&bench, &request);
-            assert_int_equal(result->num_windows, bench.view.scanner->num_modules);
+            random_point(bench, &seed, request.point_mm);
+            const struct voxel_result *result = compute(bench, &request);
+            assert_int_equal(result->num_windows, bench->view.scanner->num_modules);
             assert_int_equal(result->samples[0] * result->samples[1] * result->samples[2], 4);
             assert_true(result->voxel_row >= 0 && result->point_sampled.count > 0);
             assert_true(result->has_means);
-            compare_rows(&bench, result);
-            compare_windows(&bench, result);
+            compare_rows(bench, result);
+            compare_windows(bench, result);
         }
-        bench_finish(&bench);
+        test_free_all(NULL);
     }
-}
-
-static void assert_same_number(double a, double b)
-{
-    assert_true(a == b || (isnan(a) && isnan(b)));
 }
 
 /* Everything under one pixel, from the library's numbers. */
@@ -196,7 +182,8 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     const double shown[4] = {pixel.point_sampled, pixel.point_exact, pixel.voxel_sampled, pixel.voxel_exact};
     for (int k = 0; k < 4; k++) {
         const lr_row row = {0, rows[k]->count, rows[k]->lor, rows[k]->probability};
-        assert_same_number(shown[k], lr_row_element(&row, pixel.lor));
+        const double wanted = lr_row_element(&row, pixel.lor);
+        assert_true(shown[k] == wanted || (isnan(shown[k]) && isnan(wanted)));
     }
     assert_true(window->exact[n] == (float)pixel.point_exact);
     assert_true(window->difference[n] == (float)(pixel.point_sampled - pixel.point_exact));
@@ -221,44 +208,39 @@ static int farthest_module(const struct bench *bench, const double point_mm[3])
 
 static void the_cursor_shows_the_element(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
-    struct bench bench;
     struct voxel_pixel pixel;
     int counted = 0;
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
     for (int n = 0; n < 4; n++) {
         struct voxel_request request = {.rays = 2, .mode = LR_MODE_EXACT, .backend = "cpu"};
-        random_point(&bench, &seed, request.point_mm);
-        request.primary = farthest_module(&bench, request.point_mm);
-        const struct voxel_result *result = compute(&bench, &request);
+        random_point(bench, &seed, request.point_mm);
+        request.primary = farthest_module(bench, request.point_mm);
+        const struct voxel_result *result = compute(bench, &request);
         const struct voxel_window *window = &result->windows[0];
         for (int y = 0; y < window->size[1]; y++) {
             for (int x = 0; x < window->size[0]; x++) {
-                check_pixel(&bench, result, (int[2]){x, y});
+                check_pixel(bench, result, (int[2]){x, y});
                 counted += window->lors[(int64_t)y * window->size[0] + x] >= 0;
             }
         }
-        assert_int_equal(voxel_at(bench.voxel, request.primary + 1, (int[2]){0, 0}, &pixel), LR_USAGE);
-        assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){-1, 0}, &pixel), LR_USAGE);
-        assert_int_equal(voxel_at(bench.voxel, request.primary, window->size, &pixel), LR_USAGE);
+        assert_int_equal(voxel_at(bench->voxel, request.primary + 1, (int[2]){0, 0}, &pixel), LR_USAGE);
+        assert_int_equal(voxel_at(bench->voxel, request.primary, (int[2]){-1, 0}, &pixel), LR_USAGE);
+        assert_int_equal(voxel_at(bench->voxel, request.primary, window->size, &pixel), LR_USAGE);
     }
     assert_true(counted > 100);
-    bench_finish(&bench);
 }
 
 /* Lines of a face cover it: their solid angles add up to that of the rectangle as seen from the
  * point, which has a closed form by the rectangle's corners. */
 static void solid_angles_add_up(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
     const struct voxel_request request = {.primary = 1, .rays = 32, .mode = LR_MODE_SAMPLED};
-    const struct voxel_result *result = compute(&bench, &request); /* from the centre */
-    const lr_module *module = &bench.view.scanner->modules[1];
+    const struct voxel_result *result = compute(bench, &request); /* from the centre */
+    const lr_module *module = &bench->view.scanner->modules[1];
     double centre_mm[3], sum = 0;
-    lr_scanner_detection_centre(bench.view.scanner, 1, centre_mm);
+    lr_scanner_detection_centre(bench->view.scanner, 1, centre_mm);
     const int middle[2] = {module->crystals[0] / 2, module->crystals[1] / 2};
     const double h =
         fabs(centre_mm[0] * module->normal[0] + centre_mm[1] * module->normal[1] + centre_mm[2] * module->normal[2]);
@@ -266,7 +248,7 @@ static void solid_angles_add_up(void **state)
         for (int a = 0; a < 32; a++) {
             struct voxel_pixel pixel;
             const int place[2] = {middle[0] * 32 + a, middle[1] * 32 + b};
-            assert_int_equal(voxel_at(bench.voxel, 1, place, &pixel), LR_OK);
+            assert_int_equal(voxel_at(bench->voxel, 1, place, &pixel), LR_OK);
             sum += pixel.solid_angle_sr;
         }
     }
@@ -284,34 +266,31 @@ static void solid_angles_add_up(void **state)
     assert_close(sum, exact, 1e-5); /* the midpoint rule on 32 x 32 points of a small face */
     assert_false(result->has_exact);
     assert_null(result->windows[0].exact);
-    bench_finish(&bench);
 }
 
 /* In an attenuating medium without an edge, survival is that of the whole line. */
 static void absorption_is_exponential(void **state)
 {
-    (void)state;
-    struct bench bench;
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){400, 400, 400});
     lr_image *mu = lr_image_create(&grid, NULL);
     for (int k = 0; k < 64; k++) mu->values[k] = 0.0096f;
     assert_int_equal(lr_image_write("voxel_mu.nii", mu, NULL), LR_OK);
     lr_image_destroy(mu);
-    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
     struct voxel_request request = {.point_mm = {3, 2, 1}, .rays = 4, .mu_steps = 5};
-    request.primary = farthest_module(&bench, request.point_mm);
+    request.primary = farthest_module(bench, request.point_mm);
     for (int turn = 0; turn < 4; turn++) {
         const bool without = turn % 2;
         request.without_mu = without;
         request.backend = voxel_backends[turn < 2 ? 2 : 0];
-        const struct voxel_result *result = compute(&bench, &request);
+        const struct voxel_result *result = compute(bench, &request);
         const struct voxel_window *window = &result->windows[0];
         int counted = 0;
         assert_int_equal(result->has_mu, !without);
         for (int y = 0; y < window->size[1]; y++) {
             for (int x = 0; x < window->size[0]; x++) {
                 struct voxel_pixel pixel;
-                assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){x, y}, &pixel), LR_OK);
+                assert_int_equal(voxel_at(bench->voxel, request.primary, (int[2]){x, y}, &pixel), LR_OK);
                 if (pixel.lor >= 0) {
                     const double wanted = without ? 1 : exp(-0.0096 * pixel.distance_mm);
                     assert_close(pixel.survival, wanted, turn < 2 ? 2e-6 : 1e-5); /* single
@@ -322,7 +301,6 @@ static void absorption_is_exponential(void **state)
         }
         assert_true(counted > 0);
     }
-    bench_finish(&bench);
     unlink("voxel_mu.nii");
 }
 
@@ -330,16 +308,14 @@ static void absorption_is_exponential(void **state)
  * which this point has none of, and each result says what made it. */
 static void pictures_name_their_backend(void **state)
 {
-    (void)state;
-    struct bench bench;
     double sums[3][2];
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
     struct voxel_request request = {.point_mm = {5.137, 3.291, 2.713}, .rays = 3, .samples = 1, .mode = LR_MODE_EXACT};
-    request.primary = farthest_module(&bench, request.point_mm);
+    request.primary = farthest_module(bench, request.point_mm);
     bool has_opengl = true;
     for (int k = 2; k >= 0; k--) {
         request.backend = k > 0 ? voxel_backends[k] : NULL;
-        const struct voxel_result *result = compute(&bench, &request);
+        const struct voxel_result *result = compute(bench, &request);
         const struct voxel_window *window = &result->windows[0];
         double weight = 0;
         for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) weight += window->weight[n];
@@ -357,7 +333,6 @@ static void pictures_name_their_backend(void **state)
                                                                      : "native");
         assert_true(strlen(result->drawn_on) > 0);
     }
-    bench_finish(&bench);
 }
 
 /* The same windows and rows, to the last bit. */
@@ -391,63 +366,56 @@ static void compare_with_new(struct bench *bench, const struct voxel_request *re
     voxel_destroy(other.voxel);
 }
 
-static bool can_rasterise(struct bench *bench)
+/* Skips the test where nothing can be rasterised. */
+static void need_raster(struct bench *bench)
 {
-    const struct voxel_request request = {.rays = 1, .mode = LR_MODE_SAMPLED};
     struct bench other = *bench;
     other.voxel = voxel_create(NULL);
+    const struct voxel_request request = {.rays = 1, .mode = LR_MODE_SAMPLED};
     const bool can = strcmp(compute(&other, &request)->drawn_by, "raster") == 0;
     voxel_destroy(other.voxel);
-    return can;
+    if (can) return;
+    print_message("skipped: nothing can be rasterised here\n");
+    skip();
 }
 
 /* Contexts and shaders are paid for once: until other settings are asked for, the operators of the
  * first picture draw the others, also where some were stopped half way. */
 static void operators_stay_open(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
-    struct bench bench;
     struct voxel_request request = {.all_primaries = true, .rays = 2, .samples = 2, .mode = LR_MODE_SAMPLED};
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
-    if (!can_rasterise(&bench)) {
-        print_message("skipped: nothing can be rasterised here\n");
-        bench_finish(&bench);
-        skip();
-    }
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    need_raster(bench);
     for (int n = 0; n < 3; n++) {
-        random_point(&bench, &seed, request.point_mm);
-        (void)compute(&bench, &request);
-        assert_int_equal(voxel_num_operators(bench.voxel), 1);
-        compare_with_new(&bench, &request);
+        random_point(bench, &seed, request.point_mm);
+        (void)compute(bench, &request);
+        assert_int_equal(voxel_num_operators(bench->voxel), 1);
+        compare_with_new(bench, &request);
     }
     request.mode = LR_MODE_EXACT;
     for (int n = 0; n < 100; n++) {
-        random_point(&bench, &seed, request.point_mm);
-        assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-        (void)voxel_poll(bench.voxel, NULL);
+        random_point(bench, &seed, request.point_mm);
+        assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+        (void)voxel_poll(bench->voxel, NULL);
     }
-    assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
-    assert_int_equal(voxel_num_operators(bench.voxel), 2); /* one for exact elements */
-    compare_with_new(&bench, &request);
+    assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
+    assert_int_equal(voxel_num_operators(bench->voxel), 2); /* one for exact elements */
+    compare_with_new(bench, &request);
     request.rays = 3;
-    (void)compute(&bench, &request);
-    assert_int_equal(voxel_num_operators(bench.voxel), 3); /* exact elements have no rays */
-    compare_with_new(&bench, &request);
+    (void)compute(bench, &request);
+    assert_int_equal(voxel_num_operators(bench->voxel), 3); /* exact elements have no rays */
+    compare_with_new(bench, &request);
     request.backend = "cpu";
-    (void)compute(&bench, &request);
+    (void)compute(bench, &request);
     request.backend = NULL;
-    const int before = voxel_num_operators(bench.voxel);
-    (void)compute(&bench, &request);
-    assert_int_equal(voxel_num_operators(bench.voxel), before + 2); /* cpu took their places */
-    study_view_release(&bench.view);
-    assert_int_equal(study_open(bench.study, &(struct study_wish){.scanner = "two-opposed-modules"}), LR_OK);
-    assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
-    bench.view = study_take(bench.study);
-    (void)compute(&bench, &request);
-    assert_int_equal(voxel_num_operators(bench.voxel), before + 4);
-    compare_with_new(&bench, &request);
-    bench_finish(&bench);
+    const int before = voxel_num_operators(bench->voxel);
+    (void)compute(bench, &request);
+    assert_int_equal(voxel_num_operators(bench->voxel), before + 2); /* cpu took their places */
+    study_reopen(bench->study, &bench->view, &(struct study_wish){.scanner = "two-opposed-modules"});
+    (void)compute(bench, &request);
+    assert_int_equal(voxel_num_operators(bench->voxel), before + 4);
+    compare_with_new(bench, &request);
 }
 
 /* File scope, because an entry point has no other state. */
@@ -462,156 +430,126 @@ static GLenum GLAPIENTRY answer_reset(void)
  * software renderer loses a context, so that the driver's answer is replaced, once. */
 static void a_lost_context_is_made_again(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct job_report report;
     struct voxel_request request = {
         .point_mm = {5.137, 3.291, 2.713}, .rays = 2, .samples = 2, .mode = LR_MODE_SAMPLED};
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
-    if (!can_rasterise(&bench)) {
-        print_message("skipped: nothing can be rasterised here\n");
-        bench_finish(&bench);
-        skip();
-    }
-    request.primary = farthest_module(&bench, request.point_mm);
-    (void)compute(&bench, &request);
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    need_raster(bench);
+    request.primary = farthest_module(bench, request.point_mm);
+    (void)compute(bench, &request);
     const PFNGLGETGRAPHICSRESETSTATUSPROC own = glGetGraphicsResetStatus;
     atomic_init(&resets_left, 1);
     glGetGraphicsResetStatus = answer_reset;
     request.point_mm[0] = -4.219;
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    assert_int_equal(voxel_wait(bench.voxel, &report), JOB_DONE);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_int_equal(voxel_wait(bench->voxel, &report), JOB_DONE);
     glGetGraphicsResetStatus = own;
     assert_true(atomic_load(&resets_left) <= 0);
     assert_string_equal(report.error, "");
-    assert_string_equal(voxel_result(bench.voxel, NULL)->drawn_by, "raster");
-    assert_int_equal(voxel_num_operators(bench.voxel), 2);
-    compare_with_new(&bench, &request);
-    bench_finish(&bench);
+    assert_string_equal(voxel_result(bench->voxel, NULL)->drawn_by, "raster");
+    assert_int_equal(voxel_num_operators(bench->voxel), 2);
+    compare_with_new(bench, &request);
 }
 
 /* However fast points come, the last is computed; task_runner.c counts the others. */
 static void the_newest_request_wins(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
-    struct bench bench;
     int64_t serial = 0;
     struct voxel_request request = {.all_primaries = true, .rays = 4};
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
     for (int n = 0; n < 200; n++) {
-        random_point(&bench, &seed, request.point_mm);
+        random_point(bench, &seed, request.point_mm);
         request.rays = 1 + n % 8;
-        assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-        (void)voxel_poll(bench.voxel, NULL);
+        assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+        (void)voxel_poll(bench->voxel, NULL);
     }
-    assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
-    const struct voxel_result *result = voxel_result(bench.voxel, &serial);
+    assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
+    const struct voxel_result *result = voxel_result(bench->voxel, &serial);
     assert_memory_equal(result->request.point_mm, request.point_mm, sizeof(request.point_mm));
     assert_int_equal(result->request.rays, request.rays);
     assert_true(serial >= 1);
     /* Destroyed while one runs and one waits. */
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    bench_finish(&bench);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
 }
 
 /* Windows do not wait for the voxel's mean, and are there while it is computed. */
 static void windows_come_before_means(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct voxel_pixel pixel;
     int64_t first, second;
-    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
     struct voxel_request request = {.point_mm = {5, 4, 3}, .samples = 4096, .rays = 1};
-    request.primary = farthest_module(&bench, request.point_mm);
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    while (voxel_result(bench.voxel, &first) == NULL) assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_RUNNING);
-    assert_false(voxel_result(bench.voxel, NULL)->has_means);
-    const struct voxel_window *window = &voxel_result(bench.voxel, NULL)->windows[0];
+    request.primary = farthest_module(bench, request.point_mm);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    while (voxel_result(bench->voxel, &first) == NULL) assert_int_equal(voxel_poll(bench->voxel, NULL), JOB_RUNNING);
+    assert_false(voxel_result(bench->voxel, NULL)->has_means);
+    const struct voxel_window *window = &voxel_result(bench->voxel, NULL)->windows[0];
     int n = 0;
     while (window->lors[n] < 0) n++;
     const int place[2] = {n % window->size[0], n / window->size[0]};
-    assert_int_equal(voxel_at(bench.voxel, request.primary, place, &pixel), LR_OK);
+    assert_int_equal(voxel_at(bench->voxel, request.primary, place, &pixel), LR_OK);
     assert_true(pixel.point_exact > 0 && isnan(pixel.voxel_exact));
     /* What is computed for a request that is no longer the newest is dropped. */
     request.samples = 2;
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
-    assert_true(voxel_result(bench.voxel, &second)->has_means && second > first);
-    assert_int_equal(voxel_result(bench.voxel, NULL)->request.samples, 2);
-    assert_int_equal(voxel_at(bench.voxel, request.primary, place, &pixel), LR_OK);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
+    assert_true(voxel_result(bench->voxel, &second)->has_means && second > first);
+    assert_int_equal(voxel_result(bench->voxel, NULL)->request.samples, 2);
+    assert_int_equal(voxel_at(bench->voxel, request.primary, place, &pixel), LR_OK);
     assert_true(pixel.voxel_exact >= 0);
-    bench_finish(&bench);
 }
 
 /* A result keeps what it belongs to. */
 static void results_outlive_the_study(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
     const struct voxel_request request = {.rays = 2};
-    (void)compute(&bench, &request);
-    study_view_release(&bench.view);
-    assert_int_equal(study_open(bench.study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
-    assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
-    assert_int_equal(voxel_study(bench.voxel)->scanner->num_modules, 2);
-    bench.view = study_take(bench.study);
-    assert_int_equal(bench.view.scanner->num_modules, 36);
-    bench_finish(&bench);
+    (void)compute(bench, &request);
+    study_view_release(&bench->view);
+    assert_int_equal(study_open(bench->study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
+    assert_int_equal(study_wait(bench->study, NULL), JOB_DONE);
+    assert_int_equal(voxel_study(bench->voxel)->scanner->num_modules, 2);
+    bench->view = study_take(bench->study);
+    assert_int_equal(bench->view.scanner->num_modules, 36);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    struct bench bench;
     struct test_log log;
     struct job_report report;
     const struct study_view nothing = {0};
     test_log_init(&log);
-    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
     struct voxel_request request = {0};
-    assert_int_equal(voxel_ask(bench.voxel, &nothing, &request, &log.log), LR_USAGE);
+    assert_int_equal(voxel_ask(bench->voxel, &nothing, &request, &log.log), LR_USAGE);
     request.primary = 2;
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_USAGE);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "0 to 1"));
     request.primary = 0;
     request.point_mm[1] = NAN;
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_USAGE);
-    assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_IDLE);
-    assert_null(voxel_result(bench.voxel, NULL));
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE);
+    assert_int_equal(voxel_poll(bench->voxel, NULL), JOB_IDLE);
+    assert_null(voxel_result(bench->voxel, NULL));
     /* What fails in the job leaves the result before it. */
     request.point_mm[1] = 0;
-    (void)compute(&bench, &request);
+    (void)compute(bench, &request);
     request.rays = 1000;
     request.all_primaries = true;
-    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_OK);
-    assert_int_equal(voxel_wait(bench.voxel, &report), JOB_FAILED);
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_OK);
+    assert_int_equal(voxel_wait(bench->voxel, &report), JOB_FAILED);
     assert_non_null(strstr(report.error, "smaller R"));
-    assert_int_equal(voxel_result(bench.voxel, NULL)->request.rays, 4);
+    assert_int_equal(voxel_result(bench->voxel, NULL)->request.rays, 4);
     /* A point outside the grid has a voxel of its own. */
     request = (struct voxel_request){0};
-    request.point_mm[1] = bench.view.grid.origin_mm[1] - bench.view.grid.voxel_mm[1];
-    assert_int_equal(compute(&bench, &request)->voxel_row, -1);
-    bench_finish(&bench);
+    request.point_mm[1] = bench->view.grid.origin_mm[1] - bench->view.grid.voxel_mm[1];
+    assert_int_equal(compute(bench, &request)->voxel_row, -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_are_the_matrix),
-        cmocka_unit_test(the_cursor_shows_the_element),
-        cmocka_unit_test(pictures_name_their_backend),
-        cmocka_unit_test(solid_angles_add_up),
-        cmocka_unit_test(absorption_is_exponential),
-        cmocka_unit_test(operators_stay_open),
-        cmocka_unit_test(a_lost_context_is_made_again),
-        cmocka_unit_test(the_newest_request_wins),
-        cmocka_unit_test(windows_come_before_means),
-        cmocka_unit_test(results_outlive_the_study),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("viewer_voxel", cmocka_unit_test(windows_are_the_matrix), cmocka_unit_test(the_cursor_shows_the_element),
+          cmocka_unit_test(pictures_name_their_backend), cmocka_unit_test(solid_angles_add_up),
+          cmocka_unit_test(absorption_is_exponential), cmocka_unit_test(operators_stay_open),
+          cmocka_unit_test(a_lost_context_is_made_again), cmocka_unit_test(the_newest_request_wins),
+          cmocka_unit_test(windows_come_before_means), cmocka_unit_test(results_outlive_the_study),
+          cmocka_unit_test(refusals))
