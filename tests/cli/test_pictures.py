@@ -8,7 +8,8 @@ from program import CPU, GRID, SMALL_RING, ProgramTest, main
 
 LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
 NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
-         "terminal": "\\e]0;owned\\x07\\e[31mred\\x85", "turned": "\\u202Ereversed\\u2066", "lines": "one\\ntwo\\r\\tthree"}
+         "terminal": "\\e]0;owned\\x07\\e[31mred\\x85", "turned": "\\u202Ereversed\\u2066",
+         "lines": "one\\ntwo\\r\\tthree"}
 
 
 class Pictures(ProgramTest):
