@@ -13,9 +13,10 @@ from pathlib import Path
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
-VERBS = ["info scanner list scanner show scanner check scanner convert render matrix matrix join matrix verify "
-         "project backproject sensitivity factors simulate recon events show events convert bench correspondence view "
-         "demo"]
+VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
+         "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
+         "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
+
 
 class Plugins(ProgramTest):
     """Without the plugins, as on a machine without OpenGL and CUDA."""

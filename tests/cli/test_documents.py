@@ -117,7 +117,7 @@ class Documents(ProgramTest):
 
     def run_python(self, block):
         if subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True, check=False).returncode == 0:
-            self.run_words([sys.executable, f"-c {block}"], block)
+            self.run_words([sys.executable, "-c", block], block)
         else:
             print("skipped: Python without numpy, scipy and h5py")
 
