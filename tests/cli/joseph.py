@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integrals of an image along lines, independent of the program: by Joseph's method (P. M. Joseph, An
-improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1 (1982)
-192) and exactly, the image being constant in each voxel. NumPy; all lengths in mm."""
+"""Integrals of an image along lines, independent of the program: by Joseph's method (P. M. Joseph, An improved
+algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1 (1982) 192) and exactly, the image
+being constant in each voxel. NumPy; all lengths in mm."""
 import numpy as np
 
 
 def joseph(image, lines):
-    """Bilinear interpolation on the planes of voxel centres that the line crosses most steeply; 0
-    outside. image: Image; lines: two arrays [n][3] of ends, outside of the image."""
+    """Bilinear interpolation on the planes of voxel centres that the line crosses most steeply; 0 outside. image:
+    Image; lines: two arrays [n][3] of ends, outside of the image."""
     starts, ends = (image.places(line) for line in lines)
     along = ends - starts
     lengths = np.linalg.norm(lines[1] - lines[0], axis=1)
@@ -27,8 +27,7 @@ def joseph(image, lines):
             layer = np.take(padded, plane + 2, axis=axis)
             for n in range(2):
                 for m in range(2):
-                    weight = ((part[:, 0] if n else 1 - part[:, 0]) *
-                              (part[:, 1] if m else 1 - part[:, 1]))
+                    weight = ((part[:, 0] if n else 1 - part[:, 0]) * (part[:, 1] if m else 1 - part[:, 1]))
                     found = weight * layer[low[:, 0] + n, low[:, 1] + m]
                     sums[of] += np.where((share >= 0) & (share <= 1), found, 0)
     steps = np.abs(along[np.arange(len(along)), steepest])
@@ -71,14 +70,14 @@ class Image:
 
 
 class Lors:
-    """LOR data of an HDF5 file, with the ends of their lines: crystal faces' centres, hits being
-    read on the front face."""
+    """LOR data of an HDF5 file, with the ends of their lines: crystal faces' centres, hits being read on the front
+    face."""
 
     def __init__(self, file):
         self.offsets, self.pairs = file["lor/offsets"][:], file["lor/pairs"][:]
         self.values = file["lor/values"][:].astype(float)
-        self.scanner = {key: file["scanner/" + key][:] for key in
-                        ("centre_mm", "u", "v", "normal", "pitch_mm", "crystals")}
+        self.scanner = {key: file["scanner/" + key][:] for key in ("centre_mm", "u", "v", "normal", "pitch_mm",
+                                                                   "crystals")}
 
     def hits(self, modules, p, q):
         scanner = self.scanner

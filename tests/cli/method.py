@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An outsider's ray tracer: scanners, coincidence and sampled elements written down from
-docs/method alone, in plain Python. It shares nothing with the program."""
+"""An outsider's ray tracer: scanners, coincidence and sampled elements written down from docs/method alone, in plain
+Python. It shares nothing with the program."""
 import math
 
 
@@ -26,8 +26,7 @@ def inward(centre, u, v):
 
 
 class Module:
-    """Of the keys of an entry of `modules:`; place = position around the ring, first crystal
-    ring."""
+    """Of the keys of an entry of `modules:`; place = position around the ring, first crystal ring."""
 
     def __init__(self, entry, place=(0, 0)):
         self.front = tuple(entry["center_mm"])
@@ -65,8 +64,7 @@ class Scanner:
                 return False
         rings = abs(one.first_ring + a[2] - other.first_ring - b[2])
         apart = abs(one.position - other.position)
-        return (rings <= self.rules.get("max_ring_difference", rings) and
-                min(apart, self.positions - apart) >=
+        return (rings <= self.rules.get("max_ring_difference", rings) and min(apart, self.positions - apart) >=
                 self.rules.get("min_module_difference", -1 - apart))
 
 
@@ -78,8 +76,7 @@ def ring_scanner(ring, module, rules, depth):
         for k in range(ring["modules"]):
             angle = math.radians(ring["first_angle_deg"] + k * 360 / ring["modules"])
             entry = dict(module, u=(-math.sin(angle), math.cos(angle), 0), v=(0, 0, 1),
-                         center_mm=(ring["radius_mm"] * math.cos(angle),
-                                    ring["radius_mm"] * math.sin(angle), z))
+                         center_mm=(ring["radius_mm"] * math.cos(angle), ring["radius_mm"] * math.sin(angle), z))
             modules.append(Module(entry, (k, level * module["crystals"][1])))
     return Scanner(modules, rules, depth, ring["modules"])
 
@@ -100,8 +97,8 @@ class View:
         return i < j if abs(one - other) <= 1e-9 * max(one, other) else one > other
 
     def meet(self, j, ray):
-        """(s, cells, edge): the line meets module j's rectangle at w + s ray, or s = None; cells is
-        None in a gap and from behind; edge is the distance from the nearest edge, in pitches."""
+        """(s, cells, edge): the line meets module j's rectangle at w + s ray, or s = None; cells is None in a gap and
+        from behind; edge is the distance from the nearest edge, in pitches."""
         module = self.scanner.modules[j]
         towards = dot(module.normal, ray)
         if towards == 0 or self.heights[j] == 0:
@@ -129,8 +126,8 @@ class View:
             step = [module.face[axis] / rays for axis in range(2)]
             for y in range(rays * module.crystals[1] if nearer else 0):
                 for x in range(rays * module.crystals[0]):
-                    along = [module.middle(axis, at // rays) + (at % rays + 0.5 - rays / 2) *
-                             step[axis] for axis, at in enumerate((x, y))]
+                    along = [module.middle(axis, at // rays) + (at % rays + 0.5 - rays / 2) * step[axis] for axis,
+                             at in enumerate((x, y))]
                     y1 = module.at(self.scanner.depth, *along)
                     ray = add(y1, -1, self.w)
                     length = math.sqrt(dot(ray, ray))
@@ -139,8 +136,8 @@ class View:
                     yield (i, x // rays, y // rays), crystal, weight, edge
 
     def other_end(self, i, ray):
-        """The crystal that the line from primary i meets first on the other side of w, unless it is
-        stopped on its way to i, and the distance from the nearest edge."""
+        """The crystal that the line from primary i meets first on the other side of w, unless it is stopped on its way
+        to i, and the distance from the nearest edge."""
         first, crystal, edge, stopped = -math.inf, None, math.inf, False
         for j in range(len(self.scanner.modules)):
             if j == i:
@@ -154,8 +151,7 @@ class View:
 
 
 def row(scanner, w, rays, borderline=0.0):
-    """({(i, p, q, j, r, s): probability}, primary crystals with a line within `borderline` of a
-    pitch of an edge)."""
+    """({(i, p, q, j, r, s): probability}, primary crystals with a line within `borderline` of a pitch of an edge)."""
     elements, doubtful = {}, set()
     for primary, secondary, weight, edge in View(scanner, w).lines(rays):
         if edge < borderline:

@@ -35,5 +35,4 @@ def without_filters(data, height, stride):
 
 def count_ink(rows, top, bottom):
     """Pixels of those rows that are not white."""
-    return sum(row[x:x + 3] != b"\xff\xff\xff" for row in rows[top:bottom]
-               for x in range(0, len(row), 3))
+    return sum(row[x:x + 3] != b"\xff\xff\xff" for row in rows[top:bottom] for x in range(0, len(row), 3))

@@ -23,9 +23,9 @@ coincidence: {field_of_view_mm: 30}
 HANG_S = 1500
 # What auto measures is measured in every run, and leaves nothing behind.
 os.environ["LORASTER_CACHE"] = "off"
-GRID = ["--grid", "6,5,3", "--voxel-mm", "3,3,4"]
+GRID = "--grid 6,5,3 --voxel-mm 3,3,4"
 NUM_VOXELS = 6 * 5 * 3
-CPU = ["--backend", "cpu"]
+CPU = "--backend cpu"
 
 
 def read_nifti(path):
@@ -100,13 +100,12 @@ class OnTerminal:
 
 # Fontconfig's own message about a file that it could not read. It quotes a buffer that nothing was
 # written into: any bytes, ends of lines among them.
-FONTCONFIG_ERRNO = re.compile(r"^Fontconfig error: failed reading config file: .*?\(errno \d+\)\n",
-                              re.MULTILINE | re.DOTALL)
+FONTCONFIG_ERRNO = re.compile(r"^Fontconfig error: failed reading config file: .*?\(errno \d+\)\n", re.M | re.S)
 
 
 def preloadable(library, at_end):
-    """A name of the library for LD_PRELOAD, which cannot hold blanks, as the build folder's path may.
-    at_end: is given what removes it, and with what."""
+    """A name of the library for LD_PRELOAD, which cannot hold blanks, as the build folder's path may. at_end: is given
+    what removes it, and with what."""
     folder = Path(tempfile.mkdtemp(prefix="loraster-preload-"))
     at_end(shutil.rmtree, folder)
     link = folder / Path(library).name
@@ -114,34 +113,47 @@ def preloadable(library, at_end):
     return str(link)
 
 
+def split(arguments):
+    """The words of a command line. A string that begins with an option, and the first one, is cut at blanks; what
+    stands alone is one word."""
+    found = []
+    for k, argument in enumerate(arguments):
+        is_cut = isinstance(argument, str) and argument and (k == 0 or argument[0] == "-")
+        found += argument.split() if is_cut else [argument if isinstance(argument, bytes) else str(argument)]
+    return found
+
+
 class ProgramTest(unittest.TestCase):
+    """Each test works in a folder of its own, where the small ring is ring.yaml."""
     program = ""
     source_root = Path()
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="loraster-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
         self.scanner = self.write("ring.yaml", SMALL_RING)
-        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+        self.on_ring = f"--scanner {self.scanner} {CPU} --threads 1"
 
     def path(self, name):
         return str(self.folder / name)
 
     def write(self, name, text):
-        (self.folder / name).write_text(text)
-        return self.path(name)
+        Path(name).write_text(text)
+        return name
 
     def image(self, name="x.nii.gz", values=None, size=(6, 5, 3), voxel_mm=(3, 3, 4)):
         count = size[0] * size[1] * size[2]
-        write_nifti(self.path(name), size, voxel_mm, values or [1.0] * count)
-        return self.path(name)
+        write_nifti(name, size, voxel_mm, values or [1.0] * count)
+        return name
 
     def run_program(self, *arguments, **options):
         """The finished process. It must not have been killed by a signal."""
         options.setdefault("cwd", self.folder)
         options.setdefault("timeout", HANG_S)
-        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True,
-                              text=True, errors="replace", check=False, **options)
+        done = subprocess.run([self.program, *split(arguments)], capture_output=True, text=True, errors="replace",
+                              check=False, **options)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {done.stderr}")
         done.stderr = FONTCONFIG_ERRNO.sub("", done.stderr)
         self.judge_characters(done.stdout + done.stderr)
@@ -154,7 +166,7 @@ class ProgramTest(unittest.TestCase):
 
     def on_terminal(self, *arguments):
         """The running program, which tells a terminal how far it is."""
-        running = OnTerminal([self.program, *map(str, arguments)], self.folder)
+        running = OnTerminal([self.program, *split(arguments)], self.folder)
         self.addCleanup(running.stop)
         return running
 
@@ -169,8 +181,8 @@ class ProgramTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def refuse(self, code, words, *arguments, **options):
-        """The program must end with `code`, one error sentence that has all `words`, nothing on
-        stdout, and no file that was not there before."""
+        """The program must end with `code`, one error sentence that has all `words`, nothing on stdout, and no file
+        that was not there before."""
         before = set(os.listdir(self.folder))
         done = self.run_program(*arguments, **options)
         self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
@@ -185,9 +197,8 @@ class ProgramTest(unittest.TestCase):
         return done
 
     def expected_counts(self, name="y.h5", counts=100000, *more):
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", counts,
-                  "-o", self.path(name), *more)
-        return self.path(name)
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts {counts} -o {name}", *more)
+        return name
 
 
 def main(cases):

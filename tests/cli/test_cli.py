@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test
-runs the program, and CMakeLists.txt for the other topics."""
+"""Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test runs the program, and
+CMakeLists.txt for the other topics."""
 import json
 import math
 import os
@@ -17,6 +17,7 @@ VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner conve
          "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
          "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
 
+
 class Plugins(ProgramTest):
     """Without the plugins, as on a machine without OpenGL and CUDA."""
 
@@ -28,7 +29,7 @@ class Plugins(ProgramTest):
         return self.run_program(*arguments, env=self.without)
 
     def test_info(self):
-        done = self.run_without("info", "--json")
+        done = self.run_without("info --json")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         works = {trial["backend"]: trial["works"] for trial in found["backends"]}
@@ -42,25 +43,24 @@ class Plugins(ProgramTest):
         self.assertRegex(found["direct"]["cuda"]["reason"], "^no CUDA: ")
         without = "was built without the viewer" in self.run_without("view").stderr
         self.assertEqual(found["viewer"]["works"], not without)
-        self.assertEqual(self.run_without("info", "--backend", "compute").returncode, 4)
+        self.assertEqual(self.run_without("info --backend compute").returncode, 4)
 
     def test_reconstruction(self):
-        on = ["--scanner", "two-opposed-modules", *GRID]
-        self.good("simulate", *on, "--phantom", "point", "--counts", "500", "-o", "counts.h5")
+        on = f"--scanner two-opposed-modules {GRID}"
+        self.good(f"simulate {on} --phantom point --counts 500 -o counts.h5")
         for name, environment in (("with.nii", os.environ), ("without.nii", self.without)):
-            done = self.run_program("recon", *on, "--data", "counts.h5", "--backend", "native",
-                                    "--iterations", "2", "-o", name, env=environment)
+            done = self.run_program(f"recon {on} --data counts.h5 --backend native --iterations 2 -o {name}",
+                                    env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual((self.folder / "with.nii").read_bytes(),
-                         (self.folder / "without.nii").read_bytes())
+        self.assertEqual((self.folder / "with.nii").read_bytes(), (self.folder / "without.nii").read_bytes())
 
     def test_what_needs_them(self):
-        on = ["--scanner", self.scanner, *GRID]
-        projects = ["project", *on, "--image", self.image(), "-o", "y.h5", "--backend"]
+        on = f"--scanner {self.scanner} {GRID}"
+        projects = f"project {on} --image {self.image()} -o y.h5 --backend"
         for words, plugin in ((["view"], "lr_viewer.so"),
-                              ([*projects, "compute"], "lr_gl.so"),
-                              ([*projects, "native"], "lr_hdf5.so"),
-                              (["matrix", *on, "--backend", "native", "-o", "y.h5"], "lr_hdf5.so")):
+                              ([f"{projects} compute"], "lr_gl.so"),
+                              ([f"{projects} native"], "lr_hdf5.so"),
+                              ([f"matrix {on} --backend native -o y.h5"], "lr_hdf5.so")):
             done = self.run_without(*words)
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertIn(f"the plugin {plugin} is not in {self.folder}", done.stderr)
@@ -68,10 +68,10 @@ class Plugins(ProgramTest):
 
     def test_found_by_path(self):
         """Whatever the program is called by, its plugins lie beside its file."""
-        os.symlink(self.program, self.path("called"))
+        os.symlink(self.program, "called")
         path = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")
-        done = subprocess.run(["called", "info", "--json"], env=path, cwd=self.folder, check=True,
-                              capture_output=True, text=True)
+        done = subprocess.run(["called", "info", "--json"], env=path, cwd=self.folder, check=True, capture_output=True,
+                              text=True)
         reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
         self.assertNotIn("plugin", " ".join(reasons))
 
@@ -91,10 +91,9 @@ class Plugins(ProgramTest):
     def test_a_library_is_missing(self):
         """A plugin that is there, and cannot be loaded."""
         self.write("lr_gl.so", "no library\n")
-        self.assertRegex(self.refused("info", "--backend", "raster"),
-                         r"no OpenGL: .*lr_gl\.so: .*: install libegl")
+        self.assertRegex(self.refused("info --backend raster"), r"no OpenGL: .*lr_gl\.so: .*: install libegl")
         self.change("lr_gl.so", rb"libEGL\.so\.1", b"libEGX.so.1")
-        self.assertRegex(self.refused("info", "--backend", "raster"),
+        self.assertRegex(self.refused("info --backend raster"),
                          r"no OpenGL: libEGX\.so\.1: cannot open .*: install .*libegl1")
 
     def test_another_build(self):
@@ -103,25 +102,25 @@ class Plugins(ProgramTest):
         for instead in (rb"9.9.9, build \2", rb"\1, build " + b"z" * 12):
             self.change("lr_gl.so", both, instead)
             said = r"no OpenGL: .*lr_gl\.so.* is that of LORaster (9\.9\.9, build|.*zzzz).*, and this is LORaster "
-            self.assertRegex(self.refused("info", "--backend", "compute"), said)
+            self.assertRegex(self.refused("info --backend compute"), said)
         viewer = Path(self.program).parent / "lr_viewer.so"
         shutil.copy(viewer, self.folder)
-        window = ["view", "--no-window", "--bench-frames", "1"]
-        self.assertRegex(self.refused(*window), r"no viewer: .*another that it needs, is that of .*zzzz")
+        window = "view --no-window --bench-frames 1"
+        self.assertRegex(self.refused(window), r"no viewer: .*another that it needs, is that of .*zzzz")
         shutil.copy(viewer.with_name("lr_gl.so"), self.folder)
         self.change("lr_viewer.so", both, rb"9.9.9, build \2")
-        self.assertRegex(self.refused(*window), r"no viewer: .*lr_viewer\.so.* LORaster 9\.9\.9,")
+        self.assertRegex(self.refused(window), r"no viewer: .*lr_viewer\.so.* LORaster 9\.9\.9,")
 
     def test_no_current_folder(self):
         """Neither by a path that is not whole, nor where none is set."""
         self.write("lr_gl.so", "no library\n")
         for named in (".", "plugins", "../plugins"):
-            done = self.run_program("info", "--backend", "raster", env=dict(os.environ, LORASTER_PLUGINS=named))
+            done = self.run_program("info --backend raster", env=dict(os.environ, LORASTER_PLUGINS=named))
             self.assertEqual(done.returncode, 4)
             self.assertIn(f"not looked for in {named}, which is no whole path", done.stderr)
             self.assertIn("set LORASTER_PLUGINS to the whole path", done.stderr)
         for environment in (dict(os.environ, LORASTER_PLUGINS=""), os.environ):
-            done = self.run_program("info", "--json", env=environment)
+            done = self.run_program("info --json", env=environment)
             reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
             self.assertNotIn("lr_gl.so", " ".join(reasons))
 
@@ -130,12 +129,12 @@ class Plugins(ProgramTest):
         if os.geteuid() != 0:
             self.skipTest("root alone gives files away")
         shutil.copy(self.program, self.folder / "loraster")
-        plugin = Path(self.write("lr_gl.so", "no library\n"))
+        plugin = self.folder / self.write("lr_gl.so", "no library\n")
         environment = {name: value for name, value in os.environ.items() if name != "LORASTER_PLUGINS"}
         for owner, is_taken in ((0, True), (4321, False)):
             os.chown(plugin, owner, owner)
-            done = subprocess.run([self.folder / "loraster", "info", "--json"], env=environment,
-                                  cwd=self.folder, capture_output=True, text=True, check=True)
+            done = subprocess.run([self.folder / "loraster", "info", "--json"], env=environment, cwd=self.folder,
+                                  capture_output=True, text=True, check=True)
             self.assertEqual(str(plugin) in done.stdout, is_taken, done.stdout)
 
 
@@ -148,9 +147,8 @@ class Usage(ProgramTest):
     def test_help_of_each_verb_has_example(self):
         for verb in VERBS:
             text = self.good(*verb.split(), "--help").stdout
-            self.assertIn(f"usage: loraster {verb}", text)
-            self.assertIn(f"example\n  loraster {verb}", text)
-            self.assertIn("--json", text)
+            for words in (f"usage: loraster {verb}", f"example\n  loraster {verb}", "--json"):
+                self.assertIn(words, text)
 
     def test_examples_parse(self):
         """No example may use an option that its verb lacks."""
@@ -188,76 +186,69 @@ class Usage(ProgramTest):
         self.refuse(2, "what is \"now\" for", "recon", "now")
 
     def test_equals_form(self):
-        one = self.json("sensitivity", *self.on_ring, *GRID, "-o", "a.nii")
-        two = self.json("sensitivity", *self.on_ring, "--grid=6,5,3", "--voxel-mm=3,3,4", "-o",
-                        "b.nii")
+        one = self.json("sensitivity", self.on_ring, GRID, "-o", "a.nii")
+        two = self.json("sensitivity", self.on_ring, "--grid=6,5,3", "--voxel-mm=3,3,4", "-o", "b.nii")
         self.assertEqual(one["sum"], two["sum"])
 
     def test_numbers_are_strict(self):
-        for option, value in [("--rays", "4x"), ("--rays", "0"), ("--rays", "-1"),
-                              ("--rays", "1.5"), ("--rays", ""), ("--threads", "two"),
-                              ("--grid", "6,5"), ("--grid", "6,5,0"), ("--grid", "6,5,-3"),
+        for option, value in [("--rays", "4x"), ("--rays", "0"), ("--rays", "-1"), ("--rays", "1.5"), ("--rays", ""),
+                              ("--threads", "two"), ("--grid", "6,5"), ("--grid", "6,5,0"), ("--grid", "6,5,-3"),
                               ("--grid", "6,5,3,2"), ("--grid", "6, 5,3"), ("--grid", "6,5,2.5"),
-                              ("--max-memory", "4X"), ("--max-memory", "-1G"),
-                              ("--samples", "0"), ("--samples", "1,2"), ("--mode", "fast"),
-                              ("--backend", "cuda"), ("--store", "maybe")]:
+                              ("--max-memory", "4X"), ("--max-memory", "-1G"), ("--samples", "0"), ("--samples", "1,2"),
+                              ("--mode", "fast"), ("--backend", "cuda"), ("--store", "maybe")]:
             arguments = ["sensitivity", "--scanner", self.scanner, "-o", "s.nii"]
             if option != "--grid":
-                arguments += GRID
+                arguments.append(GRID)
             self.refuse(2, option, *arguments, option, value)
         for value in ["3,3", "3,nan,3", "inf", "0", "3,-3,3", "3,3,0x"]:
-            self.refuse(2, "--voxel-mm", "sensitivity", "--scanner", self.scanner, "-o", "s.nii",
-                        "--grid", "6,5,3", "--voxel-mm", value)
+            self.refuse(2, "--voxel-mm", "sensitivity", "--scanner", self.scanner, "-o", "s.nii", "--grid", "6,5,3",
+                        "--voxel-mm", value)
 
     def test_required(self):
-        self.refuse(2, "-o", "sensitivity", "--scanner", self.scanner, *GRID)
-        self.refuse(2, "--scanner", "sensitivity", "-o", "s.nii", *GRID)
-        self.refuse(2, "--grid", "sensitivity", *self.on_ring, "-o", "s.nii")
-        self.refuse(2, "--voxel-mm", "sensitivity", *self.on_ring, "-o", "s.nii", "--grid", "2,2,2")
-        self.refuse(2, "--data", "recon", *self.on_ring, *GRID, "-o", "s.nii")
-        self.refuse(2, ["--data", "--events"], "recon", *self.on_ring, *GRID, "-o", "s.nii",
-                    "--data", "a", "--events", "b")
-        self.refuse(2, "exclude each other", "sensitivity", *self.on_ring, *GRID, "--like",
-                    "x.nii", "-o", "s.nii")
-        self.refuse(2, "--phantom", "simulate", *self.on_ring, *GRID, "-o", "y.h5")
-        self.refuse(2, ["no phantom cube", "derenzo"], "simulate", *self.on_ring, *GRID,
-                    "--phantom", "cube", "-o", "y.h5")
-        self.refuse(2, ["no phantom", "cube"], "phantom", "cube", *GRID, "-o", "x.nii")
-        self.refuse(2, "name of one", "phantom", *GRID, "-o", "x.nii")
-        self.refuse(2, "positive number", "phantom", "spheres", "--contrast", "x", *GRID, "-o",
-                    "x.nii")
-        self.refuse(2, "--labels", "simulate", *self.on_ring, *GRID, "--phantom", "colin27", "-o",
+        self.refuse(2, "-o", "sensitivity", "--scanner", self.scanner, GRID)
+        self.refuse(2, "--scanner", "sensitivity", "-o", "s.nii", GRID)
+        self.refuse(2, "--grid", "sensitivity", self.on_ring, "-o", "s.nii")
+        self.refuse(2, "--voxel-mm", "sensitivity", self.on_ring, "-o", "s.nii", "--grid", "2,2,2")
+        self.refuse(2, "--data", "recon", self.on_ring, GRID, "-o", "s.nii")
+        self.refuse(2, ["--data", "--events"], "recon", self.on_ring, GRID, "-o", "s.nii", "--data", "a", "--events",
+                    "b")
+        self.refuse(2, "exclude each other", "sensitivity", self.on_ring, GRID, "--like", "x.nii", "-o", "s.nii")
+        self.refuse(2, "--phantom", "simulate", self.on_ring, GRID, "-o", "y.h5")
+        self.refuse(2, ["no phantom cube", "derenzo"], "simulate", self.on_ring, GRID, "--phantom", "cube", "-o",
                     "y.h5")
-        self.refuse(2, "--mu", "sensitivity", *self.on_ring, *GRID, "--mu-unit", "1/mm", "-o",
-                    "s.nii")
+        self.refuse(2, ["no phantom", "cube"], "phantom", "cube", GRID, "-o", "x.nii")
+        self.refuse(2, "name of one", "phantom", GRID, "-o", "x.nii")
+        self.refuse(2, "positive number", "phantom", "spheres", "--contrast", "x", GRID, "-o", "x.nii")
+        self.refuse(2, "--labels", "simulate", self.on_ring, GRID, "--phantom", "colin27", "-o", "y.h5")
+        self.refuse(2, "--mu", "sensitivity", self.on_ring, GRID, "--mu-unit", "1/mm", "-o", "s.nii")
 
     def test_output_is_checked_first(self):
-        self.refuse(2, ".nii", "sensitivity", *self.on_ring, *GRID, "-o", "s.jpg")
-        self.refuse(1, "no folder", "sensitivity", *self.on_ring, *GRID, "-o", "no/s.nii")
-        os.mkdir(self.path("s.nii"))
-        self.refuse(1, "folder", "sensitivity", *self.on_ring, *GRID, "-o", "s.nii")
+        self.refuse(2, ".nii", "sensitivity", self.on_ring, GRID, "-o", "s.jpg")
+        self.refuse(1, "no folder", "sensitivity", self.on_ring, GRID, "-o", "no/s.nii")
+        os.mkdir("s.nii")
+        self.refuse(1, "folder", "sensitivity", self.on_ring, GRID, "-o", "s.nii")
 
     def test_silent_in_a_pipe(self):
-        done = self.good("sensitivity", *self.on_ring, *GRID, "-o", "s.nii", "--quiet")
+        done = self.good("sensitivity", self.on_ring, GRID, "-o", "s.nii", "--quiet")
         self.assertEqual(done.stderr, "")
-        done = self.good("sensitivity", *self.on_ring, *GRID, "-o", "s.nii")
+        done = self.good("sensitivity", self.on_ring, GRID, "-o", "s.nii")
         self.assertNotIn("\r", done.stderr)
         self.assertNotIn("%", done.stderr)
 
 
 class Scanner(ProgramTest):
     def test_list(self):
-        names = [s["preset"] for s in self.json("scanner", "list")["scanners"]]
+        names = [s["preset"] for s in self.json("scanner list")["scanners"]]
         self.assertGreaterEqual(len(names), 13)
         for name in ["ge-explore-vista-dr", "safir-dual-ring-prototype"]:
             self.assertIn(name, names)
-        lines = self.good("scanner", "list").stdout.splitlines()
+        lines = self.good("scanner list").stdout.splitlines()
         self.assertEqual(lines[0].split()[:3], ["preset", "crystals", "LORs"])
         self.assertEqual([line.split()[0] for line in lines[1:]], names)
 
     def test_list_agrees_with_show(self):
-        for entry in self.json("scanner", "list")["scanners"]:
-            shown = self.json("scanner", "show", entry["preset"])
+        for entry in self.json("scanner list")["scanners"]:
+            shown = self.json("scanner show", entry["preset"])
             for key in ["name", "num_modules", "num_crystals", "num_lors", "tof_resolution_ps"]:
                 self.assertEqual(entry[key], shown[key], f"{entry['preset']}: {key}")
             low, high = shown["axial_mm"]
@@ -266,16 +257,15 @@ class Scanner(ProgramTest):
             self.assertEqual(entry["num_unverified"], shown["source"].count("unverified: "))
 
     def test_every_preset_opens(self):
-        for entry in self.json("scanner", "list")["scanners"]:
-            found = self.json("scanner", "show", entry["preset"])
+        for entry in self.json("scanner list")["scanners"]:
+            found = self.json("scanner show", entry["preset"])
             self.assertEqual(found["num_crystals"], entry["num_crystals"])
             self.assertTrue(found["source"], f"{entry['preset']} gives no source")
 
     def test_crystals(self):
         """Octagon: centres at the apothem plus half the depth, normals to the axis."""
-        lines = self.good("scanner", "show", self.scanner, "--crystals").stdout.splitlines()
-        self.assertEqual(lines[0], "module p q x_mm y_mm z_mm nx ny nz")
-        self.assertEqual(len(lines), 1 + 8 * 16)
+        lines = self.good(f"scanner show {self.scanner} --crystals").stdout.splitlines()
+        self.assertEqual((lines[0], len(lines)), ("module p q x_mm y_mm z_mm nx ny nz", 1 + 8 * 16))
         for number, line in enumerate(lines[1:]):
             fields = line.split()
             module, p, q = map(int, fields[:3])
@@ -290,85 +280,81 @@ class Scanner(ProgramTest):
             self.assertAlmostEqual(z, 4 * (q - 1.5), places=6)
 
     def test_summary(self):
-        found = self.json("scanner", "show", self.scanner)
-        self.assertEqual(found["num_modules"], 8)
-        self.assertEqual(found["num_crystals"], 128)
+        found = self.json(f"scanner show {self.scanner}")
+        self.assertEqual((found["num_modules"], found["num_crystals"]), (8, 128))
         self.assertEqual(found["num_lors"], found["num_pairs"] * 256)
         for value, wanted in zip(found["radius_mm"] + found["axial_mm"], [30, 30, -8, 8]):
             self.assertAlmostEqual(value, wanted, places=9)
         self.assertEqual(found["coincidence"]["field_of_view_mm"], 30)
         self.assertIsNone(found["coincidence"]["max_ring_difference"])
         self.assertIsNone(found["crystal_mu_per_mm"])
-        text = self.good("scanner", "show", self.scanner).stdout
+        text = self.good(f"scanner show {self.scanner}").stdout
         for words in ["small ring", "128", "field of view 30 mm", "time of flight none"]:
             self.assertIn(words, text)
 
     def test_crystals_json(self):
-        self.assertEqual(len(self.json("scanner", "show", self.scanner, "--crystals")["crystals"]),
-                         128)
+        self.assertEqual(len(self.json(f"scanner show {self.scanner} --crystals")["crystals"]), 128)
 
     def test_crystals_stop(self):
         """30 mm of LaBr3: 1 - exp(-0.047 * 30) = 75.6 %."""
-        self.assertEqual(self.json("scanner", "show", "penn-labr3")["crystal_mu_per_mm"], 0.047)
-        self.assertIn("0.047/mm at 511 keV: 75.6 %",
-                      self.good("scanner", "show", "penn-labr3").stdout)
+        self.assertEqual(self.json("scanner show penn-labr3")["crystal_mu_per_mm"], 0.047)
+        self.assertIn("0.047/mm at 511 keV: 75.6 %", self.good("scanner show penn-labr3").stdout)
 
     def test_check_of_what_looks_wrong(self):
         """A diameter for the radius: exit code 3, the suspicion on stderr, and as JSON."""
-        ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: {crystals: [39, 81], "
-                "pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13}\n")
+        ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: "
+                "{crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13}\n")
         self.write("wrong.yaml", ring)
         self.refuse(3, ["suspect radius: ", "looks like the diameter", "1 thing looks wrong"],
-                    "scanner", "check", "./wrong.yaml")
-        done = self.run_program("scanner", "check", "./wrong.yaml", "--json")
+                    "scanner check ./wrong.yaml")
+        done = self.run_program("scanner check ./wrong.yaml --json")
         self.assertEqual(done.returncode, 3)
         found = json.loads(done.stdout)
         self.assertIs(found["good"], False)
         self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
                          [("suspect", "radius"), ("note", "size")])
-        done = self.run_program("scanner", "check", "./wrong.yaml", "--png", "wrong.png")
+        done = self.run_program("scanner check ./wrong.yaml --png wrong.png")
         self.assertEqual(done.returncode, 3)
-        with open(self.path("wrong.png"), "rb") as file:
+        with open("wrong.png", "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
-        self.refuse(2, ".png", "scanner", "check", "./wrong.yaml", "--png", "wrong.jpg")
+        self.refuse(2, ".png", "scanner check ./wrong.yaml --png wrong.jpg")
         self.write("right.yaml", ring.replace("174", "87.2"))
-        self.assertIn("right.yaml: good: ", self.good("scanner", "check", "./right.yaml").stdout)
+        self.assertIn("right.yaml: good: ", self.good("scanner check ./right.yaml").stdout)
 
     def test_convert(self):
         """There and back: the same crystals in the same order; and a .lut beside a .hscan."""
-        crystals = self.good("scanner", "show", self.scanner, "--crystals").stdout
+        crystals = self.good(f"scanner show {self.scanner} --crystals").stdout
         for name in ["a.yaml", "b.geom", "c.hscan"]:
-            self.good("scanner", "convert", self.scanner, name)
-            self.good("scanner", "convert", f"./{name}", "back.yaml")
-            found = self.good("scanner", "show", "./back.yaml", "--crystals").stdout
+            self.good(f"scanner convert {self.scanner} {name}")
+            self.good(f"scanner convert ./{name} back.yaml")
+            found = self.good("scanner show ./back.yaml --crystals").stdout
             for line, wanted in zip(found.splitlines()[1:], crystals.splitlines()[1:]):
                 for a, b in zip(line.split(), wanted.split()):
                     self.assertAlmostEqual(float(a), float(b), delta=1e-5)
-        self.assertEqual(os.path.getsize(self.path("c.lut")), 128 * 24)
-        found = self.json("scanner", "convert", self.scanner, "d.yaml")
+        self.assertEqual(os.path.getsize("c.lut"), 128 * 24)
+        found = self.json(f"scanner convert {self.scanner} d.yaml")
         self.assertEqual((found["num_crystals"], found["output"]), (128, "d.yaml"))
 
     def test_convert_refuses(self):
-        self.refuse(2, [".yaml", ".geom", ".hscan"], "scanner", "convert", self.scanner, "x.txt")
-        self.refuse(2, "needs", "scanner", "convert", self.scanner)
-        self.refuse(3, ".hscan", "scanner", "convert", "two-opposed-modules", "x.geom")
-        self.refuse(1, "nowhere", "scanner", "convert", self.scanner, "nowhere/x.yaml")
+        self.refuse(2, [".yaml", ".geom", ".hscan"], f"scanner convert {self.scanner} x.txt")
+        self.refuse(2, "needs", f"scanner convert {self.scanner}")
+        self.refuse(3, ".hscan", "scanner convert two-opposed-modules x.geom")
+        self.refuse(1, "nowhere", f"scanner convert {self.scanner} nowhere/x.yaml")
 
     def test_check_of_a_grid(self):
-        grid = ["--grid", "64,64,16", "--voxel-mm", "4"]
-        self.refuse(3, "voxels would lie within the crystals", "scanner", "check", self.scanner,
-                    *grid)
-        self.refuse(2, "--voxel-mm", "scanner", "check", self.scanner, *grid[:2])
-        self.refuse(2, "--grid", "scanner", "check", self.scanner, *grid[2:])
+        self.refuse(3, "voxels would lie within the crystals", f"scanner check {self.scanner} --grid 64,64,16 "
+                                                               "--voxel-mm 4")
+        self.refuse(2, "--voxel-mm", f"scanner check {self.scanner} --grid 64,64,16")
+        self.refuse(2, "--grid", f"scanner check {self.scanner} --voxel-mm 4")
 
     def test_check(self):
-        self.assertIn("good", self.good("scanner", "check", self.scanner).stdout)
-        self.assertIs(self.json("scanner", "check", self.scanner)["good"], True)
+        self.assertIn("good", self.good(f"scanner check {self.scanner}").stdout)
+        self.assertIs(self.json(f"scanner check {self.scanner}")["good"], True)
 
     def test_needs_one(self):
-        self.refuse(2, "NAME|FILE", "scanner", "show")
-        self.refuse(2, "needs one", "scanner", "show", self.scanner, self.scanner)
-        self.refuse(3, "no-such-scanner", "scanner", "show", "no-such-scanner")
+        self.refuse(2, "NAME|FILE", "scanner show")
+        self.refuse(2, "needs one", f"scanner show {self.scanner} {self.scanner}")
+        self.refuse(3, "no-such-scanner", "scanner show no-such-scanner")
 
 
 class Info(ProgramTest):
@@ -390,16 +376,15 @@ class Info(ProgramTest):
         self.assertIn("cpu", text)
 
     def test_requirement(self):
-        self.good("info", "--backend", "cpu")
+        self.good("info --backend cpu")
 
     def test_programs(self):
-        """Those that are started are found beside the program, or missed by name; whoever needs one is
-        told how to get it."""
+        """Those that are started are found beside the program, or missed by name; whoever needs one is told how to get
+        it."""
         data = self.expected_counts()
         found = {p["program"]: p for p in self.json("info")["programs"]}
-        self.assertEqual(found["loraster-hdf5-reader"]["path"],
-                         str(Path(self.program).parent / "loraster-hdf5-reader"))
-        wanted = ["recon", *self.on_ring, *GRID, "--data", data, "-o", "x.nii"]
+        self.assertEqual(found["loraster-hdf5-reader"]["path"], str(Path(self.program).parent / "loraster-hdf5-reader"))
+        wanted = f"recon {self.on_ring} {GRID} --data {data} -o x.nii"
         for folder, why in ((str(self.folder), f"is not in {self.folder}"),
                             (".", "is not looked for in ., which is no whole path")):
             env = dict(os.environ, LORASTER_LIBEXEC=folder)
@@ -408,26 +393,25 @@ class Info(ProgramTest):
                 self.assertIn(why, program["reason"])
             self.assertIn("loraster-hdf5-reader, which reads HDF5 files, is missing: it " + why,
                           self.good("info", env=env).stdout)
-            self.refuse(1, ["loraster-hdf5-reader", why, "cmake --build BUILD --target "
-                            "loraster-hdf5-reader", "LORASTER_LIBEXEC"], *wanted, env=env)
+            self.refuse(1, ["loraster-hdf5-reader", why, "cmake --build BUILD --target loraster-hdf5-reader",
+                            "LORASTER_LIBEXEC"], wanted, env=env)
 
 
 class ManyLors(ProgramTest):
     def test_a_graphics_processor_is_not_left_unsaid(self):
-        """Quadra has 2.1e10 LORs, which no device numbers. Mesa gives its renderer any name, by which one in
-        software is taken for a graphics processor."""
-        work = ["sensitivity", "--scanner", "siemens-vision-quadra", "--grid", "2,2,2", "--voxel-mm", "8",
-                "--dry-run", "-o", "s.nii"]
+        """Quadra has 2.1e10 LORs, which no device numbers. Mesa gives its renderer any name, by which one in software
+        is taken for a graphics processor."""
+        work = "sensitivity --scanner siemens-vision-quadra --grid 2,2,2 --voxel-mm 8 --dry-run -o s.nii"
         hint = "--operator listmode --kernel exact"
-        self.assertNotIn("warning", self.good(*work, env=dict(os.environ, force_gl_renderer="llvmpipe")).stderr)
+        self.assertNotIn("warning", self.good(work, env=dict(os.environ, force_gl_renderer="llvmpipe")).stderr)
         env = dict(os.environ, force_gl_renderer="a graphics processor")
         if "a graphics processor" not in self.good("info", env=env).stdout:
             self.skipTest("this OpenGL has its own name")
-        found = self.good(*work, env=env).stderr
+        found = self.good(work, env=env).stderr
         for words in ("warning: using backend native and not the graphics processor: compute cannot run here: "
                       "21012480000 LORs are more than the 4294967294", hint):
             self.assertIn(words, found)
-        self.assertNotIn(hint, self.good(*work, "--backend", "native", env=env).stderr)
+        self.assertNotIn(hint, self.good(f"{work} --backend native", env=env).stderr)
 
 
 class NoGl(ProgramTest):
@@ -436,12 +420,11 @@ class NoGl(ProgramTest):
         self.without_gl = dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")
 
     def test_raster_is_refused(self):
-        self.refuse(4, ["OpenGL", "install"], "sensitivity", "--scanner", self.scanner, *GRID,
-                    "--backend", "raster", "-o", "s.nii", env=self.without_gl)
+        self.refuse(4, ["OpenGL", "install"], f"sensitivity --scanner {self.scanner} {GRID} --backend raster -o s.nii",
+                    env=self.without_gl)
 
     def test_auto_takes_a_processor_backend_and_says_so(self):
-        done = self.good("sensitivity", "--scanner", self.scanner, *GRID, "-o", "s.nii",
-                         env=self.without_gl)
+        done = self.good(f"sensitivity --scanner {self.scanner} {GRID} -o s.nii", env=self.without_gl)
         self.assertRegex(done.stderr, "backend (cpu|native) on CPU")
 
     def test_info(self):
@@ -451,7 +434,7 @@ class NoGl(ProgramTest):
         self.assertFalse(raster["works"])
         self.assertTrue(raster["reason"])
         self.assertIn("apt-get install", self.good("info", env=self.without_gl).stdout)
-        done = self.run_program("info", "--backend", "raster", env=self.without_gl)
+        done = self.run_program("info --backend raster", env=self.without_gl)
         self.assertEqual(done.returncode, 4)
 
 
@@ -470,35 +453,22 @@ class Json(ProgramTest):
     def test_keys_are_documented(self):
         section = (self.source_root / "docs" / "formats" / "json.md").read_text()
         data = self.expected_counts()
-        commands = [
-            ["info"], ["scanner", "list"], ["scanner", "show", self.scanner, "--crystals"],
-            ["scanner", "check", self.scanner],
-            ["scanner", "convert", self.scanner, "converted.yaml"],
-            ["matrix", *self.on_ring, "--at", "0,0,0", "-o", self.path("m.tsv")],
-            ["matrix", *self.on_ring, *GRID, "-o", self.path("m.h5")],
-            ["matrix", *self.on_ring, *GRID, "--lor", "0,1,2,4,3,0", "-o", self.path("t.nii")],
-            ["matrix", "verify", self.path("m.h5")],
-            ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
-            ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],
-            ["sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii")],
-            ["factors", "--scanner", self.scanner, "--mu", self.image(), "-o",
-             self.path("factors.h5")],
-            ["phantom", "spheres", *GRID, "-o", self.path("f.nii")],
-            ["simulate", *self.on_ring, *GRID, "--phantom", "point", "--counts", "100", "-o",
-             self.path("d.h5")],
-            ["render", *self.on_ring, "--at", "0,0,0", "-o", self.path("r")],
-            ["render", *self.on_ring, "--at", "0,0,0", "--compare", "1,2", "-o", self.path("c")],
-            ["recon", *self.on_ring, *GRID, "--data", data, "-o", self.path("x.nii")],
-        ]
-        for command in commands:
-            found = self.json(*command)
-            self.assertEqual(found["verb"], " ".join(command[:2])
-                             if command[0] == "scanner" or "verify" in command else command[0])
+        on, grid, scanner = self.on_ring, f"{self.on_ring} {GRID}", self.scanner
+        for command in ("info", "scanner list", f"scanner show {scanner} --crystals", f"scanner check {scanner}",
+                        f"scanner convert {scanner} converted.yaml", f"matrix {on} --at 0,0,0 -o m.tsv",
+                        f"matrix {grid} -o m.h5", f"matrix {grid} --lor 0,1,2,4,3,0 -o t.nii", "matrix verify m.h5",
+                        f"project {on} --image {self.image()} -o p.h5", f"backproject {grid} --data {data} -o b.nii",
+                        f"sensitivity {grid} -o s.nii", f"factors --scanner {scanner} --mu x.nii.gz -o factors.h5",
+                        f"phantom spheres {GRID} -o f.nii", f"simulate {grid} --phantom point --counts 100 -o d.h5",
+                        f"render {on} --at 0,0,0 -o r", f"render {on} --at 0,0,0 --compare 1,2 -o c",
+                        f"recon {grid} --data {data} -o x.nii"):
+            found = self.json(command)
+            verb = command.split()[:2 if command.startswith(("scanner", "matrix verify")) else 1]
+            self.assertEqual(found["verb"], " ".join(verb))
             for key in self.keys(found):
-                self.assertIn(f"`{key}`", section, f"{command[0]}: key {key}")
+                self.assertIn(f"`{key}`", section, f"{command}: key {key}")
 
 
 if __name__ == "__main__":
-    main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput,
-          "scanner_files": ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "many_lors": ManyLors,
-          "json": Json})
+    main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput, "scanner_files":
+          ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "many_lors": ManyLors, "json": Json})

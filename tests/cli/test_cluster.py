@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Work for many machines without MPI: parts of a matrix and what they are joined to, frames, replicates; the
-model of many GPUs."""
+"""Work for many machines without MPI: parts of a matrix and what they are joined to, frames, replicates; the model of
+many GPUs."""
 import dataclasses
 import importlib
 import json
@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from program import GRID, ProgramTest, main
+from program import GRID, ProgramTest, main, split
 
 try:
     import h5py
@@ -30,13 +30,13 @@ class Parts(ProgramTest):
         super().setUp()
         if MISSING:
             self.skipTest(MISSING)
-        self.on = ["--scanner", self.scanner, "--backend", "native", "--threads", "1"]
+        self.on = f"--scanner {self.scanner} --backend native --threads 1"
 
     def make(self, ending, *rows, parts=3):
         """A whole matrix, and the files of its parts."""
-        self.good("matrix", *self.on, *rows, "-o", f"whole{ending}")
+        self.good(f"matrix {self.on}", *rows, f"-o whole{ending}")
         for k in range(1, parts + 1):
-            self.good("matrix", *self.on, *rows, "--part", f"{k}/{parts}", "-o", f"{k}{ending}")
+            self.good(f"matrix {self.on}", *rows, f"--part {k}/{parts} -o {k}{ending}")
         return [f"{k}{ending}" for k in range(1, parts + 1)]
 
     def contents(self, name):
@@ -47,7 +47,7 @@ class Parts(ProgramTest):
                 found[path] = (item.dtype.str, item.shape, item.chunks, item[()].tobytes())
             for key, value in item.attrs.items():
                 found[path + "@" + key] = value
-        with h5py.File(self.path(name)) as file:
+        with h5py.File(name) as file:
             file.visititems(visit)
         return found
 
@@ -64,82 +64,69 @@ class Parts(ProgramTest):
                 self.assertEqual(value, joined[key], key)
 
     def test_rows_of_all_kinds(self):
-        for rows in ([*GRID], [*GRID, "--by", "lor"],
-                     [*GRID, "--by", "lor", "--pairs", "0-3,0-4,1-4,1-5,2-6"],
-                     [*GRID, "--by", "lor", "--lors", "300:700,900"],
-                     [*GRID, "--region", "sphere:0,0,0,7", "--threshold", "0.2"],
-                     [*GRID, "--rows", "10:60", "--pairs", "0-4,1-5"],
-                     ["--at", "0,0,0", "--at", "1,2,3", "--at", "3,3,3", "--at", "4,4,4"]):
+        for rows in ([GRID], [f"{GRID} --by lor"], [f"{GRID} --by lor --pairs 0-3,0-4,1-4,1-5,2-6"],
+                     [f"{GRID} --by lor --lors 300:700,900"], [f"{GRID} --region sphere:0,0,0,7 --threshold 0.2"],
+                     [f"{GRID} --rows 10:60 --pairs 0-4,1-5"], ["--at 0,0,0 --at 1,2,3 --at 3,3,3 --at 4,4,4"]):
             with self.subTest(rows=rows):
                 names = self.make(".h5", *rows)
-                found = self.json("matrix", "join", names[2], names[0], names[1], "-o", "joined.h5")
+                found = self.json(f"matrix join {names[2]} {names[0]} {names[1]} -o joined.h5")
                 self.judge_same("whole.h5", "joined.h5")
-                self.assertEqual(found["parts"], 3)
-                self.assertEqual(found["rows"], self.contents("whole.h5")["matrix@shape"][0])
-                self.good("matrix", "verify", names[1])
+                self.assertEqual((found["parts"], found["rows"]), (3, self.contents("whole.h5")["matrix@shape"][0]))
+                self.good(f"matrix verify {names[1]}")
 
     def test_npz_and_mtx(self):
-        names = self.make(".npz", *GRID)
-        self.good("matrix", "join", *reversed(names), "-o", "joined.npz")
-        self.assertEqual(Path(self.path("whole.npz")).read_bytes(),
-                         Path(self.path("joined.npz")).read_bytes())
-        self.refuse(2, "become npz only", "matrix", "join", *names, "-o", "joined.h5")
-        others = self.make(".h5", *GRID)
-        self.good("matrix", "join", *others, "-o", "joined.npz")
-        self.assertEqual(Path(self.path("whole.npz")).read_bytes(),
-                         Path(self.path("joined.npz")).read_bytes())
-        self.good("matrix", *self.on, *GRID, "-o", "whole.mtx")
-        self.good("matrix", "join", *others, "-o", "joined.mtx")
-        self.assertEqual(Path(self.path("whole.mtx")).read_text(),
-                         Path(self.path("joined.mtx")).read_text())
-        self.refuse(3, "must both be HDF5 or both npz", "matrix", "join", others[0], names[1],
-                    others[2], "-o", "mixed.npz")
+        names = self.make(".npz", GRID)
+        self.good("matrix join", *reversed(names), "-o joined.npz")
+        self.assertEqual(Path("whole.npz").read_bytes(), Path("joined.npz").read_bytes())
+        self.refuse(2, "become npz only", "matrix join", *names, "-o joined.h5")
+        others = self.make(".h5", GRID)
+        self.good("matrix join", *others, "-o joined.npz")
+        self.assertEqual(Path("whole.npz").read_bytes(), Path("joined.npz").read_bytes())
+        self.good(f"matrix {self.on} {GRID} -o whole.mtx")
+        self.good("matrix join", *others, "-o joined.mtx")
+        self.assertEqual(Path("whole.mtx").read_text(), Path("joined.mtx").read_text())
+        self.refuse(3, "must both be HDF5 or both npz", f"matrix join {others[0]} {names[1]} {others[2]} -o mixed.npz")
 
     def test_resumed(self):
         """A part that was killed goes on, and only as the same part."""
-        on = ["--scanner", "ge-explore-vista-dr", "--grid", "30,30,6", "--voxel-mm",
-              "1.3,1.3,0.65", "--backend", "native", "--threads", "1", "--samples", "1"]
-        self.good("matrix", *on, "--part", "2/3", "-o", "whole.h5")
-        part = Path(self.path("2.h5.part"))
+        on = ("--scanner ge-explore-vista-dr --grid 30,30,6 --voxel-mm 1.3,1.3,0.65 --backend native --threads 1 "
+              "--samples 1")
+        self.good(f"matrix {on} --part 2/3 -o whole.h5")
+        part = Path("2.h5.part")
         for _ in range(20):  # until it is stopped before it is over
-            process = subprocess.Popen([self.program, "matrix", *on, "--part", "2/3", "-o", "2.h5"],
-                                       cwd=self.folder, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([self.program, *f"matrix {on} --part 2/3 -o 2.h5".split()], cwd=self.folder,
+                                       stderr=subprocess.DEVNULL)
             while process.poll() is None and not (part.exists() and part.stat().st_size > 12e6):
                 time.sleep(0.002)
             process.send_signal(signal.SIGINT)
             if process.wait() == 1:
                 break
         self.assertEqual(process.returncode, 1)
-        done = self.run_program("matrix", *on, "--part", "1/3", "-o", "2.h5", "--resume")
+        done = self.run_program(f"matrix {on} --part 1/3 -o 2.h5 --resume")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.good("matrix", *on, "--part", "2/3", "-o", "2.h5", "--resume")
-        self.assertEqual(Path(self.path("2.h5")).read_bytes(),
-                         Path(self.path("whole.h5")).read_bytes())
+        self.good(f"matrix {on} --part 2/3 -o 2.h5 --resume")
+        self.assertEqual(Path("2.h5").read_bytes(), Path("whole.h5").read_bytes())
 
     def test_refusals(self):
-        one, two, three = self.make(".h5", *GRID)
-        out = ["-o", "joined.h5"]
-        self.refuse(3, "part 2 of 3 is missing", "matrix", "join", one, three, *out)
-        self.refuse(3, "part 3 of 3 is missing", "matrix", "join", one, two, *out)
-        shutil.copy(self.path(two), self.path("again.h5"))
-        self.refuse(3, ["both part 2 of 3", "give it once"], "matrix", "join", one, two, "again.h5",
-                    three, *out)
-        self.refuse(3, "whole.h5 is no part of a matrix", "matrix", "join", one, "whole.h5", *out)
-        self.refuse(2, one, "matrix", "join", one, two, three, "-o", one)
-        self.refuse(2, "needs the files", "matrix", "join", *out)
-        self.refuse(2, ".h5, .hdf5, .npz or .mtx", "matrix", "join", one, "-o", "joined.tsv")
-        other = [("grid", ["--grid", "6,5,4", "--voxel-mm", "3,3,4"], self.on),
-                 ("mode sampled", GRID, [*self.on, "--mode", "sampled"]),
-                 ("threshold", [*GRID, "--threshold", "0.1"], self.on),
-                 ("contents of: scanner", GRID, ["--scanner", self.write("other.yaml", Path(
-                     self.scanner).read_text().replace("30, modules", "31, modules")),
-                     *self.on[2:]])]
-        for words, grid, on in other:
-            self.good("matrix", *on, *grid, "--part", "2/3", "-o", "other.h5")
-            self.refuse(3, ["parts of different matrices", words], "matrix", "join", one,
-                        "other.h5", three, *out)
-        self.good("matrix", *self.on, *GRID, "--part", "2/4", "-o", "other.h5")
-        self.refuse(3, "one of 4", "matrix", "join", one, "other.h5", three, *out)
+        one, two, three = self.make(".h5", GRID)
+        out = "-o joined.h5"
+        self.refuse(3, "part 2 of 3 is missing", f"matrix join {one} {three} {out}")
+        self.refuse(3, "part 3 of 3 is missing", f"matrix join {one} {two} {out}")
+        shutil.copy(two, "again.h5")
+        self.refuse(3, ["both part 2 of 3", "give it once"], f"matrix join {one} {two} again.h5 {three} {out}")
+        self.refuse(3, "whole.h5 is no part of a matrix", f"matrix join {one} whole.h5 {out}")
+        self.refuse(2, one, f"matrix join {one} {two} {three} -o {one}")
+        self.refuse(2, "needs the files", f"matrix join {out}")
+        self.refuse(2, ".h5, .hdf5, .npz or .mtx", f"matrix join {one} -o joined.tsv")
+        self.write("other.yaml", Path(self.scanner).read_text().replace("30, modules", "31, modules"))
+        for words, on in [("grid", f"{self.on} --grid 6,5,4 --voxel-mm 3,3,4"),
+                          ("mode sampled", f"{self.on} {GRID} --mode sampled"),
+                          ("threshold", f"{self.on} {GRID} --threshold 0.1"),
+                          ("contents of: scanner", f"--scanner other.yaml --backend native --threads 1 {GRID}")]:
+            self.good(f"matrix {on} --part 2/3 -o other.h5")
+            self.refuse(3, ["parts of different matrices", words], f"matrix join {one} other.h5 {three} {out}")
+        self.good(f"matrix {self.on} {GRID} --part 2/4 -o other.h5")
+        self.refuse(3, "one of 4", f"matrix join {one} other.h5 {three} {out}")
 
     def run_script(self, name, task="", **variables):
         """A script of examples/slurm as a task of three, with the program found by its name."""
@@ -147,23 +134,20 @@ class Parts(ProgramTest):
         link.parent.mkdir(exist_ok=True)
         if not link.exists():
             link.symlink_to(self.program)
-        environment = dict(os.environ, PATH=f"{link.parent}:{os.environ['PATH']}",
-                           SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_COUNT="3",
-                           SCANNER=self.scanner, GRID="6,5,3", VOXEL_MM="3,3,4", BACKEND="native",
-                           LORASTER_LIBEXEC=str(Path(self.program).parent), **variables)
-        done = subprocess.run(["bash", str(self.source_root / "examples" / "slurm" / name)],
-                              cwd=self.folder, env=environment, capture_output=True, text=True,
-                              check=False)
+        environment = dict(os.environ, PATH=f"{link.parent}:{os.environ['PATH']}", SLURM_ARRAY_TASK_ID=str(task),
+                           SLURM_ARRAY_TASK_COUNT="3", SCANNER=self.scanner, GRID="6,5,3", VOXEL_MM="3,3,4",
+                           BACKEND="native", LORASTER_LIBEXEC=str(Path(self.program).parent), **variables)
+        done = subprocess.run(["bash", str(self.source_root / "examples" / "slurm" / name)], cwd=self.folder,
+                              env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_slurm_scripts(self):
-        self.good("matrix", *self.on, *GRID, "-o", "whole.h5")
+        self.good(f"matrix {self.on} {GRID} -o whole.h5")
         for task in (1, 2, 3, 1):  # one that was started again has nothing left to do
             self.run_script("matrix.sh", task)
         self.run_script("matrix-join.sh", OUT="joined.h5")
         self.judge_same("whole.h5", "joined.h5")
-        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts",
-                  "900", "-o", "ev.Cdh")
+        self.good(f"simulate --scanner {self.scanner} {GRID} --phantom spheres --counts 900 -o ev.Cdh")
         for task in (1, 2, 3):
             self.run_script("frames.sh", task, EVENTS="ev.Cdh", SUBSETS="2", FRAMES="4x15")
         for k in (1, 2, 3, 4):
@@ -175,52 +159,45 @@ class Parts(ProgramTest):
 
     def test_options(self):
         for part in ("0/3", "4/3", "1", "1/", "a/b", "1/3x"):
-            self.refuse(2, "--part", "matrix", *self.on, *GRID, "--part", part, "-o", "m.h5")
-        self.refuse(2, "--part is for HDF5 and npz", "matrix", *self.on, *GRID, "--part", "1/2",
-                    "-o", "m.tsv")
-        self.refuse(2, "90 rows cannot be cut into 91 parts", "matrix", *self.on, *GRID, "--part",
-                    "1/91", "-o", "m.h5")
-        self.refuse(2, "2 points cannot be cut", "matrix", *self.on, "--at", "0,0,0", "--at",
-                    "1,1,1", "--part", "1/3", "-o", "m.h5")
+            self.refuse(2, "--part", f"matrix {self.on} {GRID} --part {part} -o m.h5")
+        self.refuse(2, "--part is for HDF5 and npz", f"matrix {self.on} {GRID} --part 1/2 -o m.tsv")
+        self.refuse(2, "90 rows cannot be cut into 91 parts", f"matrix {self.on} {GRID} --part 1/91 -o m.h5")
+        self.refuse(2, "2 points cannot be cut", f"matrix {self.on} --at 0,0,0 --at 1,1,1 --part 1/3 -o m.h5")
 
 
 class Replicates(ProgramTest):
     """What runs know nothing of each other: frames, and bootstrap replicates."""
     def setUp(self):
         super().setUp()
-        self.on = ["--scanner", self.scanner, *GRID, "--threads", "1"]
+        self.on = f"--scanner {self.scanner} {GRID} --threads 1"
 
     def test_frames(self):
         """Parts write the frames of a whole run, bit for bit, each frame in one part."""
-        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "6000", "-o", "ev.Cdh")
-        more = ["recon", *self.on, "--operator", "listmode", "--events", "ev.Cdh", "--iterations",
-                "2", "--backend", "native", "--frames", "6x5,2x15"]
-        whole = self.json(*more, "-o", "whole.nii")["frames"]
+        self.good(f"simulate {self.on} --phantom spheres --counts 6000 -o ev.Cdh")
+        recon = f"recon {self.on} --operator listmode --events ev.Cdh --iterations 2 --backend native"
+        frames = f"{recon} --frames 6x5,2x15"
+        whole = self.json(f"{frames} -o whole.nii")["frames"]
         seen = []
         for k in range(1, 4):
-            frames = self.json(*more, "--part", f"{k}/3", "-o", "part.nii")["frames"]
-            self.assertLess(sum(one["prompts"] for one in frames), 0.45 * 6000, "balanced")
-            seen += frames
-        self.assertEqual([one["output"].replace("part", "whole") for one in seen],
-                         [one["output"] for one in whole])
+            part = self.json(f"{frames} --part {k}/3 -o part.nii")["frames"]
+            self.assertLess(sum(one["prompts"] for one in part), 0.45 * 6000, "balanced")
+            seen += part
+        self.assertEqual([one["output"].replace("part", "whole") for one in seen], [one["output"] for one in whole])
         for one, other in zip(seen, whole):
             self.assertEqual(one["begin_s"], other["begin_s"])
-            self.assertEqual(Path(self.path(one["output"])).read_bytes(),
-                             Path(self.path(other["output"])).read_bytes())
-        self.refuse(2, "8 frames cannot be cut into 9 parts", *more, "--part", "1/9", "-o", "x.nii")
-        self.refuse(2, "belong to --frames", *more[:-2], "--part", "1/2", "-o", "x.nii")
+            self.assertEqual(Path(one["output"]).read_bytes(), Path(other["output"]).read_bytes())
+        self.refuse(2, "8 frames cannot be cut into 9 parts", f"{frames} --part 1/9 -o x.nii")
+        self.refuse(2, "belong to --frames", f"{recon} --part 1/2 -o x.nii")
 
     def test_bootstrap(self):
         """The mean of replicates is what was measured; a seed's replicate is always the same."""
-        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "--seed", "3", "-o", "ev.Cdh")
-        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "--seed", "3", "-o", "y.h5")
-        for source in (["--data", "y.h5"], ["--events", "ev.Cdh"],
-                       ["--events", "ev.Cdh", "--operator", "listmode"]):
-            more = ["recon", *self.on, *source, "--iterations", "1", "--backend", "native"]
+        self.good(f"simulate {self.on} --phantom spheres --counts 3000 --seed 3 -o ev.Cdh")
+        self.good(f"simulate {self.on} --phantom spheres --counts 3000 --seed 3 -o y.h5")
+        for source in ("--data y.h5", "--events ev.Cdh", "--events ev.Cdh --operator listmode"):
+            recon = f"recon {self.on} {source} --iterations 1 --backend native"
             with self.subTest(source=source):
-                plain = self.json(*more, "-o", "x.nii")
-                found = [self.json(*more, "--bootstrap", seed, "-o", "b.nii")
-                         for seed in range(1, 6)]
+                plain = self.json(f"{recon} -o x.nii")
+                found = [self.json(f"{recon} --bootstrap {seed} -o b.nii") for seed in range(1, 6)]
                 counts = [one["iterations"][0]["measured_counts"] for one in found]
                 measured = plain["iterations"][0]["measured_counts"]
                 self.assertEqual(found[3]["bootstrap_seed"], 4)
@@ -229,9 +206,9 @@ class Replicates(ProgramTest):
                 self.assertLess(abs(sum(counts) / 5 - measured), 5 * (measured / 5) ** 0.5)
                 for count in counts:  # the seed of the simulation is one of them
                     self.assertLess(abs(count - measured), 6 * measured ** 0.5)
-                first = Path(self.path("b.nii")).read_bytes()
-                self.good(*more, "--bootstrap", 5, "-o", "again.nii")
-                self.assertEqual(Path(self.path("again.nii")).read_bytes(), first)
+                first = Path("b.nii").read_bytes()
+                self.good(f"{recon} --bootstrap 5 -o again.nii")
+                self.assertEqual(Path("again.nii").read_bytes(), first)
 
 
 class Model(ProgramTest):
@@ -274,8 +251,8 @@ class Model(ProgramTest):
         ideal = dataclasses.replace(model, network=m.Network(4, free, free))
         fixed = 0.021 / 3.071
         for ranks in (1, 2, 4, 64, 10000):
-            self.assertAlmostEqual(ideal.seconds(1) / ideal.seconds(ranks),
-                                   1 / (fixed + (1 - fixed) / ranks), delta=1e-9 * ranks)
+            self.assertAlmostEqual(ideal.seconds(1) / ideal.seconds(ranks), 1 / (fixed + (1 - fixed) / ranks),
+                                   delta=1e-9 * ranks)
         for ranks in (2, 4, 8, 4096):
             best = m.all_reduce(ranks, 4e7, model.network)
             ways = [m.all_reduce(ranks, 4e7, model.network, way) for way in ("ring", "tree", "flat")]
@@ -301,14 +278,12 @@ class Model(ProgramTest):
         found = []
         for ranks, hosts in places:
             of_host = ranks // hosts
-            there = dataclasses.replace(
-                model, network=dataclasses.replace(model.network, gpus_per_host=of_host))
-            found.append({"ranks": ranks, "hosts": hosts, "seconds": there.parts(ranks, "ring"),
-                          "bytes_moved": 0})
+            there = dataclasses.replace(model, network=dataclasses.replace(model.network, gpus_per_host=of_host))
+            found.append({"ranks": ranks, "hosts": hosts, "seconds": there.parts(ranks, "ring"), "bytes_moved": 0})
         work = model.work
-        return {"schema": self.model.SCHEMA, "runs": found,
-                "work": {"voxels": work.voxels, "events": work.events, "exchanges": work.exchanges,
-                         "slices": work.slices}}
+        return {"schema": self.model.SCHEMA, "runs": found, "work": {"voxels": work.voxels, "events": work.events,
+                                                                     "exchanges": work.exchanges, "slices":
+                                                                     work.slices}}
 
     def test_calibration_comes_back(self):
         """Runs of a model, within a host and one GPU a host, give the model again."""
@@ -316,8 +291,7 @@ class Model(ProgramTest):
         timings = self.runs(model, [(1, 1), (2, 1), (4, 1), (2, 2), (3, 3), (8, 8)])
         timings["network"] = {"gpus_per_host": 4}
         found = self.model.calibrate(timings)
-        for a, b in zip((*found.project, *found.combine, found.idle),
-                        (*model.project, *model.combine, model.idle)):
+        for a, b in zip((*found.project, *found.combine, found.idle), (*model.project, *model.combine, model.idle)):
             self.assertAlmostEqual(a, b, delta=1e-9)
         for name in ("inside", "across"):
             a, b = getattr(found.network, name), getattr(model.network, name)
@@ -329,13 +303,13 @@ class Model(ProgramTest):
         self.assertGreater(self.model.find_error(self.model.calibrate(timings), timings), 0.02)
 
     def run_script(self, *arguments):
-        return subprocess.run([sys.executable, "-B", str(self.script), *map(str, arguments)],
-                              capture_output=True, text=True, check=False)
+        return subprocess.run([sys.executable, "-B", str(self.script), *split(arguments)], capture_output=True,
+                              text=True, check=False)
 
     def test_page_and_figures(self):
         """The page has the tables that the script prints, and the file what the performance page says."""
         page = (self.source_root / "docs" / "method" / "cluster-model.md").read_text()
-        done = self.run_script(self.shipped, "--ranks", "1,8,64,1024,10000")
+        done = self.run_script(self.shipped, "--ranks 1,8,64,1024,10000")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout[done.stdout.index("Strong scaling"):].splitlines()
         self.assertGreater(len(lines), 30)
@@ -343,16 +317,17 @@ class Model(ProgramTest):
             self.assertIn(line, page)
         seconds = json.loads(self.shipped.read_text())["runs"][0]["seconds"]
         row, *_ = re.findall(r"^\| tube, TOF \| cuda \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
-                          (self.source_root / "docs" / "performance.md").read_text(), re.M)
+                             (self.source_root / "docs" / "performance.md").read_text(), re.M)
         forward, back, iteration = map(float, row)
-        self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9,
-                               msg="put the page's new figures into the file, and the script's new tables "
-                                   "into docs/method/cluster-model.md")
+        self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9, msg="put the page's new figures "
+                                                                                         "into the file, and the "
+                                                                                         "script's new tables into "
+                                                                                         "docs/method/cluster-model.md")
         self.assertAlmostEqual(1e3 * seconds["combine"], iteration - forward - back, delta=1e-9)
-        found = json.loads(self.run_script(self.shipped, "--ranks", "1", "--json").stdout)
+        found = json.loads(self.run_script(self.shipped, "--ranks 1 --json").stdout)
         self.assertEqual(len(found["cases"]), 2)
         for name in found["cases"]:
-            length = self.json("scanner", "show", name)["axial_mm"]
+            length = self.json(f"scanner show {name}")["axial_mm"]
             case, = (one for one in self.model.CASES if one.name == name)
             self.assertAlmostEqual(length[1] - length[0], case.length_mm, delta=3.5)
 
@@ -363,15 +338,12 @@ class Model(ProgramTest):
         found = []
         for run in by_hand["runs"]:
             seconds = run["seconds"]
-            scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()),
-                      "project_seconds": 8 * seconds["project"],
-                      "exchange_seconds": 8 * seconds["communicate"],
-                      "waiting_seconds": 8 * seconds["idle"],
-                      "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
-            one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native",
-                   "device": "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000,
-                   "rank_count": run["ranks"], "schemes": [{"scheme": "paper"}, scheme],
-                   **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
+            scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()), "project_seconds": 8 *
+                      seconds["project"], "exchange_seconds": 8 * seconds["communicate"], "waiting_seconds": 8 *
+                      seconds["idle"], "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
+            one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native", "device":
+                   "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000, "rank_count": run["ranks"], "schemes":
+                   [{"scheme": "paper"}, scheme], **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
             found += [one, {**one, "scaling": "weak"}]
         timings = self.model.read_bench(found)
         self.assertEqual(timings["work"]["voxels"], 1000)
@@ -379,7 +351,7 @@ class Model(ProgramTest):
             self.assertEqual((run["ranks"], run["hosts"]), (other["ranks"], other["hosts"]))
             for part, seconds in other["seconds"].items():
                 self.assertAlmostEqual(run["seconds"][part], seconds, delta=1e-12)
-        done = self.run_script(self.write("bench.json", json.dumps(found)), "--ranks", "1,16")
+        done = self.run_script(self.write("bench.json", json.dumps(found)), "--ranks 1,16")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Strong scaling, the measured work: 0.001 million voxels, 5e+03", done.stdout)
         self.assertIn("| bytes sent, over those of a ring | 1 |", done.stdout)
@@ -394,7 +366,7 @@ class Model(ProgramTest):
             done = self.run_script(bad)
             self.assertEqual(done.returncode, 1)
             self.assertIn("error: " + bad, done.stderr)
-        self.assertEqual(self.run_script(self.shipped, "--ranks", "0").returncode, 1)
+        self.assertEqual(self.run_script(self.shipped, "--ranks 0").returncode, 1)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program when its OpenGL context is reset under way: exit code 4, one sentence, and nothing
-half written. lose_context.c stands in for the driver."""
+"""The program when its OpenGL context is reset under way: exit code 4, one sentence, and nothing half written.
+lose_context.c stands in for the driver."""
 import os
 from pathlib import Path
 
@@ -18,11 +18,10 @@ class Loss(ProgramTest):
     def losing_at(self, number, **more):
         """An environment in which the question of that number is answered by a reset."""
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number),
-                    ASAN_OPTIONS=sanitizer, **more)
+        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number), ASAN_OPTIONS=sanitizer, **more)
 
     def count_questions(self, *arguments):
-        count = self.path("count")
+        count = "count"
         self.good(*arguments, env=self.losing_at(1 << 30, LOSE_CONTEXT_COUNT=count))
         total = int(Path(count).read_text())
         os.remove(count)
@@ -31,45 +30,43 @@ class Loss(ProgramTest):
     def lose_everywhere(self, output, *arguments):
         """At no more than six questions, the first and the last among them."""
         total = self.count_questions(*arguments)
-        os.remove(self.path(output))
+        os.remove(output)
         print(f"{arguments[0]}: {total} questions")
         self.assertGreater(total, 0)
         for number in sorted({round(k * (total - 1) / 5) for k in range(6)}):
-            self.refuse(4, ["was reset by its driver", "run again"], *arguments,
-                        env=self.losing_at(number))
+            self.refuse(4, ["was reset by its driver", "run again"], *arguments, env=self.losing_at(number))
 
     def on_device(self, backend):
-        return ["--scanner", self.scanner, "--backend", backend, "--mode", "sampled", *GRID]
+        return f"--scanner {self.scanner} --backend {backend} --mode sampled {GRID}"
 
     def test_sensitivity(self):
         for backend in ("raster", "compute"):
-            self.lose_everywhere("s.nii", "sensitivity", *self.on_device(backend), "--store", "no",
-                                 "-o", "s.nii")
+            self.lose_everywhere("s.nii", f"sensitivity {self.on_device(backend)}", "--store no -o s.nii")
 
     def test_matrix(self):
         for backend in ("raster", "compute"):
             for name in ("m.tsv", "m.h5"):
-                self.lose_everywhere(name, "matrix", *self.on_device(backend), "-o", name)
+                self.lose_everywhere(name, f"matrix {self.on_device(backend)}", f"-o {name}")
 
     def test_project(self):
         image = self.image()
         for backend in ("raster", "compute"):
-            self.lose_everywhere("y.h5", "project", "--scanner", self.scanner, "--backend",
-                                 backend, "--mode", "sampled", "--image", image, "-o", "y.h5")
+            self.lose_everywhere("y.h5", "project", f"--scanner {self.scanner} --backend {backend} --mode sampled",
+                                 f"--image {image} -o y.h5")
 
     def test_listmode(self):
         """Vectors that outlive their operator are freed without a word."""
-        events = self.path("e.Cdh")
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 2000, "-o", events)
-        self.lose_everywhere("x.nii", "recon", "--scanner", self.scanner, "--backend", "compute", *GRID, "--operator",
-                             "listmode", "--events", events, "--algorithm", "osem", "--subsets", 2, "--iterations", 2,
-                             "-o", "x.nii")
+        events = "e.Cdh"
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 2000 -o {events}")
+        self.lose_everywhere("x.nii", "recon", f"--scanner {self.scanner} --backend compute {GRID}",
+                             f"--operator listmode --events {events} --algorithm osem --subsets 2 --iterations 2",
+                             "-o x.nii")
 
     def test_recon(self):
         data = self.expected_counts()
         for store in ("yes", "no"):
-            self.lose_everywhere("x.nii", "recon", *self.on_device("compute"), "--data", data,
-                                 "--iterations", 3, "--store", store, "-o", "x.nii")
+            self.lose_everywhere("x.nii", "recon", self.on_device("compute"), f"--data {data} --iterations 3",
+                                 f"--store {store} -o x.nii")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Correction terms of events: GE's corrections.h5 against the same reconstruction written here from the formulas,
-and an additive term in list mode against that of counts."""
+"""Correction terms of events: GE's corrections.h5 against the same reconstruction written here from the formulas, and
+an additive term in list mode against that of counts."""
 import math
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ detection_depth_mm: 0
 tof: {{resolution_ps: 400}}
 """
 SIZE, VOXEL_MM = (7, 6, 3), (9.0, 8.0, 8.0)
-GRID = ["--grid", ",".join(map(str, SIZE)), "--voxel-mm", ",".join(map(str, VOXEL_MM))]
+GRID = f"--grid {SIZE[0]},{SIZE[1]},{SIZE[2]} --voxel-mm {VOXEL_MM[0]},{VOXEL_MM[1]},{VOXEL_MM[2]}"
 STEP_MM = 13.02 * 0.149896229
 BIN_MM = 13 * STEP_MM
 SIGMA_MM = 400 * 0.149896229 / (2 * math.sqrt(2 * math.log(2)))
@@ -39,8 +39,8 @@ def place_mm(ring, place):
     """GE's numbers: modules clockwise from the top, as seen against z."""
     phi = 2 * math.pi * (place // PER_MODULE) / MODULES
     along = (place % PER_MODULE - 0.5 * (PER_MODULE - 1)) * PITCH_MM
-    return numpy.array([math.sin(phi) * RADIUS_MM + math.cos(phi) * along,
-                        math.cos(phi) * RADIUS_MM - math.sin(phi) * along, (ring - 0.5 * (RINGS - 1)) * PITCH_MM])
+    return numpy.array([math.sin(phi) * RADIUS_MM + math.cos(phi) * along, math.cos(phi) * RADIUS_MM - math.sin(phi) *
+                        along, (ring - 0.5 * (RINGS - 1)) * PITCH_MM])
 
 
 def pairs():
@@ -96,7 +96,7 @@ class Ge(ProgramTest):
         if h5py is None:
             self.skipTest("h5py and numpy, which make the files, are not here")
         random = numpy.random.default_rng(7)
-        with open(self.path("ring.yaml"), "w") as file:
+        with open("ring.yaml", "w") as file:
             file.write(SCANNER)
         self.pairs = pairs()
         self.sens = random.uniform(0.5, 1, len(self.pairs)).astype(numpy.float32)
@@ -105,18 +105,17 @@ class Ge(ProgramTest):
         bins = random.integers(-1, 2, 60)
         self.events = numpy.column_stack([self.pairs[self.chosen][:, [1, 0, 3, 2]], 13 * bins]).astype(numpy.int16)
         self.contam = random.uniform(0.0002, 0.002, 60).astype(numpy.float32)
-        with h5py.File(self.path("list.BLF"), "w") as file:
+        with h5py.File("list.BLF", "w") as file:
             file["MiceList/TofCoinc"] = self.events
-        self.put(self.path("corrections.h5"))
-        self.common = ["--operator", "listmode", "--scanner", self.path("ring.yaml"), "--events",
-                       self.path("list.BLF"), *GRID, "--kernel", "line", "--algorithm", "osem", "--subsets", "2",
-                       "--iterations", "2"]
+        self.put("corrections.h5")
+        self.recon = (f"recon --operator listmode --scanner ring.yaml --events list.BLF {GRID} --kernel line "
+                      "--algorithm osem --subsets 2 --iterations 2 -o x.nii")
 
     def put(self, path, **changes):
         """The layout of the public file: one number an event in correction_lists, one a LOR in all_xtals."""
         sets = {"correction_lists/sens": self.sens[self.chosen], "correction_lists/atten": self.atten[self.chosen],
-                "correction_lists/contam": self.contam, "all_xtals/xtal_ids": self.pairs,
-                "all_xtals/sens": self.sens, "all_xtals/atten": self.atten}
+                "correction_lists/contam": self.contam, "all_xtals/xtal_ids": self.pairs, "all_xtals/sens": self.sens,
+                "all_xtals/atten": self.atten}
         sets.update({name.replace("__", "/"): values for name, values in changes.items()})
         with h5py.File(path, "w") as file:
             for name, values in sets.items():
@@ -140,8 +139,8 @@ class Ge(ProgramTest):
         return x
 
     def check(self, backend, path, factors, contam):
-        self.good("recon", *self.common, "--backend", backend, "--corrections", path, "-o", self.path("x.nii"))
-        found = numpy.array(read_nifti(self.path("x.nii"))[3])
+        self.good(f"{self.recon} --backend {backend} --corrections {path}")
+        found = numpy.array(read_nifti("x.nii")[3])
         expected = self.expected(factors, contam)
         self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())
         return found
@@ -152,9 +151,8 @@ class Ge(ProgramTest):
             self.skipTest("no mpirun")
         factors = (self.sens * self.atten)[self.chosen].astype(float)
         expected = self.expected(factors, self.contam)
-        mpirun(self.program, 3, self.program, "recon", *self.common, "--backend", "native", "--corrections",
-               self.path("corrections.h5"), "-o", self.path("x.nii"))
-        found = numpy.array(read_nifti(self.path("x.nii"))[3])
+        mpirun(self.program, 3, self.program, *f"{self.recon} --backend native --corrections corrections.h5".split())
+        found = numpy.array(read_nifti("x.nii")[3])
         self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())
 
     def test_the_image_is_that_of_the_formulas(self):
@@ -163,13 +161,13 @@ class Ge(ProgramTest):
         images = {}
         for backend in ("cpu", "native", "compute"):
             with self.subTest(backend):
-                images[backend] = self.check(backend, self.path("corrections.h5"), factors, self.contam)
+                images[backend] = self.check(backend, "corrections.h5", factors, self.contam)
         doubled = numpy.where(numpy.arange(60) % 3 == 0, 2, 1)
-        self.put(self.path("other.h5"), correction_lists__sens=self.sens[self.chosen] * doubled)
-        other = self.check("native", self.path("other.h5"), factors * doubled, self.contam)
+        self.put("other.h5", correction_lists__sens=self.sens[self.chosen] * doubled)
+        other = self.check("native", "other.h5", factors * doubled, self.contam)
         self.assertGreater(numpy.abs(other - images["native"]).max(), 1e-2 * other.max())
-        self.put(self.path("clean.h5"), correction_lists__contam=0 * self.contam)
-        clean = self.check("native", self.path("clean.h5"), factors, 0 * self.contam)
+        self.put("clean.h5", correction_lists__contam=0 * self.contam)
+        clean = self.check("native", "clean.h5", factors, 0 * self.contam)
         self.assertGreater(numpy.abs(clean - images["native"]).max(), 1e-2 * clean.max())
 
     def test_files_that_do_not_fit_are_refused(self):
@@ -178,39 +176,35 @@ class Ge(ProgramTest):
         worse[17] = numpy.nan
         cases = [(short, "has corrections of 59 events, and"), ({"correction_lists__contam": worse}, "entry 17 of"),
                  ({"correction_lists__atten": self.atten[:7]}, "they must be as many"),
-                 ({"correction_lists__sens": None}, "correction_lists/sens"),
-                 ({"all_xtals__xtal_ids": self.pairs[:9]}, "places and rings of two crystals"),
+                 ({"correction_lists__sens": None}, "correction_lists/sens"), ({"all_xtals__xtal_ids": self.pairs[:9]},
+                                                                               "places and rings of two crystals"),
                  ({"all_xtals__xtal_ids": self.pairs + AROUND}, "is it of another scanner?")]
         for changes, sentence in cases:
             with self.subTest(sentence):
-                self.put(self.path("bad.h5"), **changes)
-                self.refuse(3, sentence, "recon", *self.common, "--corrections", self.path("bad.h5"), "-o",
-                            self.path("x.nii"))
-        self.refuse(3, "has no correction_lists", "recon", *self.common, "--corrections", self.path("list.BLF"), "-o",
-                    self.path("x.nii"))
-        for option in (["--without-tof"], ["--frames", "10"], ["--randoms", "none"], ["--additive", "y.h5"]):
-            with self.subTest(option[0]):
-                self.refuse(2, f"{option[0]} and --corrections exclude each other", "recon", *self.common,
-                            "--corrections", self.path("corrections.h5"), *option, "-o", self.path("x.nii"))
-        self.refuse(2, "--corrections belongs to --operator listmode", "recon", *self.common[2:4], "--data", "y.h5",
-                    *GRID, "--corrections", "c.h5", "-o", self.path("x.nii"))
+                self.put("bad.h5", **changes)
+                self.refuse(3, sentence, f"{self.recon} --corrections bad.h5")
+        self.refuse(3, "has no correction_lists", f"{self.recon} --corrections list.BLF")
+        for option in ("--without-tof", "--frames 10", "--randoms none", "--additive y.h5"):
+            with self.subTest(option):
+                self.refuse(2, f"{option.split()[0]} and --corrections exclude each other",
+                            f"{self.recon} --corrections corrections.h5 {option}")
+        self.refuse(2, "--corrections belongs to --operator listmode",
+                    f"recon --scanner ring.yaml --data y.h5 {GRID} --corrections c.h5 -o x.nii")
 
 
 class Additive(ProgramTest):
     def test_an_additive_term_does_what_it_does_to_counts(self):
         """Exact elements, without time of flight: the image of events is that of counts."""
-        small = ["--scanner", self.scanner, "--grid", "12,12,4", "--voxel-mm", "3,3,4", "--samples", "2,2,2"]
-        self.good("simulate", *small, "--phantom", "point", "--counts", "2e3", "-o", self.path("ev.petsird"))
-        self.good("simulate", *small, "--phantom", "spheres", "--counts", "4e4", "-o", self.path("b.h5"))
+        small = f"--scanner {self.scanner} --grid 12,12,4 --voxel-mm 3,3,4 --samples 2,2,2"
+        self.good(f"simulate {small} --phantom point --counts 2e3 -o ev.petsird")
+        self.good(f"simulate {small} --phantom spheres --counts 4e4 -o b.h5")
         images = []
-        for family, kernel in (("listmode", ["--kernel", "exact"]), ("correspondence", [])):
-            report = self.json("recon", *small, "--events", self.path("ev.petsird"), "--iterations", "3", "--operator",
-                               family, "--backend", "native", *kernel, "--additive", self.path("b.h5"), "-o",
-                               self.path("x.nii"))
-            images.append((read_nifti(self.path("x.nii"))[3], report["iterations"][-1]))
-        without = self.json("recon", *small, "--events", self.path("ev.petsird"), "--iterations", "3", "--backend",
-                            "native", "-o", self.path("x.nii"))
-        plain, peak = read_nifti(self.path("x.nii"))[3], max(images[1][0])
+        for family, kernel in (("listmode", ["--kernel exact"]), ("correspondence", [])):
+            report = self.json(f"recon {small} --events ev.petsird --iterations 3 --operator {family} --backend native",
+                               *kernel, "--additive b.h5 -o x.nii")
+            images.append((read_nifti("x.nii")[3], report["iterations"][-1]))
+        without = self.json(f"recon {small} --events ev.petsird --iterations 3 --backend native -o x.nii")
+        plain, peak = read_nifti("x.nii")[3], max(images[1][0])
         self.assertGreater(peak, 0)
         self.assertGreater(max(abs(a - b) for a, b in zip(plain, images[1][0])), 0.01 * peak)
         for listed, counted in zip(images[0][0], images[1][0]):
@@ -218,9 +212,8 @@ class Additive(ProgramTest):
         self.assertNotAlmostEqual(without["iterations"][-1]["estimated_counts"], images[1][1]["estimated_counts"], 0)
 
     def test_frames_have_no_additive_term(self):
-        self.refuse(2, "--additive is of the whole acquisition", "recon", "--scanner", self.scanner, "--grid", "6,6,3",
-                    "--voxel-mm", "3", "--operator", "listmode", "--events", "e.petsird", "--frames", "10",
-                    "--additive", "y.h5", "-o", self.path("x.nii"))
+        self.refuse(2, "--additive is of the whole acquisition", f"recon --scanner {self.scanner} --grid 6,6,3",
+                    "--voxel-mm 3 --operator listmode --events e.petsird --frames 10 --additive y.h5 -o x.nii")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ FULL = "--full" in sys.argv[2:]
 LEAST_ROD_MM = 2.4 if FULL else 4.0
 ACROSS = 100 if FULL else 48
 FILES = (["panel.png", "correspondence.png", "image.nii.gz", "phantom.nii.gz", "figures.txt"] +
-         [f"voxel_{k}_{what}.png" for k in (1, 2, 3)
-          for what in ("colour", "weight", "weight_absorbed")])
+         [f"voxel_{k}_{what}.png" for k in (1, 2, 3) for what in ("colour", "weight", "weight_absorbed")])
 
 
 class Slice:
@@ -38,8 +37,8 @@ class Slice:
         return self.values[round(x) + self.nx * round(y)]
 
     def rods(self, least_mm):
-        """Centres (in voxels) of the connected regions above half the maximum whose area is that
-        of a rod of at least that diameter, less a tenth."""
+        """Centres (in voxels) of the connected regions above half the maximum whose area is that of a rod of at least
+        that diameter, less a tenth."""
         half = 0.5 * max(self.values)
         left = {k for k, value in enumerate(self.values) if value > half}
         least = 0.9 * 3.14159 / 4 * (least_mm / self.voxel_mm[0]) ** 2
@@ -53,8 +52,7 @@ class Slice:
                         left.remove(n)
                         front.append(n)
             if len(region) >= least:
-                yield (sum(k % self.nx for k in region) / len(region),
-                       sum(k // self.nx for k in region) / len(region))
+                yield (sum(k % self.nx for k in region) / len(region), sum(k // self.nx for k in region) / len(region))
 
 
 class Demo(unittest.TestCase):
@@ -63,8 +61,8 @@ class Demo(unittest.TestCase):
         cls.holder = tempfile.TemporaryDirectory(prefix="loraster-demo-")
         cls.folder = Path(cls.holder.name) / "out"
         size = [] if FULL else ["--quick"]
-        done = subprocess.run([PROGRAM, "demo", *size, "--json", "-o", str(cls.folder)],
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, "demo", *size, "--json", "-o", str(cls.folder)], capture_output=True, text=True,
+                              check=False)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         times = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,8 +93,8 @@ class Demo(unittest.TestCase):
     def test_figures(self):
         line = (self.folder / "figures.txt").read_text()
         self.assertEqual(line.count("\n"), 1)
-        for words in ("counts, seed 1", "log-likelihood", "peak memory",
-                      f"backend {self.found['operator']['backend']}"):
+        for words in ("counts, seed 1", "log-likelihood", "peak memory", "backend "
+                                                                         f"{self.found['operator']['backend']}"):
             self.assertIn(words, line)
         self.assertEqual(line.startswith("quick"), not FULL)
 
@@ -110,20 +108,17 @@ class Demo(unittest.TestCase):
         self.assertEqual(self.found["operator"]["mode"], "exact")
 
     def test_rods_stand_apart(self):
-        """Halfway between a rod and its nearest neighbours the image falls below half of the
-        lower of the two."""
+        """Halfway between a rod and its nearest neighbours the image falls below half of the lower of the two."""
         phantom = Slice(self.folder / "phantom.nii.gz")
         image = Slice(self.folder / "image.nii.gz")
         rods = list(phantom.rods(LEAST_ROD_MM))
         self.assertGreaterEqual(len(rods), 6)
         for k, (x, y) in enumerate(rods):
-            distance, other = min((((x - a) ** 2 + (y - b) ** 2) ** 0.5, n)
-                                  for n, (a, b) in enumerate(rods) if n != k)
+            distance, other = min((((x - a) ** 2 + (y - b) ** 2) ** 0.5, n) for n, (a, b) in enumerate(rods) if n != k)
             a, b = rods[other]
             peak = min(image.at(x, y), image.at(a, b))
             valley = image.at((x + a) / 2, (y + b) / 2)
-            self.assertLess(valley, 0.5 * peak,
-                            f"rods at ({x}, {y}) and ({a}, {b}), {distance} voxels apart")
+            self.assertLess(valley, 0.5 * peak, f"rods at ({x}, {y}) and ({a}, {b}), {distance} voxels apart")
 
     def test_limits(self):
         if not FULL:

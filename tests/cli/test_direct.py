@@ -13,12 +13,12 @@ import numpy
 from program import ProgramTest, main, read_nifti
 
 SIZE, EDGE = (20, 18, 6), (2, 2, 2)
-GRID = ["--grid", "20,18,6", "--voxel-mm", "2"]
-KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
-RECON = ["recon", "--operator", "direct"]
-RAMLA = [*RECON, "--algorithm", "ramla", "--views-per-block", "1"]
-VIEWS = ["--azimuths", "6", "--tilts", "2", "--acceptance-deg", "16"]
-CPU = ["--backend", "cpu", "--threads", "1"]
+GRID = "--grid 20,18,6 --voxel-mm 2"
+KERNEL = "--tof-ps 60 --radial-mm 3 --axial-mm 2.5"
+RECON = "recon --operator direct"
+RAMLA = f"{RECON} --algorithm ramla --views-per-block 1"
+VIEWS = "--azimuths 6 --tilts 2 --acceptance-deg 16"
+CPU = "--backend cpu --threads 1"
 
 
 class Direct(ProgramTest):
@@ -32,43 +32,37 @@ class Direct(ProgramTest):
         return self.image(name, values, SIZE, EDGE)
 
     def counts(self, name="y.h5", *more):
-        self.good("direct", "deposit", "--activity", self.activity(), "--scanner", self.scanner,
-                  "--tof-ps", "60", *VIEWS, "-o", self.path(name), *more)
-        return self.path(name)
+        self.good(f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 {VIEWS} -o {name}",
+                  *more)
+        return name
 
 
 class Tables(Direct):
     def test_a_picture_and_its_figures(self):
-        found = self.json("direct", "lut", *KERNEL, *GRID, "--azimuth-deg", "90", "-o",
-                          self.path("t.png"))
+        found = self.json(f"direct lut {KERNEL} {GRID} --azimuth-deg 90 -o t.png")
         self.assertEqual(found["identifiers"], 20)  # voxels to 19 mm, 1 mm each, borders above
-        self.assertEqual(found["kernels"], 20)
-        self.assertEqual(found["epsilon_mm"], 1)
+        self.assertEqual((found["kernels"], found["epsilon_mm"]), (20, 1))
         self.assertEqual(found["half"], [1, 5, 1])  # 3 sigma: 3.8, 11.5, 3.2 mm
-        raw = open(self.path("t.png"), "rb").read()
+        raw = open("t.png", "rb").read()
         self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
         width, height = struct.unpack(">2I", raw[16:24])
         self.assertGreater(min(width, height), 300)
 
     def test_models(self):
-        for model in (["--model", "variant1", "--edge-mm", "90"], ["--model", "variant2"],
-                      ["--model", "linear", "--radial-edge-mm", "5", "--edge-mm", "20"]):
-            self.good("direct", "lut", "--tof-ps", "60", "--axial-mm", "2", *model, *GRID, "-o",
-                      self.path("t.png"))
-        both = self.json("direct", "lut", *KERNEL, *GRID, "--asymmetric", "-o", self.path("t.png"))
+        for model in (["--model variant1 --edge-mm 90"], ["--model variant2"],
+                      ["--model linear --radial-edge-mm 5 --edge-mm 20"]):
+            self.good("direct lut --tof-ps 60 --axial-mm 2", *model, f"{GRID} -o t.png")
+        both = self.json(f"direct lut {KERNEL} {GRID} --asymmetric -o t.png")
         self.assertEqual(both["kernels"], 2 * both["identifiers"])
-        wide = self.json("direct", "lut", *KERNEL, *GRID, "--support", "12", "-o",
-                         self.path("t.png"))
-        thin = self.json("direct", "lut", *KERNEL, *GRID, "-o", self.path("t.png"))
+        wide = self.json(f"direct lut {KERNEL} {GRID} --support 12 -o t.png")
+        thin = self.json(f"direct lut {KERNEL} {GRID} -o t.png")
         self.assertGreater(wide["offsets"], thin["offsets"])
 
     def test_measured_kernels(self):
-        path = self.write("k.yaml", "distance_mm: [0, 20]\nfirst_offset_mm: -4\n"
-                          "offset_step_mm: 2\nprofiles: [[0, 1, 2, 1, 0], [1, 1, 1, 2, 0]]\n")
-        found = self.json("direct", "lut", "--tof-ps", "60", "--axial-mm", "2.5", "--measured",
-                          path, *GRID, "-o", self.path("t.png"))
-        self.assertEqual(found["kernels"], 2 * found["identifiers"])
-        self.assertEqual(found["half"][1], 2)
+        path = self.write("k.yaml", "distance_mm: [0, 20]\nfirst_offset_mm: -4\noffset_step_mm: 2\n"
+                                    "profiles: [[0, 1, 2, 1, 0], [1, 1, 1, 2, 0]]\n")
+        found = self.json(f"direct lut --tof-ps 60 --axial-mm 2.5 --measured {path} {GRID} -o t.png")
+        self.assertEqual((found["kernels"], found["half"][1]), (2 * found["identifiers"], 2))
 
 
 class Projections(Direct):
@@ -77,16 +71,13 @@ class Projections(Direct):
         count = SIZE[0] * SIZE[1] * SIZE[2]
         x = numpy.array([generator.random() for _ in range(count)])
         image = self.image("x.nii.gz", list(x), SIZE, EDGE)
-        self.good("direct", "project", "--image", image, *KERNEL, *VIEWS, *CPU, "-o",
-                  self.path("y.h5"))
-        with h5py.File(self.path("y.h5")) as file:
+        self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
+        with h5py.File("y.h5") as file:
             y = file["histo/values"][()].astype(float)
-            self.assertEqual(y.shape, (12, count))
-            self.assertEqual(list(file["histo/grid_size"]), list(SIZE))
+            self.assertEqual((y.shape, list(file["histo/grid_size"])), ((12, count), list(SIZE)))
             self.assertTrue(numpy.allclose(file["histo/views_deg"][7], [30, 8]))
-        self.good("direct", "project", "--histo", self.path("y.h5"), *KERNEL, *CPU, "-o",
-                  self.path("b.nii.gz"))
-        back = numpy.array(read_nifti(self.path("b.nii.gz"))[3])
+        self.good(f"direct project --histo y.h5 {KERNEL} {CPU} -o b.nii.gz")
+        back = numpy.array(read_nifti("b.nii.gz")[3])
         left, right = (y * y).sum(), (x.astype("float32") * back.astype(float)).sum()
         self.assertLess(abs(left - right) / left, 1e-6)
 
@@ -96,32 +87,29 @@ class Projections(Direct):
         count = SIZE[0] * SIZE[1] * SIZE[2]
         x = numpy.array([generator.random() for _ in range(count)])
         image = self.image("x.nii.gz", list(x), SIZE, EDGE)
-        one = ["--azimuth-deg", "30", "--tilt-deg", "8", *KERNEL, *CPU]
-        self.good("direct", "project", "--image", image, *KERNEL, *VIEWS, *CPU, "-o",
-                  self.path("y.h5"))
-        self.good("direct", "project", "--image", image, *one, "-o", self.path("f.npy"))
-        self.good("direct", "project", "--image", image, *one, "--transpose", "-o",
-                  self.path("b.npy"))
-        forward, back = numpy.load(self.path("f.npy")), numpy.load(self.path("b.npy"))
-        with h5py.File(self.path("y.h5")) as file:
+        one = f"--azimuth-deg 30 --tilt-deg 8 {KERNEL} {CPU}"
+        self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
+        self.good(f"direct project --image {image} {one} -o f.npy")
+        self.good(f"direct project --image {image} {one} --transpose -o b.npy")
+        forward, back = numpy.load("f.npy"), numpy.load("b.npy")
+        with h5py.File("y.h5") as file:
             self.assertTrue((file["histo/values"][7] == forward.ravel()).all())
         x = x.astype("float32").reshape(SIZE[::-1])
         left, right = (forward * x).sum(dtype=float), (x * back).sum(dtype=float)
         self.assertLess(abs(left / right - 1), 1e-6)
-        project = ["direct", "project", "--image", image, *KERNEL, "-o", self.path("f.npy")]
-        self.refuse(2, "leave out sets", *project, "--azimuth-deg", "30", "--tilts", "2")
-        self.refuse(2, "--azimuth-deg", *project, "--transpose")
+        project = f"direct project --image {image} {KERNEL} -o f.npy"
+        self.refuse(2, "leave out sets", f"{project} --azimuth-deg 30 --tilts 2")
+        self.refuse(2, "--azimuth-deg", f"{project} --transpose")
 
     def test_backends_agree(self):
         image = self.activity()
         found = []
         for backend in ("cpu", "compute"):
-            done = self.run_program("direct", "project", "--image", image, *KERNEL, *VIEWS,
-                                    "--backend", backend, "-o", self.path("y.h5"))
+            done = self.run_program(f"direct project --image {image} {KERNEL}", f"{VIEWS} --backend {backend} -o y.h5")
             if done.returncode == 4:
                 self.skipTest("no OpenGL: " + done.stderr.strip())
             self.assertEqual(done.returncode, 0, done.stderr)
-            with h5py.File(self.path("y.h5")) as file:
+            with h5py.File("y.h5") as file:
                 found.append(file["histo/values"][()].astype(float))
         off = numpy.linalg.norm(found[0] - found[1]) / numpy.linalg.norm(found[0])
         self.assertLess(off, 1e-5)
@@ -134,30 +122,29 @@ class Depositions(Direct):
         """600 events on the small ring, in bins of 12 ps, which PETSIRD keeps."""
         lines = [(k, (5 * k) % 64, (64 + 17 * k) % 128, 12.0 * (k % 27 - 13)) for k in range(600)]
         data = b"".join(struct.pack("<IfII", time, ps, a, b) for time, a, b, ps in lines)
-        self.write("e.Cdh", "Data filename: e.Cdf\nNumber of events: 600\nData mode: list-mode\n"
-                   "Data type: PET\nScanner name: ring\nTOF information flag: 1\n"
-                   "TOF resolution (ps): 60\nList TOF quantization bin size (ps): 12\n")
-        with open(self.path("e.Cdf"), "wb") as file:
+        self.write("e.Cdh", "Data filename: e.Cdf\nNumber of events: 600\nData mode: list-mode\nData type: PET\n"
+                            "Scanner name: ring\nTOF information flag: 1\nTOF resolution (ps): 60\n"
+                            "List TOF quantization bin size (ps): 12\n")
+        with open("e.Cdf", "wb") as file:
             file.write(data)
         return "e.Cdh"
 
     def deposit(self, backend, *source):
         """Report and values, or None without a device."""
-        done = self.run_program("direct", "deposit", *source, "--azimuths", "6", "--tilts", "2", "--acceptance-deg", "40",
-                                *GRID, "--scanner", self.scanner, "--rule", "trilinear",
-                                "--backend", backend, "--json", "-o", self.path("y.h5"))
+        done = self.run_program("direct deposit", *source, f"--azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
+                                f"--scanner {self.scanner} --rule trilinear --backend {backend} --json -o y.h5")
         if done.returncode == 4:
             self.skipTest("no OpenGL: " + done.stderr.strip())
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["backend"], backend)
-        with h5py.File(self.path("y.h5")) as file:
+        with h5py.File("y.h5") as file:
             return report, file["histo/values"][()].astype(float)
 
     def test_every_source_on_every_backend(self):
-        self.good("events", "convert", self.castor(), "e.petsird", "--scanner", self.scanner)
-        sources = {"pairs": ["--activity", self.activity(), "--tof-ps", "60", "--count", "3000"],
-                   "CASToR": ["--events", "e.Cdh"], "PETSIRD": ["--events", "e.petsird"]}
+        self.good(f"events convert {self.castor()} e.petsird --scanner {self.scanner}")
+        sources = {"pairs": [f"--activity {self.activity()} --tof-ps 60 --count 3000"], "CASToR": ["--events e.Cdh"],
+                   "PETSIRD": ["--events e.petsird"]}
         reports = {}
         for name, source in sources.items():
             report, values = self.deposit("cpu", *source)
@@ -183,37 +170,36 @@ module: {crystals: [15, 12], pitch_mm: [1.55, 1.5], face_mm: [1.55, 1.5], depth_
 
 class Factors(Direct):
     SIZE = (16, 16, 21)
-    WIDE = ["--grid", "16,16,21", "--voxel-mm", "2.3"]
-    SET = ["--azimuths", "8", "--tilts", "3", "--acceptance-deg", "18"]
+    WIDE = "--grid 16,16,21 --voxel-mm 2.3"
+    SET = "--azimuths 8 --tilts 3 --acceptance-deg 18"
 
     def factors(self, *more):
         """As the file has them, with the report: [views][z][y][x]."""
-        report = self.json("direct", "factors", *self.SET, "-o", self.path("n.h5"), *more)
-        with h5py.File(self.path("n.h5")) as file:
+        report = self.json(f"direct factors {self.SET} -o n.h5", *more)
+        with h5py.File("n.h5") as file:
             return report, file["histo/values"][()].reshape(24, *self.SIZE[::-1])
 
     def test_profiles_become_flat(self):
-        """A uniform cylinder in a scanner with a gap amid it: its profile along the axis is uneven without
-        factors, and even with them."""
+        """A uniform cylinder in a scanner with a gap amid it: its profile along the axis is uneven without factors, and
+        even with them."""
         scanner = self.write("gap.yaml", GAP_RING)
         inside = [(x - 7.5) ** 2 + (y - 7.5) ** 2 < 30 for y in range(16) for x in range(16)]
         activity = self.image("c.nii.gz", [float(k) for k in inside] * 21, self.SIZE, (2.3,) * 3)
-        self.good("direct", "deposit", "--activity", activity, "--scanner", scanner, *self.SET,
-                  "--count", "400000", "--rule", "trilinear", *CPU, "-o", self.path("y.h5"))
-        report, values = self.factors(*self.WIDE, "--scanner", scanner)
+        self.good(f"direct deposit --activity {activity} --scanner {scanner} {self.SET} --count 400000",
+                  f"--rule trilinear {CPU} -o y.h5")
+        report, values = self.factors(f"{self.WIDE} --scanner {scanner}")
         self.assertEqual((report["views"], report["directions"]), (24, 32))
         self.assertEqual((report["efficiencies"], report["mu"]), (None, None))
         self.assertAlmostEqual(report["mean"], values.astype(float).mean(), 6)
         self.assertAlmostEqual(report["low"], float(values.min()), 6)
         self.assertAlmostEqual(report["high"], float(values.max()), 6)
-        kernel = ["--tof-ps", "60", "--radial-mm", "1.5", "--axial-mm", "1.5"]
+        kernel = "--tof-ps 60 --radial-mm 1.5 --axial-mm 1.5"
         spreads = []
-        for more in ([], ["--factors", self.path("n.h5")]):
-            done = self.good(*RECON, "--data", self.path("y.h5"), *kernel, *CPU, "--algorithm", "osem",
-                             "--views-per-block", "6", "--iterations", "2", "-o",
-                             self.path("r.nii.gz"), *more)
+        for more in ([], ["--factors n.h5"]):
+            done = self.good(f"{RECON} --data y.h5 {kernel} {CPU} --algorithm osem --views-per-block 6 --iterations 2",
+                             "-o r.nii.gz", *more)
             self.assertEqual("without --factors" in done.stderr, not more)
-            image = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(self.SIZE[::-1])
+            image = numpy.array(read_nifti("r.nii.gz")[3]).reshape(self.SIZE[::-1])
             profile = image[3:-3, 6:10, 6:10].mean(axis=(1, 2))
             spreads.append(profile.std() / profile.mean())
         print(f"spread of the axial profile: {spreads[0]:.3f}, with factors {spreads[1]:.3f}")
@@ -221,17 +207,17 @@ class Factors(Direct):
         self.assertLess(spreads[1], 0.05)
 
     def test_parts_are_multiplied(self):
-        """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and
-        the number of threads are those asked for."""
-        scanner = ["--scanner", self.write("gap.yaml", GAP_RING), "--directions", "4"]
-        _, plain = self.factors(*self.WIDE, *scanner)
+        """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and the
+        number of threads are those asked for."""
+        scanner = ["--scanner", self.write("gap.yaml", GAP_RING), "--directions 4"]
+        _, plain = self.factors(self.WIDE, *scanner)
         crystals = 16 * 2 * 15 * 12
         halves = self.write("e.txt", "0.5\n" * crystals)
         water = self.image("mu.nii.gz", [0.0096] * (16 * 16 * 21), self.SIZE, (2.3,) * 3)
-        report, less = self.factors(*self.WIDE, *scanner, "--efficiencies", halves, "--threads", "1")
+        report, less = self.factors(self.WIDE, *scanner, f"--efficiencies {halves} --threads 1")
         self.assertTrue(numpy.allclose(less, plain / 4, rtol=1e-5))
         self.assertEqual(report["efficiencies"], halves)
-        report, wet = self.factors(*scanner, "--mu", water)  # on the map's grid
+        report, wet = self.factors(*scanner, f"--mu {water}")  # on the map's grid
         self.assertEqual(report["grid"]["size"], list(self.SIZE))
         seen = plain[:, 10, 8, 8] > 0.1
         share = wet[:, 10, 8, 8][seen] / plain[:, 10, 8, 8][seen]
@@ -240,34 +226,32 @@ class Factors(Direct):
         self.assertTrue((share < numpy.exp(-0.0096 * 36.8 * 0.95)).all())
 
     def test_bad_input(self):
-        factors = ["direct", "factors", "-o", "n.h5"]
-        on = [*factors, "--scanner", self.scanner]
-        self.refuse(2, "--scanner", *factors, *GRID)
-        self.refuse(2, "grid", *on)
-        self.refuse(2, "-o", "direct", "factors", "--scanner", self.scanner, *GRID)
-        self.refuse(2, "--directions", *on, *GRID, "--directions", "0")
-        self.refuse(2, "acceptance of 95", *on, *GRID, "--acceptance-deg", "95")
-        self.refuse(3, "e.txt", *on, *GRID, "--efficiencies", self.write("e.txt", "1\n2\n"))
-        self.refuse(2, "--mu-unit", *on, *GRID, "--mu-unit", "hu")
-        self.refuse(3, "0 everywhere", *on, *GRID, "--origin-mm", "0,0,900")
+        factors = "direct factors -o n.h5"
+        on = f"{factors} --scanner {self.scanner}"
+        self.refuse(2, "--scanner", f"{factors} {GRID}")
+        self.refuse(2, "grid", on)
+        self.refuse(2, "-o", f"direct factors --scanner {self.scanner} {GRID}")
+        self.refuse(2, "--directions", f"{on} {GRID} --directions 0")
+        self.refuse(2, "acceptance of 95", f"{on} {GRID} --acceptance-deg 95")
+        self.refuse(3, "e.txt", f"{on} {GRID} --efficiencies", self.write("e.txt", "1\n2\n"))
+        self.refuse(2, "--mu-unit", f"{on} {GRID} --mu-unit hu")
+        self.refuse(3, "0 everywhere", f"{on} {GRID} --origin-mm 0,0,900")
 
 
 class Reconstructions(Direct):
     def test_from_events_to_an_image(self):
         """RAMLA brings out the corner that is twice as active; all events are accounted for."""
-        report = self.json("direct", "deposit", "--activity", self.activity(), "--scanner",
-                           self.scanner, "--tof-ps", "60", *VIEWS, "--count", "60000", "--rule",
-                           "trilinear", "-o", self.path("y.h5"))
+        report = self.json(f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 {VIEWS}",
+                           "--count 60000 --rule trilinear -o y.h5")
         self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
-        with h5py.File(self.path("y.h5")) as file:
+        with h5py.File("y.h5") as file:
             total = file["histo/values"][()].astype(float).sum()
         self.assertLess(abs(total / report["deposited"] - 1), 1e-4)
-        for algorithm in (["--algorithm", "ramla", "--views-per-block", "1", "--fall", "0.3"],
-                          ["--algorithm", "osem", "--views-per-block", "3"],
-                          ["--algorithm", "mlem", "--iterations", "6"]):
-            self.good(*RECON, "--data", self.path("y.h5"), *KERNEL, *CPU, *algorithm,
-                      "-o", self.path("r.nii.gz"))
-            values = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(SIZE[::-1])
+        for algorithm in (["--algorithm ramla --views-per-block 1 --fall 0.3"],
+                          ["--algorithm osem --views-per-block 3"],
+                          ["--algorithm mlem --iterations 6"]):
+            self.good(f"{RECON} --data y.h5", f"{KERNEL} {CPU}", *algorithm, "-o r.nii.gz")
+            values = numpy.array(read_nifti("r.nii.gz")[3]).reshape(SIZE[::-1])
             hot = values[2:4, 5:7, 6:7].mean()
             warm = values[2:4, 10:13, 10:14].mean()
             cold = values[2:4, 0:2, 0:3].mean()
@@ -277,55 +261,49 @@ class Reconstructions(Direct):
     def test_corrections_are_used(self):
         """Factors of 1/2 and nothing additive double the image of ML-EM."""
         counts = self.counts()
-        with h5py.File(counts) as file, h5py.File(self.path("n.h5"), "w") as half:
+        with h5py.File(counts) as file, h5py.File("n.h5", "w") as half:
             file.copy("histo", half)
             half["histo/values"][...] = 0.5
         images = []
-        for more in ([], ["--factors", self.path("n.h5")]):
-            self.good(*RECON, "--data", counts, *KERNEL, *CPU, "--algorithm", "mlem", "--iterations",
-                      "3", "-o", self.path("r.nii.gz"), *more)
-            images.append(numpy.array(read_nifti(self.path("r.nii.gz"))[3]))
+        for more in ([], ["--factors n.h5"]):
+            self.good(f"{RECON} --data {counts}", f"{KERNEL} {CPU} --algorithm mlem --iterations 3 -o r.nii.gz", *more)
+            images.append(numpy.array(read_nifti("r.nii.gz")[3]))
         self.assertTrue(numpy.allclose(2 * images[0], images[1], rtol=1e-4, atol=1e-6))
 
     def test_images_amid_iterations(self):
         """Two iterations are one, and one more from its image; both are written."""
-        recon = [*RAMLA, "--data", self.counts(), *KERNEL, *CPU, "--relaxation", "0.4"]
-        self.good(*recon, "--iterations", "2", "--save-every", "1", "-o", self.path("a.npy"))
-        self.good(*recon, "--iterations", "1", "--initial", self.path("a.iter1.npy"), "-o",
-                  self.path("b.npy"))
-        first, second, last, again = (numpy.load(self.path(name + ".npy")) for name in
-                                      ("a.iter1", "a.iter2", "a", "b"))
+        recon = [f"{RAMLA} --data {self.counts()}", f"{KERNEL} {CPU} --relaxation 0.4"]
+        self.good(*recon, "--iterations 2 --save-every 1 -o a.npy")
+        self.good(*recon, "--iterations 1 --initial a.iter1.npy -o b.npy")
+        first, second, last, again = (numpy.load(name + ".npy") for name in ("a.iter1", "a.iter2", "a", "b"))
         self.assertTrue((second == last).all())
         self.assertFalse(numpy.allclose(first, last, rtol=1e-2))
         self.assertTrue(numpy.allclose(again, last, rtol=1e-5, atol=1e-6 * last.max()))
-        self.refuse(3, "grid", *recon, "--initial", self.image("other.nii.gz"), "-o",
-                    self.path("b.npy"))
+        self.refuse(3, "grid", *recon, "--initial", self.image("other.nii.gz"), "-o b.npy")
 
     def test_relaxation_falls_on(self):
         """Four iterations are two, and two more of their image, with the same numbers."""
-        recon = [*RAMLA, "--data", self.counts(), *KERNEL, *CPU, "--fall", "1.5"]
-        self.good(*recon, "--iterations", "4", "-o", self.path("whole.npy"))
-        self.good(*recon, "--iterations", "2", "-o", self.path("half.npy"))
-        rest = [*recon, "--iterations", "2", "--initial", self.path("half.npy")]
-        done = self.good(*rest, "--after", "2", "--save-every", "1", "-o", self.path("rest.npy"))
+        recon = [f"{RAMLA} --data {self.counts()}", f"{KERNEL} {CPU} --fall 1.5"]
+        self.good(*recon, "--iterations 4 -o whole.npy")
+        self.good(*recon, "--iterations 2 -o half.npy")
+        rest = [*recon, "--iterations 2 --initial half.npy"]
+        done = self.good(*rest, "--after 2 --save-every 1 -o rest.npy")
         self.assertIn("iteration 4", done.stderr)
-        self.assertTrue(os.path.exists(self.path("rest.iter3.npy")))
-        self.good(*rest, "-o", self.path("anew.npy"))
-        whole, rest, anew = (numpy.load(self.path(f"{name}.npy")) for name in
-                             ("whole", "rest", "anew"))
+        self.assertTrue(os.path.exists("rest.iter3.npy"))
+        self.good(*rest, "-o anew.npy")
+        whole, rest, anew = (numpy.load(f"{name}.npy") for name in ("whole", "rest", "anew"))
         # The image between is kept in single precision.
         self.assertTrue(numpy.allclose(rest, whole, rtol=1e-5, atol=1e-6 * whole.max()))
         self.assertFalse(numpy.allclose(anew, whole, rtol=1e-2))
-        self.refuse(2, "--initial", *recon, "--after", "2", "-o", self.path("x.npy"))
+        self.refuse(2, "--initial", *recon, "--after 2 -o x.npy")
 
     def test_points_stay_where_they_are(self):
         """Simulated pairs of a point far from the axis are put down around it."""
         values = [0.0] * (SIZE[0] * SIZE[1] * SIZE[2])
         values[3 + SIZE[0] * (15 + SIZE[1] * 3)] = 1.0
-        self.good("direct", "deposit", "--activity", self.image("p.nii.gz", values, SIZE, EDGE),
-                  "--scanner", self.scanner, "--tof-ps", "20", "--azimuths", "4", "--tilts", "1",
-                  "--count", "20000", "--rule", "trilinear", "-o", self.path("p.h5"))
-        with h5py.File(self.path("p.h5")) as file:
+        self.good("direct deposit --activity", self.image("p.nii.gz", values, SIZE, EDGE),
+                  f"--scanner {self.scanner} --tof-ps 20 --azimuths 4 --tilts 1 --count 20000 --rule trilinear -o p.h5")
+        with h5py.File("p.h5") as file:
             sums = file["histo/values"][...].reshape(-1, *SIZE[::-1]).sum(0, dtype=float)
         for axis, place in ((1, 15), (2, 3)):
             profile = sums.sum(tuple(k for k in range(3) if k != axis))
@@ -338,11 +316,10 @@ class Reconstructions(Direct):
         values[10 + SIZE[0] * (9 + SIZE[1] * 3)] = 1.0
         image = self.image("p.nii.gz", values, SIZE, EDGE)
         variances = []
-        for name, blur in (("a.h5", []), ("b.h5", ["--radial-mm", "9", "--axial-mm", "0.1"])):
-            self.good("direct", "deposit", "--activity", image, "--scanner", self.scanner,
-                      "--tof-ps", "20", "--azimuths", "1", "--tilts", "1", "--count", "30000",
-                      *blur, "-o", self.path(name))
-            with h5py.File(self.path(name)) as file:
+        for name, blur in (("a.h5", []), ("b.h5", ["--radial-mm 9 --axial-mm 0.1"])):
+            self.good(f"direct deposit --activity {image} --scanner {self.scanner} --tof-ps 20 --azimuths 1 --tilts 1",
+                      "--count 30000", *blur, f"-o {name}")
+            with h5py.File(name) as file:
                 profile = file["histo/values"][0].reshape(SIZE[::-1]).sum((0, 2), dtype=float)
             y = EDGE[1] * numpy.arange(SIZE[1])
             mean = (profile * y).sum() / profile.sum()
@@ -350,87 +327,76 @@ class Reconstructions(Direct):
         # radially 9 mm of every direction, less what falls on no crystal or beyond the grid
         self.assertGreater(variances[1] - variances[0], 0.3 * (9 / 2.355) ** 2)
         self.assertLess(variances[1] - variances[0], (9 / 2.355) ** 2)
-        self.refuse(2, "belongs to --activity", "direct", "deposit", "--events", "e.petsird",
-                    "--model", "variant1", *GRID, "-o", "y.h5")
+        self.refuse(2, "belongs to --activity", f"direct deposit --events e.petsird --model variant1 {GRID} -o y.h5")
 
     def test_one_block_of_all_views_is_mlem(self):
         """OSEM of one block is ML-EM, with factors and an additive term; and OSEM of subsets."""
-        counts = self.counts("y.h5", "--count", "20000")
+        counts = self.counts("y.h5", "--count 20000")
         for name, least in (("n.h5", 0.5), ("b.h5", 0.1)):
-            with h5py.File(counts) as file, h5py.File(self.path(name), "w") as other:
+            with h5py.File(counts) as file, h5py.File(name, "w") as other:
                 file.copy("histo", other)
                 shape = other["histo/values"].shape
                 other["histo/values"][...] = least + numpy.random.default_rng(1).random(shape)
-        more = ["--additive", self.path("b.h5"), "--factors", self.path("n.h5"), *KERNEL, *CPU,
-                "--iterations", "4"]
-        found = self.json(*RECON, "--data", counts, *more, "--algorithm", "osem", "--views-per-block",
-                          "100", "-o", self.path("a.nii.gz"))
+        more = f"--additive b.h5 --factors n.h5 {KERNEL} {CPU} --iterations 4"
+        found = self.json(f"{RECON} --data {counts}", f"{more} --algorithm osem --views-per-block 100 -o a.nii.gz")
         self.assertEqual((found["subsets"], found["views_per_block"]), (1, 100))
-        found = self.json(*RECON, "--data", counts, *more, "--algorithm", "mlem", "-o",
-                          self.path("b.nii.gz"), "--png", self.path("b.png"))
+        found = self.json(f"{RECON} --data {counts}", f"{more} --algorithm mlem -o b.nii.gz --png b.png")
         self.assertEqual((found["operator"]["family"], found["scanner"]), ("direct", None))
         likelihoods = [one["log_likelihood"] for one in found["iterations"]]
         self.assertEqual(likelihoods, sorted(likelihoods))
-        images = [numpy.array(read_nifti(self.path(name))[3]) for name in ("a.nii.gz", "b.nii.gz")]
+        images = [numpy.array(read_nifti(name)[3]) for name in ("a.nii.gz", "b.nii.gz")]
         off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
         self.assertLess(off, 1e-5)
-        found = self.json("recon", "--operator", "direct", "--data", counts, *KERNEL, *CPU,
-                          "--algorithm", "osem", "--subsets", "4", "-o", self.path("c.nii.gz"))
+        found = self.json(f"recon --operator direct --data {counts} {KERNEL} {CPU} --algorithm osem --subsets 4",
+                          "-o c.nii.gz")
         self.assertEqual(found["subsets"], 4)
         last = found["iterations"][-1]
         self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 4)
 
     def test_one_block_of_all_views_is_one_subset(self):
         """RAMLA of a block of 12 views, and of a subset of them."""
-        counts = self.counts("y.h5", "--count", "20000")
-        more = [*KERNEL, *CPU, "--algorithm", "ramla", "--iterations", "3", "--relaxation", "0.6",
-                "--fall", "0.5"]
-        self.good(*RECON, "--data", counts, *more, "--views-per-block", "12", "-o",
-                  self.path("a.nii.gz"))
-        found = self.json("recon", "--operator", "direct", "--data", counts, *more, "--subsets",
-                          "1", "-o", self.path("b.nii.gz"))
-        self.assertEqual((found["algorithm"], found["relaxation"], found["fall"]),
-                         ("ramla", 0.6, 0.5))
-        images = [numpy.array(read_nifti(self.path(name))[3]) for name in ("a.nii.gz", "b.nii.gz")]
+        counts = self.counts("y.h5", "--count 20000")
+        more = f"{KERNEL} {CPU} --algorithm ramla --iterations 3 --relaxation 0.6 --fall 0.5"
+        self.good(f"{RECON} --data {counts}", f"{more} --views-per-block 12 -o a.nii.gz")
+        found = self.json(f"recon --operator direct --data {counts} {more} --subsets 1 -o b.nii.gz")
+        self.assertEqual((found["algorithm"], found["relaxation"], found["fall"]), ("ramla", 0.6, 0.5))
+        images = [numpy.array(read_nifti(name)[3]) for name in ("a.nii.gz", "b.nii.gz")]
         off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
         self.assertLess(off, 1e-5)
 
     def test_the_common_loop_has_bsrem(self):
-        counts = self.counts("y.h5", "--count", "20000")
-        found = self.json("recon", "--operator", "direct", "--data", counts, *KERNEL, *CPU,
-                          "--algorithm", "bsrem", "--prior", "rdp", "--beta", "0.1", "--subsets",
-                          "2", "--iterations", "4", "-o", self.path("b.nii.gz"))
+        counts = self.counts("y.h5", "--count 20000")
+        found = self.json(f"recon --operator direct --data {counts} {KERNEL} {CPU} --algorithm bsrem --prior rdp",
+                          "--beta 0.1 --subsets 2 --iterations 4 -o b.nii.gz")
         objectives = [step["log_likelihood"] - step.get("penalty", 0) for step in found["iterations"]]
         self.assertEqual(objectives, sorted(objectives))
-        self.assertGreaterEqual(min(read_nifti(self.path("b.nii.gz"))[3]), 0)
+        self.assertGreaterEqual(min(read_nifti("b.nii.gz")[3]), 0)
 
     def test_whole_updates_give_the_same_image(self):
         """On a device, which tells the fit only when it is asked to."""
-        counts = self.counts("y.h5", "--count", "20000")
+        counts = self.counts("y.h5", "--count 20000")
         images = []
         for fit in ([], ["--fit"]):
-            done = self.run_program("recon", "--operator", "direct", "--data", counts, *KERNEL,
-                                    "--backend", "compute", "--algorithm", "ramla", "--subsets",
-                                    "4", *fit, "--json", "-o", self.path("a.nii.gz"))
+            done = self.run_program(f"recon --operator direct --data {counts} {KERNEL} --backend compute",
+                                    "--algorithm ramla --subsets 4", *fit, "--json -o a.nii.gz")
             if done.returncode == 4:
                 self.skipTest("no OpenGL: " + done.stderr.strip())
             self.assertEqual(done.returncode, 0, done.stderr)
             last = json.loads(done.stdout)["iterations"][-1]
             self.assertEqual("log_likelihood" in last, bool(fit))
             self.assertGreater(last["device_seconds"], 0)
-            images.append(numpy.array(read_nifti(self.path("a.nii.gz"))[3]))
+            images.append(numpy.array(read_nifti("a.nii.gz")[3]))
         off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
         self.assertLess(off, 1e-5)
-        self.refuse(2, "belongs to --operator direct", "recon", "--data", counts, "--fit", "-o",
-                    self.path("a.nii.gz"))
+        self.refuse(2, "belongs to --operator direct", f"recon --data {counts} --fit -o a.nii.gz")
 
     def test_the_same_seed_gives_the_same_events(self):
-        self.counts("a.h5", "--count", "500")
-        self.counts("b.h5", "--count", "500")
-        self.counts("c.h5", "--count", "500", "--seed", "2")
+        self.counts("a.h5", "--count 500")
+        self.counts("b.h5", "--count 500")
+        self.counts("c.h5", "--count 500 --seed 2")
         values = []
         for name in "abc":
-            with h5py.File(self.path(name + ".h5")) as file:
+            with h5py.File(name + ".h5") as file:
                 values.append(file["histo/values"][()])
         self.assertTrue((values[0] == values[1]).all())
         self.assertFalse((values[0] == values[2]).all())
@@ -438,63 +404,55 @@ class Reconstructions(Direct):
 
 class BadInput(Direct):
     def test_kernels(self):
-        lut = ["direct", "lut", *GRID, "-o", "t.png"]
-        self.refuse(2, "--tof-ps", *lut)
-        self.refuse(2, ["--tof-ps 0", "positive"], *lut, "--tof-ps", "0")
-        self.refuse(2, ["--radial-mm 0", "positive"], *lut, *KERNEL[:2], "--radial-mm", "0")
-        self.refuse(2, "number", *lut, "--tof-ps", "fast")
-        self.refuse(2, ["voxels long along x", "20"], *lut, "--tof-ps", "600")
-        self.refuse(2, ["along z", "6"], *lut, "--tof-ps", "60", "--axial-mm", "30")
-        self.refuse(2, "tilt of 90", *lut, *KERNEL, "--tilt-deg", "90")
-        self.refuse(2, "--radial-edge-mm", *lut, *KERNEL, "--model", "linear")
-        self.refuse(3, "no-such.yaml", *lut, "--tof-ps", "60", "--measured", "no-such.yaml")
+        lut = f"direct lut {GRID} -o t.png"
+        self.refuse(2, "--tof-ps", lut)
+        self.refuse(2, ["--tof-ps 0", "positive"], f"{lut} --tof-ps 0")
+        self.refuse(2, ["--radial-mm 0", "positive"], f"{lut} --tof-ps 60 --radial-mm 0")
+        self.refuse(2, "number", f"{lut} --tof-ps fast")
+        self.refuse(2, ["voxels long along x", "20"], f"{lut} --tof-ps 600")
+        self.refuse(2, ["along z", "6"], f"{lut} --tof-ps 60 --axial-mm 30")
+        self.refuse(2, "tilt of 90", lut, f"{KERNEL} --tilt-deg 90")
+        self.refuse(2, "--radial-edge-mm", lut, f"{KERNEL} --model linear")
+        self.refuse(3, "no-such.yaml", f"{lut} --tof-ps 60 --measured no-such.yaml")
 
     def test_views(self):
-        deposit = ["direct", "deposit", "--activity", self.activity(), "--scanner", self.scanner,
-                   "--tof-ps", "60", "-o", "y.h5"]
-        self.refuse(2, "--azimuths", *deposit, "--azimuths", "0")
-        self.refuse(2, "acceptance of 95", *deposit, "--acceptance-deg", "95")
-        self.refuse(2, "either", "direct", "deposit", "--scanner", self.scanner, "-o", "y.h5")
+        deposit = f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 -o y.h5"
+        self.refuse(2, "--azimuths", f"{deposit} --azimuths 0")
+        self.refuse(2, "acceptance of 95", f"{deposit} --acceptance-deg 95")
+        self.refuse(2, "either", f"direct deposit --scanner {self.scanner} -o y.h5")
 
     def test_events_without_time_of_flight(self):
-        self.good("simulate", "--scanner", self.scanner, "--backend", "cpu", "--phantom",
-                  "spheres", "--grid", "6,5,3", "--voxel-mm", "3,3,4", "--counts", "200", "-o",
-                  self.path("e.petsird"))
-        self.refuse(3, "without time of flight", "direct", "deposit", "--events",
-                    self.path("e.petsird"), *GRID, "-o", "y.h5")
+        self.good(f"simulate --scanner {self.scanner} --backend cpu --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4",
+                  "--counts 200 -o e.petsird")
+        self.refuse(3, "without time of flight", f"direct deposit --events e.petsird {GRID} -o y.h5")
 
     def test_histo_images_of_another_grid(self):
         counts = self.counts()
-        self.good("direct", "project", "--image",
-                  self.image("z.nii.gz", None, (20, 18, 6), (3, 2, 2)), *KERNEL, *VIEWS, *CPU,
-                  "-o", self.path("other.h5"))
-        recon = [*RAMLA, *KERNEL, *CPU, "-o", "r.nii.gz"]
-        self.refuse(3, ["along x", "same grid"], *recon, "--data", counts, "--additive",
-                    self.path("other.h5"))
-        self.refuse(2, "grid", *recon, "--data", counts, "--grid", "20,18,6", "--voxel-mm", "3")
-        with h5py.File(self.path("other.h5"), "w") as file:
+        self.good("direct project --image", self.image("z.nii.gz", None, (20, 18, 6), (3, 2, 2)), KERNEL,
+                  f"{VIEWS} {CPU} -o other.h5")
+        recon = [RAMLA, f"{KERNEL} {CPU} -o r.nii.gz"]
+        self.refuse(3, ["along x", "same grid"], *recon, f"--data {counts} --additive other.h5")
+        self.refuse(2, "grid", *recon, f"--data {counts} --grid 20,18,6 --voxel-mm 3")
+        with h5py.File("other.h5", "w") as file:
             file["x"] = 1
-        self.refuse(3, "/histo", *recon, "--data", self.path("other.h5"))
+        self.refuse(3, "/histo", *recon, "--data other.h5")
         os.truncate(counts, 1000)
-        self.refuse(3, "y.h5", *recon, "--data", counts)
+        self.refuse(3, "y.h5", *recon, f"--data {counts}")
 
     def test_families(self):
-        direct = [*RECON, "-o", "r.nii.gz"]
-        blocks = ["--views-per-block", "2"]
-        self.refuse(2, "all views in one block", *direct, "--data", "y.h5", *KERNEL, *blocks)
-        self.refuse(2, ["--subsets", "exclude"], *direct, "--data", "y.h5", *KERNEL, "--algorithm",
-                    "osem", "--subsets", "2", *blocks)
-        for more in (blocks, ["--storage", "textures"]):
-            self.refuse(2, [more[0], "direct"], "recon", "--data", "y.h5", "--scanner", self.scanner,
-                        "-o", "r.nii.gz", *more)
-        self.refuse(2, "--data", *direct, *KERNEL)
-        self.refuse(2, "--tof-ps", *direct, "--data", "y.h5")
-        self.refuse(2, ["--scanner", "correspondence"], *direct, "--data", "y.h5", *KERNEL,
-                    "--scanner", self.scanner)
-        self.refuse(2, ["--tof-ps", "direct"], "recon", "--data", "y.h5", "--scanner",
-                    self.scanner, "-o", "r.nii.gz", *KERNEL)
-        self.refuse(2, "views, of which there are 12", *direct, "--data", self.counts(), *KERNEL,
-                    *CPU, "--algorithm", "osem", "--subsets", "13")
+        direct = f"{RECON} -o r.nii.gz"
+        blocks = "--views-per-block 2"
+        self.refuse(2, "all views in one block", f"{direct} --data y.h5 {KERNEL} {blocks}")
+        self.refuse(2, ["--subsets", "exclude"], f"{direct} --data y.h5 {KERNEL} --algorithm osem --subsets 2", blocks)
+        for more in (blocks, "--storage textures"):
+            self.refuse(2, [more.split()[0], "direct"], f"recon --data y.h5 --scanner {self.scanner}",
+                        f"-o r.nii.gz {more}")
+        self.refuse(2, "--data", direct, KERNEL)
+        self.refuse(2, "--tof-ps", f"{direct} --data y.h5")
+        self.refuse(2, ["--scanner", "correspondence"], f"{direct} --data y.h5", f"{KERNEL} --scanner {self.scanner}")
+        self.refuse(2, ["--tof-ps", "direct"], f"recon --data y.h5 --scanner {self.scanner} -o r.nii.gz {KERNEL}")
+        self.refuse(2, "views, of which there are 12", f"{direct} --data {self.counts()}",
+                    f"{KERNEL} {CPU} --algorithm osem --subsets 13")
 
     def test_lone_words(self):
         self.refuse(2, ["lut", "deposit", "factors", "project"], "direct")
@@ -502,9 +460,9 @@ class BadInput(Direct):
 
 class Bench(ProgramTest):
     def test_one_case_and_a_file(self):
-        out = self.path("bench.json")
-        shown = self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat",
-                          "1", "--seconds", "1", "--no-fourier", "-o", out)
+        out = "bench.json"
+        shown = self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat", "1", "--seconds",
+                          "1", "--no-fourier", "-o", out)
         with open(out, encoding="utf-8") as file:
             case, = json.load(file)["cases"]
         self.assertEqual((case["workload"], case["variant"], case["fft"]), ("caches", "cpu", []))
@@ -512,8 +470,8 @@ class Bench(ProgramTest):
 
     def variants(self, *arguments, **options):
         """Of one case: what was measured, and what was skipped for it has no device."""
-        done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1",
-                         "--seconds", "1", "--json", *arguments, **options)
+        done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1", "--seconds", "1",
+                         "--json", *arguments, **options)
         measured = [case["variant"] for case in json.loads(done.stdout)["cases"]]
         return measured, re.findall(r"^loraster: (.*) is skipped: no (?:CUDA )?device$", done.stderr, re.M)
 
@@ -527,8 +485,7 @@ class Bench(ProgramTest):
     def test_variants_of_cuda_that_a_storage_has(self):
         """Whether there is a device for them or not."""
         columns = [f"cuda, {way}, buffers" for way in ("bands", "columns")]
-        gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory",
-                                              "texture cache")]
+        gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory", "texture cache")]
         both = [f"{way}, {storage}" for way in gathers for storage in ("buffers", "textures")]
         on_buffers = columns + [f"{way}, buffers" for way in gathers]
         for storage, names in [([], on_buffers), (["--storage", "buffers"], on_buffers),
@@ -537,8 +494,7 @@ class Bench(ProgramTest):
             measured, left_out = self.variants("--backend", "cuda", *storage)
             self.assertEqual(measured or left_out, names)
         for way, names in [("columns", columns[-1:]), ("threads", both[:2])]:
-            measured, left_out = self.variants("--backend", "cuda", "--storage", "both",
-                                               "--variant", way)
+            measured, left_out = self.variants("--backend", "cuda", "--storage", "both", "--variant", way)
             self.assertEqual(measured or left_out, names)
 
     def test_cases_that_are_not_there(self):
@@ -547,13 +503,13 @@ class Bench(ProgramTest):
         self.refuse(2, ["--paper", "--case"], *bench, "--case", "variant 2", "--paper")
         self.refuse(2, "--variant", *bench, "--variant", "columns")
         self.refuse(2, ["--storage", "cpu"], *bench, "--storage", "textures")
-        self.refuse(2, ["--variant columns", "buffers", "threads"], "bench", "direct", "--backend",
-                    "cuda", "--variant", "columns", "--storage", "textures")
+        self.refuse(2, ["--variant columns", "buffers", "threads"], "bench", "direct", "--backend", "cuda", "--variant",
+                    "columns", "--storage", "textures")
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):
-        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
-                          "--repeat", "1", "--seconds", "1", "--paper")
+        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu", "--repeat", "1", "--seconds",
+                          "1", "--paper")
         case, = found["cases"]
         self.assertEqual(case["workload"], "caches")
         # 29 x 5 x 3 at most, and the ellipsoid's share of it in most views
@@ -564,8 +520,7 @@ class Bench(ProgramTest):
         if not case["fft"]:
             self.skipTest("the program was built without FFTW, and there is no CUDA device")
         for cyclic, padded in zip(case["fft"][::2], case["fft"][1::2]):
-            self.assertEqual(cyclic["library"], padded["library"])
-            self.assertEqual(cyclic["size"], [144, 144, 62])
+            self.assertEqual((cyclic["library"], cyclic["size"]), (padded["library"], [144, 144, 62]))
             self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_s"] > 0)
             # ends that meet are seen; without them what is left is the transform's single precision
             self.assertGreater(cyclic["error"], 1e-3)
@@ -573,5 +528,5 @@ class Bench(ProgramTest):
 
 
 if __name__ == "__main__":
-    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "factors": Factors,
-          "recon": Reconstructions, "bad_input": BadInput, "bench": Bench})
+    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "factors": Factors, "recon":
+          Reconstructions, "bad_input": BadInput, "bench": Bench})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents tell to type works: each block of commands is run by a shell, and each block of
-Python by Python, in a folder with the files that it takes for granted; the listing in C is the
-example that is built; commands within sentences have verbs and options that the program knows."""
+"""What the documents tell to type works: each block of commands is run by a shell, and each block of Python by Python,
+in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
+sentences have verbs and options that the program knows."""
 import os
 import re
 import shlex
@@ -16,9 +16,9 @@ from program import HANG_S, ProgramTest, main, read_nifti
 
 GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
-SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4",
-           "32,32,16": "16,16,8", "41,41,17": "21,21,9",
-           "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2", "(8, 32, 32)": "(4, 12, 12)"}
+SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4", "32,32,16":
+           "16,16,8", "41,41,17": "21,21,9", "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2",
+           "(8, 32, 32)": "(4, 12, 12)"}
 # Not the program's: tools/fresh.sh runs the scripts and the build, tests/install the compiler.
 OTHERS = re.compile(r"^(\./)?tools/|^cc |^./a.out$|^cmake ")
 # A window would wait for a person.
@@ -60,7 +60,7 @@ def commands_of(block):
 class Documents(ProgramTest):
     def setUp(self):
         super().setUp()
-        os.symlink(self.program, self.path("loraster"))
+        os.symlink(self.program, "loraster")
         self.environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", **AS_ROOT)
         # An installed program has none of its own.
         folders = (Path(self.program).parent, self.source_root / "build" / "release")
@@ -73,19 +73,18 @@ class Documents(ProgramTest):
     def make_list_mode(self):
         """scan.petsird: 400 pairs of a ring with time of flight."""
         ring = self.write("tof.yaml", TOF_RING)
-        data = b"".join(struct.pack("<IfII", k, 20.0 * (k % 9 - 4), 7 * k % 200,
-                                    (200 + 7 * k + 13 * (k % 5)) % 400) for k in range(400))
-        Path(self.path("list.Cdf")).write_bytes(data)
-        self.write("list.Cdh", "Data filename: list.Cdf\nNumber of events: 400\n"
-                   "Data mode: list-mode\nData type: PET\nScanner name: ring\n"
-                   "TOF information flag: 1\nTOF resolution (ps): 300\n")
-        self.good("events", "convert", "list.Cdh", "scan.petsird", "--scanner", ring)
+        data = b"".join(struct.pack("<IfII", k, 20.0 * (k % 9 - 4), 7 * k % 200, (200 + 7 * k + 13 * (k % 5)) % 400) for
+                        k in range(400))
+        Path("list.Cdf").write_bytes(data)
+        self.write("list.Cdh", "Data filename: list.Cdf\nNumber of events: 400\nData mode: list-mode\nData type: PET\n"
+                               "Scanner name: ring\nTOF information flag: 1\nTOF resolution (ps): 300\n")
+        self.good(f"events convert list.Cdh scan.petsird --scanner {ring}")
 
     def make_safir(self):
         data = self.source_root.parent / "shared" / "data" / "safir"
         for name in ("coincidencesLM.clm.safir", "DualRingPrototype_crystal_map.txt"):
             if (data / name).exists():
-                os.symlink(data / name, self.path(name))
+                os.symlink(data / name, name)
         return (data / "coincidencesLM.clm.safir").exists()
 
     @staticmethod
@@ -95,8 +94,8 @@ class Documents(ProgramTest):
         return block
 
     def run_words(self, words, block):
-        done = subprocess.run(words, cwd=self.folder, text=True, env=self.environment,
-                              capture_output=True, check=False, timeout=HANG_S)
+        done = subprocess.run(words, cwd=self.folder, text=True, env=self.environment, capture_output=True, check=False,
+                              timeout=HANG_S)
         self.assertEqual(done.returncode, 0, f"{block}\n{done.stdout}{done.stderr}")
 
     def run_page(self, name, has_safir=False):
@@ -117,8 +116,7 @@ class Documents(ProgramTest):
         self.assertGreater(count, 0, name)
 
     def run_python(self, block):
-        if subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True,
-                          check=False).returncode == 0:
+        if subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True, check=False).returncode == 0:
             self.run_words([sys.executable, "-c", block], block)
         else:
             print("skipped: Python without numpy, scipy and h5py")
@@ -133,14 +131,13 @@ class Documents(ProgramTest):
 
     def make_files(self):
         """What pages of the guide take from each other: mine.yaml, images, counts, list mode."""
-        self.write("mine.yaml", next(re.finditer(r"<<'END'\n(.*?)^END", self.page(GUIDE + "scanner.md"),
-                                                 re.M | re.S)).group(1))
+        self.write("mine.yaml", next(re.finditer(r"<<'END'\n(.*?)^END", self.page(GUIDE + "scanner.md"), re.M |
+                                                 re.S)).group(1))
         self.write("steps.txt", "frames 2\nsave loraster-view-1.yaml\n")
         self.make_list_mode()
         for name in ("activity.nii.gz", "mu.nii.gz"):
             self.image(name, [0.01] * 90)
-        self.good("simulate", "--scanner", "mine.yaml", "--phantom", "point", "--grid", "12,12,4",
-                  "--voxel-mm", "2", "--counts", "1000", "-o", "y.h5")
+        self.good("simulate --scanner mine.yaml --phantom point --grid 12,12,4 --voxel-mm 2 --counts 1000 -o y.h5")
 
     def test_guide(self):
         """Each page by itself."""
@@ -159,12 +156,11 @@ class Documents(ProgramTest):
     def test_lor_data(self):
         """The listing that makes LOR data makes what the program reads."""
         self.make_files()
-        os.rename(self.path("y.h5"), self.path("template.h5"))
+        os.rename("y.h5", "template.h5")
         for block in blocks_of(self.page("docs/formats/lor-data.md"), "python"):
             self.run_python(block)
-        if Path(self.path("y.h5")).exists():
-            self.good("backproject", "--scanner", "mine.yaml", "--data", "y.h5", "--grid", "12,12,4",
-                      "--voxel-mm", "2", "-o", "b.nii")
+        if os.path.exists("y.h5"):
+            self.good("backproject --scanner mine.yaml --data y.h5 --grid 12,12,4 --voxel-mm 2 -o b.nii")
 
     def test_matrix_market(self):
         """The listing for Octave and MATLAB, by Octave where it is."""
@@ -172,8 +168,7 @@ class Documents(ProgramTest):
         if subprocess.run(["which", "octave"], capture_output=True, check=False).returncode != 0:
             self.skipTest("there is no octave")
         self.make_files()
-        self.good("matrix", "--scanner", "mine.yaml", "--grid", "4,4,2", "--voxel-mm", "2", "-o",
-                  "matrix.mtx")
+        self.good("matrix --scanner mine.yaml --grid 4,4,2 --voxel-mm 2 -o matrix.mtx")
         self.run_words(["octave", "--no-gui", "--eval", block + "\nassert(nnz(A) == n(3));"], block)
 
     def test_example(self):
@@ -182,22 +177,21 @@ class Documents(ProgramTest):
         source = (self.source_root / "examples" / "first.c").read_text()
         self.assertEqual(source[source.index("#include"):], listing)
         example = os.environ["LORASTER_EXAMPLE"]
-        done = subprocess.run([example], cwd=self.folder, env=self.environment,
-                              capture_output=True, text=True, check=False, timeout=HANG_S)
+        done = subprocess.run([example], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              check=False, timeout=HANG_S)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.good("phantom", "derenzo", "--grid", "20,20,4", "--voxel-mm", "1.9", "-o", "true.nii")
-        _, _, _, found = read_nifti(self.path("first.nii.gz"))
-        _, _, _, true = read_nifti(self.path("true.nii"))
+        self.good("phantom derenzo --grid 20,20,4 --voxel-mm 1.9 -o true.nii")
+        _, _, _, found = read_nifti("first.nii.gz")
+        _, _, _, true = read_nifti("true.nii")
         mean = sum(true) / len(true), sum(found) / len(found)
-        both = [sum((a - mean[0]) * (b - mean[1]) for a, b in zip(one, other))
-                for one, other in ((true, true), (true, found))]
+        both = [sum((a - mean[0]) * (b - mean[1]) for a, b in zip(one, other)) for one,
+                other in ((true, true), (true, found))]
         square = sum((b - mean[1]) ** 2 for b in found)
         self.assertGreater(both[1] / (both[0] * square) ** 0.5, 0.9)
 
     def test_commands_in_sentences(self):
         known = {}
-        for page in [*sorted(Path(self.source_root).glob("docs/**/*.md")),
-                     self.source_root / "README.md"]:
+        for page in [*sorted(Path(self.source_root).glob("docs/**/*.md")), self.source_root / "README.md"]:
             for span in re.findall(r"(?<!`)`loraster ([a-z][^`]*)`", page.read_text()):
                 self.check_command(page.name, span, known)
         self.assertGreater(len(known), 10)
@@ -213,8 +207,8 @@ class Documents(ProgramTest):
             if known[verb[:length]]:
                 break
         text = known[verb[:length]]
-        self.assertTrue(text or verb[0] in ("scanner", "events", "direct", "bench"),
-                        f"{page}: there is no verb {' '.join(verb)}")
+        self.assertTrue(text or verb[0] in ("scanner", "events", "direct", "bench"), f"{page}: there is no verb "
+                                                                                     f"{' '.join(verb)}")
         for option in (word for word in words if word.startswith("--")):
             self.assertIn(option, text, f"{page}: loraster {command}")
 

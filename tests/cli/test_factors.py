@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`factors`: attenuation, efficiencies and randoms per LOR, against line integrals taken here, and
-by how much exact ones differ from Joseph's on a map with edges."""
+"""`factors`: attenuation, efficiencies and randoms per LOR, against line integrals taken here, and by how much exact
+ones differ from Joseph's on a map with edges."""
 import gzip
 import math
 import os
@@ -33,12 +33,12 @@ coincidence: {field_of_view_mm: 300}
 
 class FactorsTest(ProgramTest):
     def read_lors(self, name):
-        with h5py.File(self.path(name)) as file:
+        with h5py.File(name) as file:
             return joseph.Lors(file)
 
     def map_of(self, name, image):
-        write_nifti(self.path(name), image.values.shape, image.voxel_mm, image.flat())
-        return self.path(name)
+        write_nifti(name, image.values.shape, image.voxel_mm, image.flat())
+        return name
 
 
 class Factors(FactorsTest):
@@ -51,8 +51,7 @@ class Factors(FactorsTest):
     def test_attenuation_is_the_exact_integral(self):
         image = self.blob()
         mu = self.map_of("mu.nii", image)
-        found = self.json("factors", "--scanner", self.scanner, "--mu", mu, "--mu-unit", "1/mm",
-                          "-o", "f.h5")
+        found = self.json(f"factors --scanner {self.scanner} --mu {mu} --mu-unit 1/mm -o f.h5")
         lors = self.read_lors("f.h5")
         self.assertEqual((len(lors.values), found["num_lors"]), (found["num_lors"],) * 2)
         inside = np.nonzero(lors.values)[0]
@@ -69,11 +68,11 @@ class Factors(FactorsTest):
         numbers = [chance.uniform(0.2, 1.5) for _ in range(self.NUM_CRYSTALS)]
         self.write("e.txt", "\n".join(map(repr, numbers)))
         mu = self.map_of("mu.nii", self.blob())
-        per_mm = ["--mu", mu, "--mu-unit", "1/mm"]
-        scanner = ["factors", "--scanner", self.scanner]
-        self.good(*scanner, "--efficiencies", "e.txt", "-o", "e.h5")
-        self.good(*scanner, *per_mm, "-o", "a.h5")
-        self.good(*scanner, *per_mm, "--efficiencies", "e.txt", "-o", "b.h5")
+        per_mm = f"--mu {mu} --mu-unit 1/mm"
+        scanner = f"factors --scanner {self.scanner}"
+        self.good(f"{scanner} --efficiencies e.txt -o e.h5")
+        self.good(f"{scanner} {per_mm} -o a.h5")
+        self.good(f"{scanner} {per_mm} --efficiencies e.txt -o b.h5")
         e, a, b = (self.read_lors(f"{k}.h5") for k in "eab")
         inside = np.nonzero(e.values)[0]
         i, p, q, j, r, s = e.names(inside)
@@ -86,34 +85,33 @@ class Factors(FactorsTest):
     def test_what_recon_multiplies_by(self):
         """`matrix --mu-as factors` has the elements of the plain matrix times these numbers."""
         mu = self.map_of("mu.nii", self.blob())
-        with_mu = ["--mu", mu, "--mu-unit", "1/mm"]
-        self.good("factors", "--scanner", self.scanner, *with_mu, "-o", "f.h5")
+        with_mu = f"--mu {mu} --mu-unit 1/mm"
+        self.good(f"factors --scanner {self.scanner} {with_mu} -o f.h5")
         lors = self.read_lors("f.h5")
-        factors = dict(zip(zip(*(k.tolist() for k in lors.names(np.arange(len(lors.values))))),
-                           lors.values))
+        factors = dict(zip(zip(*(k.tolist() for k in lors.names(np.arange(len(lors.values))))), lors.values))
         rows = []
-        for more in ([], [*with_mu, "--mu-as", "factors"]):
-            self.good("matrix", *self.on_ring, "--at", "1,2,3", "-o", "r.tsv", *more)
-            lines = [line.split("\t") for line in Path(self.path("r.tsv")).read_text().split("\n")]
+        for more in ([], [f"{with_mu} --mu-as factors"]):
+            self.good(f"matrix {self.on_ring} --at 1,2,3 -o r.tsv", *more)
+            lines = [line.split("\t") for line in Path("r.tsv").read_text().split("\n")]
             rows.append({tuple(map(int, line[4:10])): float(line[10]) for line in lines[1:-1]})
         self.assertGreater(len(rows[0]), 50)
         for name, value in rows[0].items():
             self.assertAlmostEqual(rows[1][name] / (value * factors[name]), 1, delta=1e-5)
 
     def test_what_project_and_simulate_multiply_by(self):
-        """By factors a value is exp(-integral) times the one without a map, to its last digit of a float; by
-        lines the sum is within what `recon` has between the two (1 %, test_recon.py)."""
-        on = ["--scanner", self.scanner, "--backend", "cpu", "--mode", "sampled"]
+        """By factors a value is exp(-integral) times the one without a map, to its last digit of a float; by lines the
+        sum is within what `recon` has between the two (1 %, test_recon.py)."""
+        on = f"--scanner {self.scanner} --backend cpu --mode sampled"
         x = self.image("x.nii", [0.1 * (k % 7) for k in range(NUM_VOXELS)])
         mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]
-        self.good("factors", "--scanner", self.scanner, *mu, "-o", "f.h5")
+        self.good(f"factors --scanner {self.scanner}", *mu, "-o f.h5")
         factors = self.read_lors("f.h5").values.astype(float)
         self.assertLess(factors[factors > 0].min(), 0.9)
         for verb, more in (("project", []), ("simulate", ["--expected"])):
             values = {}
-            for name, way in (("plain", []), ("usual", mu), ("lines", [*mu, "--mu-as", "lines"]),
-                              ("factors", [*mu, "--mu-as", "factors"])):
-                self.good(verb, *on, "--image", x, *more, *way, "-o", f"{name}.h5")
+            for name, way in (("plain", []), ("usual", mu), ("lines", [*mu, "--mu-as lines"]),
+                              ("factors", [*mu, "--mu-as factors"])):
+                self.good(verb, f"{on} --image {x}", *more, *way, f"-o {name}.h5")
                 values[name] = self.read_lors(f"{name}.h5").values.astype(float)
             exact = values["plain"] * factors
             self.assertGreater(np.count_nonzero(exact), 100)
@@ -126,50 +124,45 @@ class Factors(FactorsTest):
             self.assertNotEqual(ratio, 1)
 
     def test_what_is_projected_back(self):
-        """`sensitivity` by factors is what these numbers project back to, and `backproject` by factors of y what
-        y times them does without."""
-        on = ["--scanner", self.scanner, "--backend", "cpu", "--mode", "sampled", *GRID]
+        """`sensitivity` by factors is what these numbers project back to, and `backproject` by factors of y what y
+        times them does without."""
+        on = f"--scanner {self.scanner} --backend cpu --mode sampled {GRID}"
         mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]
-        self.good("factors", "--scanner", self.scanner, *mu, "-o", "f.h5")
-        self.good("backproject", *on, "--data", "f.h5", "-o", "once.nii")
-        self.good("sensitivity", *on, *mu, "--mu-as", "factors", "-o", "s.nii")
-        self.good("factors", "--scanner", self.scanner, *mu, "-o", "twice.h5")
-        with h5py.File(self.path("twice.h5"), "r+") as file:
+        self.good(f"factors --scanner {self.scanner}", *mu, "-o f.h5")
+        self.good(f"backproject {on} --data f.h5 -o once.nii")
+        self.good(f"sensitivity {on}", *mu, "--mu-as factors -o s.nii")
+        self.good(f"factors --scanner {self.scanner}", *mu, "-o twice.h5")
+        with h5py.File("twice.h5", "r+") as file:
             file["lor/values"][...] = file["lor/values"][...] ** 2
-        self.good("backproject", *on, "--data", "twice.h5", "-o", "twice.nii")
-        self.good("backproject", *on, "--data", "f.h5", *mu, "--mu-as", "factors", "-o", "b.nii")
+        self.good(f"backproject {on} --data twice.h5 -o twice.nii")
+        self.good(f"backproject {on} --data f.h5", *mu, "--mu-as factors -o b.nii")
         for one, other in (("once.nii", "s.nii"), ("twice.nii", "b.nii")):
-            one, other = (np.array(read_nifti(self.path(name))[3]) for name in (one, other))
+            one, other = (np.array(read_nifti(name)[3]) for name in (one, other))
             self.assertGreater(one.min(), 0)
             self.assertLess(np.abs(other / one - 1).max(), 1e-6)
 
     def test_mistakes_of_mu_as(self):
         self.image("mu.nii")
-        for words, more in (("--mu-as needs --mu", ["--mu-as", "lines"]),
-                            ("belongs to --mu-as lines",
-                             ["--mu", "mu.nii", "--mu-as", "factors", "--mu-steps", 9])):
-            for verb in ("project", "simulate", "sensitivity", "backproject", "matrix"):
-                given = {"project": ["--image", "x.nii"], "simulate": ["--image", "x.nii"],
-                         "backproject": ["--data", "y.h5", *GRID]}.get(verb, GRID)
-                output = {"project": "p.h5", "simulate": "p.h5", "matrix": "m.h5"}.get(verb, "p.nii")
-                self.refuse(2, words, verb, *self.on_ring, *given, *more, "-o", output)
+        for words, more in (("--mu-as needs --mu", "--mu-as lines"),
+                            ("belongs to --mu-as lines", "--mu mu.nii --mu-as factors --mu-steps 9")):
+            for verb, given in (("project", "--image x.nii -o p.h5"), ("simulate", "--image x.nii -o p.h5"),
+                                ("sensitivity", f"{GRID} -o p.nii"), ("matrix", f"{GRID} -o m.h5"),
+                                ("backproject", f"--data y.h5 {GRID} -o p.nii")):
+                self.refuse(2, words, f"{verb} {self.on_ring} {given} {more}")
 
     def test_projection_data(self):
         """STIR's form holds the same numbers: back-projected they give the same image."""
         mu = self.map_of("mu.nii", self.blob())
         sums = []
         for name in ("f.h5", "f.hs"):
-            self.good("factors", "--scanner", self.scanner, "--mu", mu, "--mu-unit", "1/mm", "-o",
-                      name)
-            sums.append(self.json("backproject", *self.on_ring, *GRID, "--data", name, "-o",
-                                  "b.nii")["sum"])
+            self.good(f"factors --scanner {self.scanner} --mu {mu} --mu-unit 1/mm -o {name}")
+            sums.append(self.json(f"backproject {self.on_ring} {GRID} --data {name} -o b.nii")["sum"])
         self.assertAlmostEqual(sums[0] / sums[1], 1, delta=1e-5)
 
     def test_randoms(self):
         """As many as there are delayeds, v_a v_b per LOR, from list mode and from their counts."""
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "20000",
-                  "--seed", "4", "-o", "d.h5")
-        found = self.json("factors", "--scanner", self.scanner, "--delayeds", "d.h5", "-o", "r.h5")
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 --seed 4 -o d.h5")
+        found = self.json(f"factors --scanner {self.scanner} --delayeds d.h5 -o r.h5")
         self.assertAlmostEqual(found["sum"] / self.read_lors("d.h5").values.sum(), 1, delta=1e-5)
         lors = self.read_lors("r.h5")
         inside = np.nonzero(lors.values)[0]
@@ -183,34 +176,31 @@ class Factors(FactorsTest):
 
     def test_randoms_of_events(self):
         """Delayeds of list mode, which are the same as counts."""
-        counts = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "20000",
-                  "--seed", "4", "-o"]
-        self.good(*counts, "d.h5")
-        self.good(*counts, "d.petsird")
-        text, header, blocks = yardl.read_file(self.path("d.petsird"))
+        counts = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 --seed 4 -o"
+        self.good(f"{counts} d.h5")
+        self.good(f"{counts} d.petsird")
+        text, header, blocks = yardl.read_file("d.petsird")
         for _, block in blocks:
             block["promptEvents"], block["delayedEvents"] = \
                 block["delayedEvents"], block["promptEvents"]
-        yardl.write_file(self.path("d.petsird"), text, header, blocks)
-        self.good("factors", "--scanner", self.scanner, "--delayeds", "d.h5", "-o", "one.h5")
-        self.good("factors", "--scanner", self.scanner, "--events", "d.petsird", "-o", "two.h5")
+        yardl.write_file("d.petsird", text, header, blocks)
+        self.good(f"factors --scanner {self.scanner} --delayeds d.h5 -o one.h5")
+        self.good(f"factors --scanner {self.scanner} --events d.petsird -o two.h5")
         one, two = (self.read_lors(name).values for name in ("one.h5", "two.h5"))
         self.assertTrue(np.array_equal(one, two))
 
     def test_refusals(self):
         mu = self.image("mu.nii", [0.0096] * NUM_VOXELS)
-        factors = ["factors", "--scanner", self.scanner]
-        self.refuse(2, "factors needs --mu or --efficiencies", *factors, "-o", "f.h5")
-        self.refuse(2, "files of their own", *factors, "--mu", mu, "--delayeds", "d.h5", "-o",
-                    "f.h5")
-        self.refuse(2, "belong to --events", *factors, "--mu", mu, "--header", "h", "-o", "f.h5")
-        self.refuse(2, "brings its own", *factors, "--events", "e", "--delayeds", "d", "-o", "f.h5")
-        self.refuse(2, "f.nii", *factors, "--mu", mu, "-o", "f.nii")
-        self.refuse(2, "-o", *factors, "--mu", mu)
-        self.refuse(3, "gone.nii", *factors, "--mu", "gone.nii", "-o", "f.h5")
-        self.refuse(3, "gone.h5", *factors, "--delayeds", "gone.h5", "-o", "f.h5")
-        self.refuse(3, "128 crystals", *factors, "--efficiencies", self.write("e.txt", "1"), "-o",
-                    "f.h5")
+        factors = f"factors --scanner {self.scanner}"
+        self.refuse(2, "factors needs --mu or --efficiencies", f"{factors} -o f.h5")
+        self.refuse(2, "files of their own", f"{factors} --mu {mu} --delayeds d.h5 -o f.h5")
+        self.refuse(2, "belong to --events", f"{factors} --mu {mu} --header h -o f.h5")
+        self.refuse(2, "brings its own", f"{factors} --events e --delayeds d -o f.h5")
+        self.refuse(2, "f.nii", f"{factors} --mu {mu} -o f.nii")
+        self.refuse(2, "-o", f"{factors} --mu {mu}")
+        self.refuse(3, "gone.nii", f"{factors} --mu gone.nii -o f.h5")
+        self.refuse(3, "gone.h5", f"{factors} --delayeds gone.h5 -o f.h5")
+        self.refuse(3, "128 crystals", f"{factors} --efficiencies", self.write("e.txt", "1"), "-o f.h5")
 
 
 class Joseph(FactorsTest):
@@ -233,10 +223,9 @@ class Joseph(FactorsTest):
         self.write("blocks.yaml", BLOCKS)
 
     def factors_off(self, image):
-        """rms of factor / Joseph's - 1 over LORs of which at least a tenth is absorbed, and how far
-        they are off exact integrals."""
-        self.good("factors", "--scanner", self.path("blocks.yaml"), "--mu",
-                  self.map_of("mu.nii", image), "--mu-unit", "1/mm", "-o", "f.h5")
+        """rms of factor / Joseph's - 1 over LORs of which at least a tenth is absorbed, and how far they are off exact
+        integrals."""
+        self.good("factors --scanner blocks.yaml --mu", self.map_of("mu.nii", image), "--mu-unit 1/mm -o f.h5")
         lors = self.read_lors("f.h5")
         inside = np.nonzero(lors.values)[0]
         drawn = np.random.default_rng(1).choice(inside, self.NUM_LORS, replace=False)
@@ -255,15 +244,14 @@ class Joseph(FactorsTest):
 
     def rows(self, *more):
         """{(point, LOR): probability}: one line to an element."""
-        self.good("matrix", "--scanner", self.path("blocks.yaml"), "--backend", "cpu", "--mode",
-                  "sampled", "--rays", "1", "-o", "r.tsv", *(f"--at={p}" for p in self.POINTS),
-                  *more)
-        lines = [l.split("\t") for l in Path(self.path("r.tsv")).read_text().splitlines()[1:]]
+        self.good("matrix --scanner blocks.yaml --backend cpu --mode sampled --rays 1 -o r.tsv",
+                  *(f"--at={p}" for p in self.POINTS), *more)
+        lines = [l.split("\t") for l in Path("r.tsv").read_text().splitlines()[1:]]
         return {(int(l[0]), *map(int, l[4:10])): float(l[10]) for l in lines}
 
     def marched_lines(self, keys):
-        """From the primary's crystal, that of the module farther away, through the point to the
-        secondary's front face."""
+        """From the primary's crystal, that of the module farther away, through the point to the secondary's front
+        face."""
         lors = self.read_lors("f.h5")
         scanner = lors.scanner
         point, i, p, q, j, r, s = np.array(keys).T
@@ -278,7 +266,7 @@ class Joseph(FactorsTest):
         return start, start + share[:, None] * along
 
     def lines_off(self, image):
-        mu = ["--mu", self.map_of("mu.nii", image), "--mu-unit", "1/mm", "--mu-as", "lines"]
+        mu = ["--mu", self.map_of("mu.nii", image), "--mu-unit 1/mm --mu-as lines"]
         plain, with_mu = self.rows(), self.rows(*mu)
         keys = list(plain)
         wanted = joseph.joseph(image, self.marched_lines(keys))
@@ -297,13 +285,12 @@ class Joseph(FactorsTest):
             image = joseph.Image(values, (2, 2, 2))
             factors, lines = self.factors_off(image), self.lines_off(image)
             found[name] = (factors[0], lines[0])
-            print(f"{name}: factors {100 * factors[0]:.2f} % rms off Joseph's ({factors[1]} LORs), "
-                  f"marched lines {100 * lines[0]:.2f} % ({lines[1]} elements)")
+            print(f"{name}: factors {100 * factors[0]:.2f} % rms off Joseph's ({factors[1]} LORs), marched lines "
+                  f"{100 * lines[0]:.2f} % ({lines[1]} elements)")
         # Where the map has edges, interpolation smears them; where it has none, the steps of a
         # constant voxel are left.
         sharp = found["labels times 0.0096/mm"]
-        self.assertGreater(sharp[0], 0.02)
-        self.assertLess(sharp[0], 0.06)
+        self.assertTrue(0.02 < sharp[0] < 0.06, sharp[0])
         self.assertLess(sharp[1], 0.01)
         self.assertLess(found["water where there is a label"][0], 0.01)
         self.assertLess(found["a Gaussian of 30 mm"][0], 3e-3)

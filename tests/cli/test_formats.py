@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by
-the program and decoded here from docs/formats alone."""
+"""Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by the program and
+decoded here from docs/formats alone."""
 import importlib.util
 import sys
 import unittest
@@ -17,7 +17,7 @@ except ImportError:
 
 ENDINGS = (".hv", ".hdr", ".mhd", ".mha", ".npy")
 # Odd and even sizes, no two alike, and off centre along each axis.
-ODD_GRID = ["--grid", "6,5,4", "--voxel-mm", "3,2,4", "--origin-mm", "-6.5,-3.25,-4.75"]
+ODD_GRID = "--grid 6,5,4 --voxel-mm 3,2,4 --origin-mm -6.5,-3.25,-4.75"
 
 
 def header_of(path):
@@ -60,8 +60,8 @@ def read_interfile(path):
 
 def read_metaimage(path):
     keys = header_of(path)
-    numbers = {k: [float(n) for n in keys[k].split()]
-               for k in ("dimsize", "elementspacing", "offset", "transformmatrix")}
+    numbers = {k: [float(n) for n in keys[k].split()] for k in ("dimsize", "elementspacing", "offset",
+                                                                "transformmatrix")}
     size = [int(n) for n in numbers["dimsize"]]
     assert numbers["transformmatrix"] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
     assert keys["elementtype"] == "MET_FLOAT" and keys["compresseddata"] == "False"
@@ -85,16 +85,16 @@ def in_order(values, x, y, z):
 class Images(ProgramTest):
     def reference(self):
         """The sensitivity of the ring as NIfTI: an image without any symmetry."""
-        path = self.path("reference.nii")
-        self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+        path = "reference.nii"
+        self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
         size, voxel, first, values = read_nifti(path)
         return path, np.array(values, "f4").reshape(size[::-1]), size, voxel, first
 
     def test_written_images(self):
         _, expected, size, voxel, first = self.reference()
         for ending in ENDINGS:
-            path = self.path("out" + ending)
-            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+            path = "out" + ending
+            self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
             if ending == ".npy":
                 self.assertTrue(np.array_equal(np.load(path), expected))
                 continue
@@ -102,95 +102,87 @@ class Images(ProgramTest):
             values, *places = in_order(*read(path))
             self.assertTrue(np.array_equal(values, expected), ending)
             for k in range(3):
-                self.assertTrue(np.allclose(places[k], first[k] + voxel[k] * np.arange(size[k]),
-                                            atol=1e-5), (ending, k, places[k]))
+                self.assertTrue(np.allclose(places[k], first[k] + voxel[k] * np.arange(size[k]), atol=1e-5),
+                                (ending, k, places[k]))
 
     def test_images_are_read(self):
         """project gives the same data whatever the format of the image, the map and the grid."""
         reference, *_ = self.reference()
-        image = ["--image", reference]
-        self.good("project", *self.on_ring, *image, "-o", "expected.h5")
-        expected = Path(self.path("expected.h5")).read_bytes()
-        mu = ["--mu", reference, "--mu-unit", "1/mm"]
-        self.good("project", *self.on_ring, *image, *mu, "-o", "attenuated.h5")
-        attenuated = Path(self.path("attenuated.h5")).read_bytes()
+        image = f"--image {reference}"
+        self.good(f"project {self.on_ring} {image} -o expected.h5")
+        expected = Path("expected.h5").read_bytes()
+        mu = f"--mu {reference} --mu-unit 1/mm"
+        self.good(f"project {self.on_ring} {image} {mu} -o attenuated.h5")
+        attenuated = Path("attenuated.h5").read_bytes()
         self.assertNotEqual(expected, attenuated)
         for ending in ENDINGS:
-            path = self.path("x" + ending)
-            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
-            grid = ODD_GRID if ending == ".npy" else []
-            sums = [self.json(*verb, "-o", "data.h5")[key] for verb, key in (
-                (("project", *self.on_ring, "--image", reference), "sum"),
-                (("project", *self.on_ring, "--image", path, *grid), "sum"),
-                (("simulate", *self.on_ring, "--image", path, *grid, "--expected"), "counts"))]
+            path = "x" + ending
+            self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
+            grid = ODD_GRID if ending == ".npy" else ""
+            sums = [self.json(f"{verb} -o data.h5")[key] for verb, key in (
+                (f"project {self.on_ring} {image}", "sum"),
+                (f"project {self.on_ring} --image {path} {grid}", "sum"),
+                (f"simulate {self.on_ring} --image {path} {grid} --expected", "counts"))]
             self.assertAlmostEqual(sums[1] / sums[0], 1, delta=1e-6, msg=ending)
             self.assertAlmostEqual(sums[2] / sums[0], 1, delta=1e-6, msg=ending)
-            sums = [self.json("project", *self.on_ring, *image, "--mu", m, *grid, "--mu-unit",
-                              "1/mm", "-o", "data.h5")["sum"] for m in (reference, path)]
+            sums = [self.json(f"project {self.on_ring} {image} --mu {m} {grid} --mu-unit 1/mm -o data.h5")["sum"] for
+                    m in (reference, path)]
             self.assertAlmostEqual(sums[1] / sums[0], 1, delta=1e-6, msg=ending)
             if ending != ".npy":
-                like = self.json("backproject", *self.on_ring, "--data", "data.h5", "--like", path,
-                                 "-o", "back" + ending)["grid"]
+                like = self.json(f"backproject {self.on_ring} --data data.h5 --like {path} -o", "back" + ending)["grid"]
                 self.assertEqual(like["size"], [6, 5, 4])
                 for k, first in enumerate((-6.5, -3.25, -4.75)):
                     self.assertAlmostEqual(like["origin_mm"][k], first, places=9)
 
     def test_recon(self):
         reference, *_ = self.reference()
-        self.good("simulate", *self.on_ring, "--image", reference, "--counts", "5000", "-o", "y.h5")
-        run = ["recon", *self.on_ring, "--data", "y.h5", *ODD_GRID, "--iterations", "2",
-               "--deterministic"]
-        self.good(*run, "-o", "x.nii")
-        size, _, _, values = read_nifti(self.path("x.nii"))
+        self.good(f"simulate {self.on_ring} --image {reference} --counts 5000 -o y.h5")
+        run = f"recon {self.on_ring} --data y.h5 {ODD_GRID} --iterations 2 --deterministic"
+        self.good(f"{run} -o x.nii")
+        size, _, _, values = read_nifti("x.nii")
         expected = np.array(values, "f4").reshape(size[::-1])
         for ending in ENDINGS:
-            self.good(*run, "-o", "x" + ending, "--save-every", "2", "--initial",
-                      self.ones(ending))
-            self.assertTrue(Path(self.path("x.iter2" + ending)).exists())
-        self.assertTrue(np.allclose(np.load(self.path("x.npy")), expected, rtol=1e-6))
-        self.assertTrue(np.allclose(in_order(*read_interfile(self.path("x.hv")))[0], expected,
-                                    rtol=1e-6))
+            self.good(f"{run} -o", "x" + ending, "--save-every 2 --initial", self.ones(ending))
+            self.assertTrue(Path("x.iter2" + ending).exists())
+        self.assertTrue(np.allclose(np.load("x.npy"), expected, rtol=1e-6))
+        self.assertTrue(np.allclose(in_order(*read_interfile("x.hv"))[0], expected, rtol=1e-6))
 
     def ones(self, ending):
         """An image of ones on ODD_GRID, by way of the program's own formats."""
-        np.save(self.path("ones.npy"), np.ones((4, 5, 6), "<f4"))
+        np.save("ones.npy", np.ones((4, 5, 6), "<f4"))
         if ending == ".npy":
-            return self.path("ones.npy")
-        path = self.path("ones" + ending)
-        self.good("simulate", *self.on_ring, "--image", self.path("ones.npy"), *ODD_GRID,
-                  "--expected", "--truth", path, "-o", "unused.h5")
+            return "ones.npy"
+        path = "ones" + ending
+        self.good(f"simulate {self.on_ring} --image ones.npy {ODD_GRID} --expected --truth {path} -o unused.h5")
         return path
 
     def test_regions(self):
         """matrix --region and --lor take and give images of all formats."""
         mask = np.zeros((4, 5, 6), "<f4")
         mask[1, 2, 3] = mask[2, 0, 4] = 1
-        np.save(self.path("mask.npy"), mask)
-        self.good("simulate", *self.on_ring, "--image", "mask.npy", *ODD_GRID, "--expected",
-                  "--truth", "mask.hv", "-o", "unused.h5")
+        np.save("mask.npy", mask)
+        self.good(f"simulate {self.on_ring} --image mask.npy {ODD_GRID} --expected --truth mask.hv -o unused.h5")
         tables = []
         for name in ("mask.npy", "mask.hv"):
-            self.good("matrix", *self.on_ring, *ODD_GRID, "--region", name, "-o", "rows.tsv")
-            tables.append(np.loadtxt(self.path("rows.tsv"), skiprows=1))
+            self.good(f"matrix {self.on_ring} {ODD_GRID} --region {name} -o rows.tsv")
+            tables.append(np.loadtxt("rows.tsv", skiprows=1))
         self.assertEqual(set(tables[0][:, 0]), {3 + 6 * (2 + 5 * 1), 4 + 6 * (0 + 5 * 2)})
         self.assertTrue(np.allclose(*tables, rtol=1e-8))
-        lor = ["matrix", *self.on_ring, *ODD_GRID, "--lor", "0,1,2,4,3,0"]
+        lor = f"matrix {self.on_ring} {ODD_GRID} --lor 0,1,2,4,3,0"
         for name in ("tube.npy", "tube.hv"):
-            self.good(*lor, "-o", name)
-        tube = np.load(self.path("tube.npy"))
+            self.good(f"{lor} -o {name}")
+        tube = np.load("tube.npy")
         self.assertGreater(tube.sum(), 0)
-        self.assertTrue(np.array_equal(in_order(*read_interfile(self.path("tube.hv")))[0], tube))
+        self.assertTrue(np.array_equal(in_order(*read_interfile("tube.hv"))[0], tube))
 
     def test_refusals(self):
-        np.save(self.path("a.npy"), np.ones((4, 5, 6), "<f4"))
-        project = ["project", *self.on_ring, "--image"]
-        self.refuse(3, "does not say where its voxels are", *project, "a.npy", "-o", "y.h5")
-        self.refuse(3, ["[nz][ny][nx] = [5][4][6]"], *project, "a.npy", "--grid", "6,4,5",
-                    "--voxel-mm", "1", "-o", "y.h5")
-        self.refuse(2, [".hv, .hdr, .mhd, .mha or .npy"], "sensitivity", *self.on_ring, *ODD_GRID,
-                    "-o", "a.png")
+        np.save("a.npy", np.ones((4, 5, 6), "<f4"))
+        project = f"project {self.on_ring} --image"
+        self.refuse(3, "does not say where its voxels are", f"{project} a.npy -o y.h5")
+        self.refuse(3, ["[nz][ny][nx] = [5][4][6]"], f"{project} a.npy --grid 6,4,5 --voxel-mm 1 -o y.h5")
+        self.refuse(2, [".hv, .hdr, .mhd, .mha or .npy"], f"sensitivity {self.on_ring} {ODD_GRID} -o a.png")
         self.write("a.hv", "!INTERFILE :=\nname of data file := a.v\n")
-        self.refuse(3, "matrix size [1]", *project, "a.hv", "-o", "y.h5")
+        self.refuse(3, "matrix size [1]", f"{project} a.hv -o y.h5")
 
     def test_other_programs(self):
         """SimpleITK finds each voxel where we say it is."""
@@ -199,8 +191,8 @@ class Images(ProgramTest):
         import SimpleITK
         _, expected, size, voxel, first = self.reference()
         for ending in (".mhd", ".mha"):
-            path = self.path("s" + ending)
-            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+            path = "s" + ending
+            self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
             image = SimpleITK.ReadImage(path)
             for at in np.ndindex(*size):
                 right, front, head = (first[k] + voxel[k] * at[k] for k in range(3))
@@ -227,22 +219,21 @@ class ProjectionData:
         assert keys["matrix axis label [2]"] == "view"
         assert keys["matrix axis label [1]"] == "tangential coordinate"
         assert keys["applied corrections"] == "{None}" and keys["number format"] == "float"
-        lists = [[int(n) for n in keys[key].strip("{}").split(",")] for key in (
-            "matrix size [3]", "minimum ring difference per segment",
-            "maximum ring difference per segment")]
+        lists = [[int(n) for n in keys[key].strip("{}").split(",")] for
+                 key in ("matrix size [3]", "minimum ring difference per segment", "maximum ring difference per "
+                                                                                   "segment")]
         self.axial, self.differences = lists[0], lists[1]
         assert lists[1] == lists[2] == sorted(lists[1])  # span 1, ascending
         self.views, self.num_t = int(keys["matrix size [2]"]), int(keys["matrix size [1]"])
         self.around = int(keys["number of detectors per ring"])
-        self.radius_mm = (5 * float(keys["inner ring diameter (cm)"]) +
-                          10 * float(keys["average depth of interaction (cm)"]))
+        self.radius_mm = (5 * float(keys["inner ring diameter (cm)"]) + 10 *
+                          float(keys["average depth of interaction (cm)"]))
         self.pitch_mm = 10 * float(keys["distance between rings (cm)"])
         self.offset = np.deg2rad(float(keys["view offset (degrees)"]))
         raw = np.fromfile(Path(path).parent / keys["name of data file"], "<f4")
         assert raw.size == sum(self.axial) * self.views * self.num_t
         ends = np.cumsum([0] + self.axial) * self.views * self.num_t
-        self.bins = [raw[ends[k]:ends[k + 1]].reshape(n, self.views, self.num_t)
-                     for k, n in enumerate(self.axial)]
+        self.bins = [raw[ends[k]:ends[k + 1]].reshape(n, self.views, self.num_t) for k, n in enumerate(self.axial)]
         self.t = np.arange(self.num_t) - self.num_t // 2
 
 
@@ -250,20 +241,18 @@ class Projections(ProgramTest):
     def setUp(self):
         super().setUp()
         self.scanner = self.write("fine.yaml", FINE_RING)
-        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+        self.on_ring = f"--scanner {self.scanner} {CPU} --threads 1"
 
     def point(self, place, ending=".hs"):
         """The projection of a small voxel at that place, in our frame."""
-        np.save(self.path("point.npy"), np.full((1, 1, 1), 1e6, "<f4"))
-        self.good("project", *self.on_ring, "--image", "point.npy", "--grid", "1,1,1",
-                  "--voxel-mm", "0.5", "--origin-mm", ",".join(map(str, place)), "-o",
-                  "point" + ending)
-        return self.path("point" + ending)
+        np.save("point.npy", np.full((1, 1, 1), 1e6, "<f4"))
+        self.good(f"project {self.on_ring} --image point.npy --grid 1,1,1 --voxel-mm 0.5 --origin-mm",
+                  ",".join(map(str, place)), "-o", "point" + ending)
+        return "point" + ending
 
     def check_place(self, data, x, y, z):
-        """Counts of a point at x, y, z of STIR's axes lie where its formulas put the lines: in each
-        view the tangential positions are about s, in each segment the axial ones about m, where
-        z = m - a tan(theta)."""
+        """Counts of a point at x, y, z of STIR's axes lie where its formulas put the lines: in each view the tangential
+        positions are about s, in each segment the axial ones about m, where z = m - a tan(theta)."""
         phi = np.arange(data.views) * np.pi / data.views + data.offset
         s = x * np.cos(phi) + y * np.sin(phi)
         along = x * np.sin(phi) - y * np.cos(phi)
@@ -280,8 +269,7 @@ class Projections(ProgramTest):
             by_axial = data.bins[k].sum(axis=2)  # [axial][view]
             tan_theta = difference * data.pitch_mm / (2 * np.sqrt(data.radius_mm ** 2 - s ** 2))
             expected = (z + along * tan_theta) / data.pitch_mm + (data.axial[k] - 1) / 2
-            inside = (by_axial.sum(axis=0) > 0) & (expected > 0.7) & (
-                expected < data.axial[k] - 1.7)
+            inside = (by_axial.sum(axis=0) > 0) & (expected > 0.7) & (expected < data.axial[k] - 1.7)
             if inside.any():
                 mean = (np.arange(data.axial[k])[:, None] * by_axial).sum(axis=0)[inside]
                 mean = mean / by_axial.sum(axis=0)[inside]
@@ -298,47 +286,40 @@ class Projections(ProgramTest):
         """What STIR would see: the voxel of a .hv file and the bins of a .hs file, by its rules."""
         image = np.zeros((4, 3, 6), "<f4")
         image[1, 2, 4] = 1e6
-        np.save(self.path("x.npy"), image)
-        self.good("simulate", *self.on_ring, "--image", "x.npy", "--grid", "6,3,4", "--voxel-mm",
-                  "5,4,3", "--origin-mm", "-33,17,4", "--samples", "1",
-                  "--expected", "--truth", "x.hv", "-o", "y.hs")
-        keys = header_of(self.path("x.hv"))
+        np.save("x.npy", image)
+        self.good(f"simulate {self.on_ring} --image x.npy --grid 6,3,4 --voxel-mm 5,4,3 --origin-mm -33,17,4",
+                  "--samples 1 --expected --truth x.hv -o y.hs")
+        keys = header_of("x.hv")
         size = [int(n) for n in by_index(keys, "matrix size")]
-        step, first = (by_index(keys, key) for key in (
-            "scaling factor (mm/pixel)", "first pixel offset (mm)"))
-        voxels = np.fromfile(self.path("x.v"), "<f4").reshape(size[::-1])
+        step, first = (by_index(keys, key) for key in ("scaling factor (mm/pixel)", "first pixel offset (mm)"))
+        voxels = np.fromfile("x.v", "<f4").reshape(size[::-1])
         (at,) = np.argwhere(voxels)
         x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
         z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
-        self.check_place(ProjectionData(self.path("y.hs")), x, y, z)
+        self.check_place(ProjectionData("y.hs"), x, y, z)
 
     def test_same_as_hdf5(self):
         """recon and backproject give the same image from .hs and from HDF5."""
-        grid = ["--grid", "8,7,4", "--voxel-mm", "6,6,5", "--samples", "1"]
+        grid = "--grid 8,7,4 --voxel-mm 6,6,5 --samples 1"
         for name in ("y.h5", "y.hs"):
-            self.good("simulate", *self.on_ring, "--phantom", "spheres", *grid, "--counts", "3000",
-                      "-o", name)
+            self.good(f"simulate {self.on_ring} --phantom spheres {grid} --counts 3000 -o {name}")
         images = {}
         for name in ("y.h5", "y.hs"):
-            self.good("recon", *self.on_ring, "--data", name, *grid, "--iterations", "2", "-o",
-                      "x.npy")
-            images[name] = np.load(self.path("x.npy"))
-            self.good("backproject", *self.on_ring, "--data", name, *grid, "-o", "b.npy")
-            images["back " + name] = np.load(self.path("b.npy"))
+            self.good(f"recon {self.on_ring} --data {name} {grid} --iterations 2 -o x.npy")
+            images[name] = np.load("x.npy")
+            self.good(f"backproject {self.on_ring} --data {name} {grid} -o b.npy")
+            images["back " + name] = np.load("b.npy")
         self.assertTrue(np.allclose(images["y.h5"], images["y.hs"], rtol=1e-5))
         self.assertTrue(np.array_equal(images["back y.h5"], images["back y.hs"]))
 
     def test_refusals(self):
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", "--grid", "8,7,4",
-                  "--voxel-mm", "6,6,5", "--samples", "1", "-o", "y.hs")
+        self.good(f"simulate {self.on_ring} --phantom spheres --grid 8,7,4 --voxel-mm 6,6,5 --samples 1 -o y.hs")
         other = self.write("other.yaml", FINE_RING.replace("modules: 32", "modules: 30"))
-        self.refuse(3, ["y.hs", "belongs to another scanner"], "recon", "--scanner", other, *CPU,
-                    "--data", "y.hs", "--grid", "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
-        flat = ["--scanner", "two-opposed-modules", *CPU]
-        self.refuse(3, "full rings", "simulate", *flat, "--phantom", "point", "--grid", "4,4,4",
-                    "--voxel-mm", "2", "--counts", "1000", "-o", "z.hs")
-        self.refuse(3, "name the header", "recon", *self.on_ring, "--data", "y.s", "--grid",
-                    "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
+        self.refuse(3, ["y.hs", "belongs to another scanner"], f"recon --scanner {other} {CPU} --data y.hs",
+                    "--grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
+        flat = f"--scanner two-opposed-modules {CPU}"
+        self.refuse(3, "full rings", f"simulate {flat} --phantom point --grid 4,4,4 --voxel-mm 2 --counts 1000 -o z.hs")
+        self.refuse(3, "name the header", f"recon {self.on_ring} --data y.s --grid 8,7,4 --voxel-mm 6,6,5 -o x.nii")
 
 
 class StirMatrix(ProgramTest):
@@ -346,19 +327,18 @@ class StirMatrix(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.scanner = self.write("fine.yaml", FINE_RING.replace("[4, 8]", "[4, 3]")
-                                  .replace("32.2", "12.2"))
-        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+        self.scanner = self.write("fine.yaml", FINE_RING.replace("[4, 8]", "[4, 3]").replace("32.2", "12.2"))
+        self.on_ring = f"--scanner {self.scanner} {CPU} --threads 1"
 
     def read_matrix(self, name):
         """{(segment, view, axial, t): (indices [n][3] of z, y, x, values)} and the header."""
-        text = Path(self.path(name)).read_text()
+        text = Path(name).read_text()
         lines = text.splitlines()
         self.assertEqual(lines[0], "Projection Matrix By Bin From File Parameters :=")
         self.assertEqual(lines[-1], "End Projection Matrix By Bin From File Parameters :=")
-        keys = header_of(self.path(name))
+        keys = header_of(name)
         self.assertEqual((keys["version"], keys["symmetries type"]), ("1.0", "none"))
-        raw = Path(self.path(keys["data_filename"])).read_bytes()
+        raw = Path(keys["data_filename"]).read_bytes()
         rows, at = {}, 0
         element = np.dtype([("index", "<i2", 3), ("value", "<f4")])
         while at < len(raw):
@@ -380,65 +360,57 @@ class StirMatrix(ProgramTest):
             at = index + np.array(middle)
             self.assertTrue((at >= 0).all() and (at < values.shape).all())
             k = data.differences.index(segment)
-            expected[k][axial, view, t + data.num_t // 2] = (
-                elements.astype("f8") * values[at[:, 0], at[:, 1], at[:, 2]]).sum()
+            expected[k][axial, view, t + data.num_t // 2] = (elements * values[tuple(at.T)].astype("f8")).sum()
         return expected
 
     def test_against_project(self):
         """The rows give what `project` gives, bin by bin, for an image without any symmetry."""
-        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5", "--origin-mm", "-15.5,-13.25,-6.75"]
-        self.good("matrix", *self.on_ring, *grid, "--format", "stir", "-o", "m.hpm")
+        grid = "--grid 6,5,4 --voxel-mm 7,6,5 --origin-mm -15.5,-13.25,-6.75"
+        self.good(f"matrix {self.on_ring} {grid} --format stir -o m.hpm")
         found = {p.name for p in self.folder.iterdir()}
-        self.assertEqual(found - {"ring.yaml", "fine.yaml"},
-                         {"m.hpm", "m.pm", "m_template.hs", "m_template.s", "m_template.hv",
-                          "m_template.v"})
-        np.save(self.path("x.npy"), np.random.default_rng(3).random((4, 5, 6)).astype("<f4"))
-        self.good("simulate", *self.on_ring, "--image", "x.npy", *grid, "--expected", "--truth",
-                  "x.hv", "-o", "y.hs")
+        self.assertEqual(found - {"ring.yaml", "fine.yaml"}, {"m.hpm", "m.pm", "m_template.hs", "m_template.s",
+                                                              "m_template.hv", "m_template.v"})
+        np.save("x.npy", np.random.default_rng(3).random((4, 5, 6)).astype("<f4"))
+        self.good(f"simulate {self.on_ring} --image x.npy {grid} --expected --truth x.hv -o y.hs")
         rows, keys = self.read_matrix("m.hpm")
-        values, x, y, z = read_interfile(self.path("x.hv"))
-        data = ProjectionData(self.path("y.hs"))
+        values, x, y, z = read_interfile("x.hv")
+        data = ProjectionData("y.hs")
         expected = self.project(rows, data, values)
         largest = max(b.max() for b in data.bins)
         self.assertGreater(largest, 0)
         for k, bins in enumerate(data.bins):
             self.assertLess(np.abs(bins - expected[k]).max(), 1e-6 * largest, data.differences[k])
         # templates: the same bins and the same voxels as the files of the program itself
-        template = header_of(self.path(keys["template proj data filename"]))
-        own = header_of(self.path("y.hs"))
+        template = header_of(keys["template proj data filename"])
+        own = header_of("y.hs")
         del template["name of data file"], own["name of data file"]
         self.assertEqual(template, own)
-        ones, *places = read_interfile(self.path(keys["template density filename"]))
+        ones, *places = read_interfile(keys["template density filename"])
         self.assertTrue((ones == 1).all() and ones.shape == (4, 5, 6))
         for a, b in zip(places, (x, y, z)):
             self.assertTrue(np.allclose(a, b, atol=1e-9))
 
     def test_parts_and_limits(self):
-        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5", "--samples", "1"]
-        one = self.json("matrix", *self.on_ring, *grid, "-o", "a.hpm")
+        grid = "--grid 6,5,4 --voxel-mm 7,6,5 --samples 1"
+        one = self.json(f"matrix {self.on_ring} {grid} -o a.hpm")
         self.assertEqual((one["format"], one["rows_are"]), ("stir", "LORs"))
         rows, _ = self.read_matrix("a.hpm")
         self.assertEqual(sum(len(v) for _, v in rows.values()), one["elements"])
-        self.assertAlmostEqual(sum(float(v.sum(dtype="f8")) for _, v in rows.values()) / one["sum"],
-                               1, delta=1e-6)
-        some = self.json("matrix", *self.on_ring, *grid, "--pairs", "0-16", "--threshold", "0.5",
-                         "-o", "b.hpm")
+        self.assertAlmostEqual(sum(float(v.sum(dtype="f8")) for _, v in rows.values()) / one["sum"], 1, delta=1e-6)
+        some = self.json(f"matrix {self.on_ring} {grid} --pairs 0-16 --threshold 0.5 -o b.hpm")
         part, _ = self.read_matrix("b.hpm")
         self.assertEqual(sum(len(v) for _, v in part.values()), some["elements"])
         self.assertTrue(0 < len(part) < len(rows) and set(part) <= set(rows))
         for bin_, (_, values) in part.items():
             self.assertTrue(np.isin(values, rows[bin_][1]).all())
-        self.refuse(2, "leave out --by voxel", "matrix", *self.on_ring, *grid, "--by", "voxel",
-                    "-o", "c.hpm")
-        self.refuse(2, "--at", "matrix", *self.on_ring, "--at", "0,0,0", "-o", "c.hpm")
-        self.refuse(2, ".hpm", "matrix", *self.on_ring, *grid, "--format", "stir", "-o", "c.pm")
-        self.refuse(2, "--resume", "matrix", *self.on_ring, *grid, "--resume", "-o", "c.hpm")
-        self.refuse(3, "full rings", "matrix", "--scanner", "two-opposed-modules", *CPU, *grid,
-                    "-o", "c.hpm")
+        self.refuse(2, "leave out --by voxel", f"matrix {self.on_ring} {grid} --by voxel -o c.hpm")
+        self.refuse(2, "--at", f"matrix {self.on_ring} --at 0,0,0 -o c.hpm")
+        self.refuse(2, ".hpm", f"matrix {self.on_ring} {grid} --format stir -o c.pm")
+        self.refuse(2, "--resume", f"matrix {self.on_ring} {grid} --resume -o c.hpm")
+        self.refuse(3, "full rings", f"matrix --scanner two-opposed-modules {CPU} {grid} -o c.hpm")
         # 12,800 small voxels within the 4 mm that one pair of crystals sees amid the ring
-        self.refuse(3, ["voxels", "at most 10000 a bin"], "matrix", *self.on_ring, "--pairs",
-                    "0-16", "--grid", "40,40,8", "--voxel-mm", "0.3,0.03,0.1", "--origin-mm",
-                    "-6,1.45,-6.5", "--samples", "1", "-o", "c.hpm")
+        self.refuse(3, ["voxels", "at most 10000 a bin"], f"matrix {self.on_ring} --pairs 0-16 --grid 40,40,8",
+                    "--voxel-mm 0.3,0.03,0.1 --origin-mm -6,1.45,-6.5 --samples 1 -o c.hpm")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files made to do harm: small ones that take hours or all memory, ones without an end, ones whose
-texts rule a terminal, ones that were cut, and ones that name what their reader may not see."""
+"""Files made to do harm: small ones that take hours or all memory, ones without an end, ones whose texts rule a
+terminal, ones that were cut, and ones that name what their reader may not see."""
 import json
 import math
 import os
@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import GRID, SMALL_RING, ProgramTest, main, preloadable
+from program import GRID, SMALL_RING, ProgramTest, main, preloadable, split
 
 # Sanitizers reserve terabytes of addresses.
 IS_SANITIZED = bool(os.environ.get("LORASTER_SANITIZED"))
@@ -26,8 +26,7 @@ NEEDLE = "root:x:0:0:SECRET"
 
 
 def within(mebibytes):
-    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS,
-                                                     (mebibytes * MIB, mebibytes * MIB))}
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (mebibytes * MIB, mebibytes * MIB))}
 
 
 class Bounds(ProgramTest):
@@ -41,8 +40,8 @@ class Bounds(ProgramTest):
         return after.ru_utime - before.ru_utime, done
 
     def assert_linear(self, make, *verb, least=1):
-        """16 times as much takes some 16 times as long, or 28 where it no longer fits the processor's
-        caches; a square would take 256 times."""
+        """16 times as much takes some 16 times as long, or 28 where it no longer fits the processor's caches; a square
+        would take 256 times."""
         small, _ = self.seconds_of(*verb, make(least))
         large, done = self.seconds_of(*verb, make(16 * least))
         self.assertLess(large, 64 * max(small, 0.05), done.stderr)
@@ -50,14 +49,12 @@ class Bounds(ProgramTest):
     @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
     def test_many_modules_take_little_memory(self):
         path = self.write("many.yaml", MANY)
-        shown = json.loads(self.good("scanner", "show", path, "--json", **within(400)).stdout)
-        self.assertEqual(shown["num_pairs"], 14400 * 14399 // 2)
-        self.assertEqual(shown["num_lors"], shown["num_pairs"])
-        done = self.run_program("scanner", "check", path, **within(400))
+        shown = json.loads(self.good(f"scanner show {path} --json", **within(400)).stdout)
+        self.assertEqual((shown["num_pairs"], shown["num_lors"]), (14400 * 14399 // 2, shown["num_pairs"]))
+        done = self.run_program(f"scanner check {path}", **within(400))
         self.assertIn("103672800 LORs in 103672800 of 103672800 pairs", done.stderr)
         # Where pairs are needed they are refused, not swapped out.
-        self.refuse(1, "memory", "sensitivity", "--scanner", path, *GRID, "--backend", "cpu", "-o",
-                    "s.nii", **within(1000))
+        self.refuse(1, "memory", f"sensitivity --scanner {path} {GRID} --backend cpu -o s.nii", **within(1000))
 
     @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
     def test_listed_modules_take_little_memory(self):
@@ -65,17 +62,16 @@ class Bounds(ProgramTest):
         for k in range(8000):
             angle = 2 * math.pi * (k % 200) / 200
             c, s = math.cos(angle), math.sin(angle)
-            lines.append(f"- {{center_mm: [{300 * c:.9g},{300 * s:.9g},{k // 200 * 6}], u: "
-                         f"[{-s:.12g},{c:.12g},0], v: [0,0,1], crystals: [1,1], pitch_mm: [4,4], "
-                         "face_mm: [4,4], depth_mm: 5}")
+            lines.append(f"- {{center_mm: [{300 * c:.9g},{300 * s:.9g},{k // 200 * 6}], u: [{-s:.12g},{c:.12g},0], "
+                         "v: [0,0,1], crystals: [1,1], pitch_mm: [4,4], face_mm: [4,4], depth_mm: 5}")
         path = self.write("listed.yaml", "\n".join(lines) + "\n")
-        shown = json.loads(self.good("scanner", "show", path, "--json", **within(500)).stdout)
+        shown = json.loads(self.good(f"scanner show {path} --json", **within(500)).stdout)
         self.assertEqual(shown["num_pairs"], 8000 * 7999 // 2)
 
     def test_ctrl_c_is_answered(self):
         path = self.write("many.yaml", MANY + "coincidence: {field_of_view_mm: 3000}\n")
-        with subprocess.Popen([self.program, "scanner", "show", path], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen([self.program, "scanner", "show", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
             wait_until_caught(process.pid)
             process.send_signal(signal.SIGINT)
             out, errors = process.communicate(timeout=240)
@@ -96,15 +92,15 @@ class Bounds(ProgramTest):
         for x, y, z in points:
             r = math.hypot(x, y)
             rows += struct.pack("<6f", x, y, z, x / r, y / r, 0)
-        Path(self.path(name + ".lut")).write_bytes(rows)
+        Path(name + ".lut").write_bytes(rows)
         return self.write(name + ".hscan", castor_header(len(points)))
 
     def test_crystals_without_order(self):
         """Single ones far from each other, beside pairs that make up the usual distance."""
         def make(factor):
             draw = random.Random(1)  # the same ones first: both end at the same crystal
-            alone = [(draw.uniform(-9e4, 9e4), draw.uniform(10, 9e4), draw.uniform(-9e4, 9e4))
-                     for _ in range(2000 * factor)]
+            alone = [(draw.uniform(-9e4, 9e4), draw.uniform(10, 9e4), draw.uniform(-9e4, 9e4)) for
+                     _ in range(2000 * factor)]
             twins = [(x + 1, y, z) for x, y, z in alone]
             return self.table(f"lone{factor}", alone + twins)
         self.assert_linear(make, "scanner", "show", least=2)
@@ -113,20 +109,17 @@ class Bounds(ProgramTest):
         """All but a few stand within what these few say that neighbours are apart."""
         draw = random.Random(1)
         count = 10000
-        points = [(draw.uniform(100, 101), draw.uniform(100, 101), draw.uniform(100, 101))
-                  for _ in range(count)]
+        points = [(draw.uniform(100, 101), draw.uniform(100, 101), draw.uniform(100, 101)) for _ in range(count)]
         for k in range(64):
             points[k * count // 64] = (1000 + 700 * k, 1000, 0)
-        self.refuse(3, "too many of them lie in one place", "scanner", "show",
-                    self.table("heap", points))
+        self.refuse(3, "too many of them lie in one place", "scanner show", self.table("heap", points))
 
 
 def castor_header(count, name="s"):
-    return (f"modality: PET\nscanner name: {name}\nnumber of elements: {count}\n"
-            "number of layers: 1\nscanner radius: 100\ncrystals size trans: 1\n"
-            "crystals size axial: 1\ncrystals size depth: 1\nmean depth of interaction: 0\n"
-            "min angle difference: 0\nvoxels number transaxial: 10\nvoxels number axial: 10\n"
-            "field of view transaxial: 10\nfield of view axial: 10\n")
+    return (f"modality: PET\nscanner name: {name}\nnumber of elements: {count}\nnumber of layers: 1\n"
+            "scanner radius: 100\ncrystals size trans: 1\ncrystals size axial: 1\ncrystals size depth: 1\n"
+            "mean depth of interaction: 0\nmin angle difference: 0\nvoxels number transaxial: 10\n"
+            "voxels number axial: 10\nfield of view transaxial: 10\nfield of view axial: 10\n")
 
 
 def wait_until_caught(pid):
@@ -146,22 +139,20 @@ class Endless(ProgramTest):
 
     def verbs(self, path):
         return {
-            ".l": ["events", "show", "--scanner", self.scanner, path],
-            ".nii": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
-            ".npy": ["project", *self.on_ring, *GRID, "--image", path, "-o", "y.h5"],
-            ".mha": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
-            ".hv": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
-            ".hs": ["backproject", *self.on_ring, *GRID, "--data", path, "-o", "b.nii"],
-            ".txt": ["matrix", *self.on_ring, *GRID, "--efficiencies", path, "-o", "m.npz"],
-            ".safir": ["recon", *self.on_ring, *GRID, "--events", path, "-o", "s.nii"],
-        }
+            ".l": [f"events show --scanner {self.scanner} {path}"],
+            ".nii": [f"project {self.on_ring} --image {path} -o y.h5"],
+            ".npy": [f"project {self.on_ring} {GRID} --image {path} -o y.h5"],
+            ".mha": [f"project {self.on_ring} --image {path} -o y.h5"],
+            ".hv": [f"project {self.on_ring} --image {path} -o y.h5"],
+            ".hs": [f"backproject {self.on_ring} {GRID} --data {path} -o b.nii"],
+            ".txt": [f"matrix {self.on_ring} {GRID} --efficiencies {path} -o m.npz"],
+            ".safir": [f"recon {self.on_ring} {GRID} --events {path} -o s.nii"]}
 
     def assert_refused(self, make):
         for ending in self.verbs(""):
-            path = self.path("endless" + ending)
+            path = "endless" + ending
             make(path)
-            self.refuse(3, ["endless" + ending, "no regular file"], *self.verbs(path)[ending],
-                        timeout=240)
+            self.refuse(3, ["endless" + ending, "no regular file"], *self.verbs(path)[ending], timeout=240)
             os.remove(path)
 
     def test_devices(self):
@@ -171,19 +162,17 @@ class Endless(ProgramTest):
         self.assert_refused(os.mkfifo)
 
     def test_pipes_beside_events(self):
-        os.mkfifo(self.path("e.l.hdr"))
+        os.mkfifo("e.l.hdr")
         self.write("e.l", "1234")
-        self.run_program("events", "show", "--scanner", self.scanner, "e.l", timeout=240)
+        self.run_program(f"events show --scanner {self.scanner} e.l", timeout=240)
 
     def test_texts_without_end(self):
         for name, verb in (("e.txt", "--efficiencies"), ("m.map", "--crystal-map")):
-            with open(self.path(name), "wb") as file:
+            with open(name, "wb") as file:
                 file.truncate(1 << 40)  # a hole
             self.write("x.safir", "SAFIR CListModeData" + 21 * "\0")
-            words = (["recon", "--events", "x.safir", "-o", "s.nii"] if verb == "--crystal-map"
-                     else ["matrix", "-o", "m.npz"])
-            self.refuse(3, [name, "larger than"], *words, *self.on_ring, *GRID, verb, name,
-                        timeout=240)
+            command = "recon --events x.safir -o s.nii" if verb == "--crystal-map" else "matrix -o m.npz"
+            self.refuse(3, [name, "larger than"], f"{command} {self.on_ring} {GRID} {verb} {name}", timeout=240)
 
 
 class Texts(ProgramTest):
@@ -191,8 +180,8 @@ class Texts(ProgramTest):
     NAME = b"a\x1b]0;title\x07\x1b[31mb\xff\xc2\x9b1mc\xed\xa0\x80\xe0\x80\x80d\xf4\x90\x80\x80e\x7f"
 
     def bytes_of(self, *arguments):
-        done = subprocess.run([self.program, *arguments], capture_output=True, check=False,
-                              cwd=self.folder, timeout=280)
+        done = subprocess.run([self.program, *split(arguments)], capture_output=True, check=False, cwd=self.folder,
+                              timeout=280)
         return done.returncode, done.stdout, done.stderr
 
     def assert_clean(self, *streams):
@@ -203,54 +192,50 @@ class Texts(ProgramTest):
                                  f"control character {ord(c):#x} in {text!r}")
 
     def headers(self):
-        self.good("scanner", "convert", self.scanner, "ring.hscan")
-        self.good("scanner", "convert", self.scanner, "ring.geom")
+        self.good(f"scanner convert {self.scanner} ring.hscan")
+        self.good(f"scanner convert {self.scanner} ring.geom")
         for name in ("ring.hscan", "ring.geom"):
-            text = Path(self.path(name)).read_bytes().replace(b"small ring", self.NAME)
+            text = Path(name).read_bytes().replace(b"small ring", self.NAME)
             self.assertIn(self.NAME, text)
-            Path(self.path("bad_" + name)).write_bytes(text)
-        os.rename(self.path("ring.lut"), self.path("bad_ring.lut"))
+            Path("bad_" + name).write_bytes(text)
+        os.rename("ring.lut", "bad_ring.lut")
         escaped = "".join(f"\\x{b:02x}" for b in self.NAME)
-        self.write("bad_ring.yaml", SMALL_RING.replace("small ring", f'"{escaped}"')
-                   + f'source: ["{escaped}"]\n')
+        self.write("bad_ring.yaml", SMALL_RING.replace("small ring", f'"{escaped}"') + f'source: ["{escaped}"]\n')
         return ["bad_ring.hscan", "bad_ring.geom", "bad_ring.yaml"]
 
     def test_names(self):
         for name in self.headers():
-            for words in (["scanner", "show", name], ["scanner", "show", name, "--json"],
-                          ["scanner", "check", name], ["scanner", "check", name, "--json"],
-                          ["scanner", "convert", name, "copy.yaml"],
-                          ["scanner", "convert", name, "copy.hscan"],
-                          ["sensitivity", "--scanner", name, *GRID, "--backend", "cpu", "-o",
-                           "s.hv"]):
+            for words in ([f"scanner show {name}"], [f"scanner show {name} --json"], [f"scanner check {name}"],
+                          [f"scanner check {name} --json"], [f"scanner convert {name} copy.yaml"],
+                          [f"scanner convert {name} copy.hscan"],
+                          [f"sensitivity --scanner {name} {GRID} --backend cpu -o s.hv"]):
                 code, out, errors = self.bytes_of(*words)
                 self.assertEqual(code, 0, (words, errors))
                 self.assert_clean(out, errors)
                 if "--json" in words:
                     json.loads(out)
             for made in ("copy.yaml", "copy.hscan"):
-                self.assert_clean(Path(self.path(made)).read_bytes())
-            self.good("scanner", "show", "copy.yaml")
+                self.assert_clean(Path(made).read_bytes())
+            self.good("scanner show copy.yaml")
 
     def test_names_in_errors(self):
         for name in self.headers()[:2]:
-            text = Path(self.path(name)).read_bytes()
-            Path(self.path(name)).write_bytes(text.replace(b"scanner radius", self.NAME))
-            code, out, errors = self.bytes_of("scanner", "show", name)
+            text = Path(name).read_bytes()
+            Path(name).write_bytes(text.replace(b"scanner radius", self.NAME))
+            code, out, errors = self.bytes_of(f"scanner show {name}")
             self.assertIn(code, (0, 3))
             self.assert_clean(out, errors)
 
     def test_names_of_files(self):
-        folder = os.fsencode(self.folder)
         for name in (b"\x1b[31m.yaml", b"\xff\xfe.yaml"):
-            with open(folder + b"/" + name, "w", encoding="ascii") as file:
+            with open(name, "w", encoding="ascii") as file:
                 file.write(SMALL_RING)
-            code, out, errors = self.bytes_of("sensitivity", "--scanner", name, *GRID, "--backend",
-                                              "cpu", "--json", "-o", name + b".nii")
+            code, out, errors = self.bytes_of("sensitivity --scanner", name, f"{GRID} --backend cpu --json -o",
+                                              name + b".nii")
             self.assertEqual(code, 0, errors)
             self.assert_clean(out, errors)
             json.loads(out)
-            code, out, errors = self.bytes_of("scanner", "show", b"no" + name)
+            code, out, errors = self.bytes_of("scanner show", b"no" + name)
             self.assertEqual(code, 3)
             self.assert_clean(out, errors)
 
@@ -260,39 +245,37 @@ class Cuts(ProgramTest):
     PIECES = 19
 
     def assert_cuts_show(self, name, *verb):
-        whole = Path(self.path(name)).read_bytes()
+        whole = Path(name).read_bytes()
         good = self.good(*verb)
         for k in range(1, self.PIECES):
-            Path(self.path(name)).write_bytes(whole[:len(whole) * k // self.PIECES])
+            Path(name).write_bytes(whole[:len(whole) * k // self.PIECES])
             done = self.run_program(*verb)
             says = done.returncode == 3 or "copy it again" in done.stderr
-            self.assertTrue(says or done.stdout == good.stdout,
-                            f"{name}, {k} of {self.PIECES}: {done.stdout}{done.stderr}")
-        Path(self.path(name)).write_bytes(whole)
+            self.assertTrue(says or done.stdout == good.stdout, f"{name}, {k} of {self.PIECES}: "
+                                                                f"{done.stdout}{done.stderr}")
+        Path(name).write_bytes(whole)
 
     def test_scanners_of_castor(self):
-        self.good("scanner", "convert", self.scanner, "s.geom")
+        self.good(f"scanner convert {self.scanner} s.geom")
         self.assert_cuts_show("s.geom", "scanner", "show", "s.geom")
-        self.good("scanner", "convert", self.scanner, "s.hscan")
+        self.good(f"scanner convert {self.scanner} s.hscan")
         self.assert_cuts_show("s.hscan", "scanner", "show", "s.hscan")
 
     def test_projection_data(self):
         self.write("ring.yaml", SMALL_RING + "detection_depth_mm: 3\n")
         self.expected_counts("y.hs")
-        self.assert_cuts_show("y.hs", "backproject", *self.on_ring, *GRID, "--data", "y.hs", "-o",
-                              "b.nii", "--json")
+        self.assert_cuts_show("y.hs", f"backproject {self.on_ring} {GRID} --data y.hs -o b.nii --json")
         self.assert_cuts_show("y.hs", "scanner", "show", "y.hs")
 
     def test_lines_lost(self):
         """Whole lines, where nothing else tells."""
-        self.good("scanner", "convert", self.scanner, "s.geom")
-        lines = Path(self.path("s.geom")).read_text().splitlines(keepends=True)
-        good = self.good("scanner", "show", "s.geom").stdout
+        self.good(f"scanner convert {self.scanner} s.geom")
+        lines = Path("s.geom").read_text().splitlines(keepends=True)
+        good = self.good("scanner show s.geom").stdout
         for count in range(1, len(lines)):
             self.write("cut.geom", "".join(lines[:count]))
-            done = self.run_program("scanner", "show", "cut.geom")
-            self.assertTrue(done.returncode == 3 or "copy it again" in done.stderr
-                            or done.stdout == good, done.stderr)
+            done = self.run_program("scanner show cut.geom")
+            self.assertTrue(done.returncode == 3 or "copy it again" in done.stderr or done.stdout == good, done.stderr)
 
 
 class Secrets(ProgramTest):
@@ -300,52 +283,49 @@ class Secrets(ProgramTest):
 
     def header(self, name):
         self.expected_counts("y.hs")
-        text = Path(self.path("y.hs")).read_text()
-        text = text.replace("end scanner parameters",
-                            "Scanner geometry := Generic\nname of crystal map := " + name
-                            + "\nend scanner parameters")
-        os.makedirs(self.path("in"), exist_ok=True)
-        os.replace(self.path("y.s"), self.path("in/y.s"))
+        text = Path("y.hs").read_text()
+        text = text.replace("end scanner parameters", "Scanner geometry := Generic\nname of crystal map := " + name +
+                            "\nend scanner parameters")
+        os.makedirs("in", exist_ok=True)
+        os.replace("y.s", "in/y.s")
         self.write("in/y.hs", text)
 
     def assert_hidden(self, name):
         self.header(name)
-        for words in (["scanner", "show", "in/y.hs"],
-                      ["backproject", *self.on_ring, *GRID, "--data", "in/y.hs", "-o", "b.nii"]):
-            done = self.run_program(*words)
+        for command in ("scanner show in/y.hs", f"backproject {self.on_ring} {GRID} --data in/y.hs -o b.nii"):
+            done = self.run_program(command)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertNotIn("SECRET", done.stdout + done.stderr)
             self.assertIn("outside of that file's folder", done.stderr)
 
     def test_outside(self):
         self.write("secret", NEEDLE + "\n")
-        self.assert_hidden(self.path("secret"))
+        self.assert_hidden(str(self.folder / "secret"))
         self.assert_hidden("../secret")
-        os.symlink("../secret", self.path("in/link"))
+        os.symlink("../secret", "in/link")
         self.assert_hidden("link")
 
     def test_beside(self):
         """There it helps."""
         self.header("map")
         self.write("in/map", NEEDLE + "\n")
-        self.refuse(3, ["in/map:1", "SECRET"], "scanner", "show", "in/y.hs")
+        self.refuse(3, ["in/map:1", "SECRET"], "scanner show in/y.hs")
 
     def test_missing(self):
         self.header("/no/such/map")
-        self.refuse(3, ["/no/such/map", "No such file"], "scanner", "show", "in/y.hs")
+        self.refuse(3, ["/no/such/map", "No such file"], "scanner show in/y.hs")
 
     def test_scanner_geometry(self):
         """STIR's own key lists the words; without them it means the same."""
-        for key in ("Scanner geometry",
-                    "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)"):
+        for key in ("Scanner geometry", "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)"):
             self.header("map")
             self.write("in/map", "0 0 1 2 3\n")
-            text = Path(self.path("in/y.hs")).read_text().replace("Scanner geometry", key)
+            text = Path("in/y.hs").read_text().replace("Scanner geometry", key)
             self.write("in/y.hs", text)
-            data = [*self.on_ring, *GRID, "--data", "in/y.hs", "-o", "b.nii"]
-            self.refuse(3, ["in/map:1", "no crystal of scanner"], "backproject", *data)
+            data = f"{self.on_ring} {GRID} --data in/y.hs -o b.nii"
+            self.refuse(3, ["in/map:1", "no crystal of scanner"], f"backproject {data}")
             self.write("in/y.hs", text.replace(":= Generic", ":= Spherical"))
-            self.refuse(3, ["Spherical", "Cylindrical"], "backproject", *data)
+            self.refuse(3, ["Spherical", "Cylindrical"], f"backproject {data}")
 
 
 class Memory(ProgramTest):
@@ -360,7 +340,7 @@ class Memory(ProgramTest):
         while self.run_program("--version", **within(least)).returncode == 127 and least < 4096:
             least += 12
         for mebibytes in range(least, least + 264, 12):
-            done = self.run_program("scanner", "show", path, **within(mebibytes))
+            done = self.run_program(f"scanner show {path}", **within(mebibytes))
             codes.add(done.returncode)
             if done.returncode == 1:
                 self.assertIn("no memory", done.stderr)
@@ -371,12 +351,10 @@ class Memory(ProgramTest):
     def test_a_library_that_leaves(self):
         """HDF5's exit code is none of ours, and no output is left."""
         env = dict(os.environ, LD_PRELOAD=preloadable(os.environ["LORASTER_LEAVE"], self.addCleanup))
-        done = self.run_program("simulate", *self.on_ring, *GRID, "--phantom", "point", "--counts",
-                                "50", "-o", "y.h5", env=env)
+        done = self.run_program(f"simulate {self.on_ring} {GRID} --phantom point --counts 50 -o y.h5", env=env)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("loraster: error: a library has ended the program", done.stderr)
-        self.assertFalse(os.path.exists(self.path("y.h5")))
+        self.assertFalse(os.path.exists("y.h5"))
 
 
-main({"bounds": Bounds, "endless": Endless, "texts": Texts, "cuts": Cuts, "secrets": Secrets,
-      "memory": Memory})
+main({"bounds": Bounds, "endless": Endless, "texts": Texts, "cuts": Cuts, "secrets": Secrets, "memory": Memory})

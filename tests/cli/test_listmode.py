@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight
-puts a line's events, in both orders of its crystals."""
+"""`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight puts
+a line's events, in both orders of its crystals."""
 import json
 import math
 import re
@@ -11,15 +11,15 @@ from pathlib import Path
 import yardl
 from program import ProgramTest, main, read_nifti
 
-GRID = ["--grid", "12,12,4", "--voxel-mm", "3,3,4"]
-VISTA = ["--scanner", "ge-explore-vista-dr", "--grid", "24,24,6", "--voxel-mm", "2"]
+GRID = "--grid 12,12,4 --voxel-mm 3,3,4"
+VISTA = "--scanner ge-explore-vista-dr --grid 24,24,6 --voxel-mm 2"
 # What the scanner counts, by one point a voxel: eight times as fast as by the points that are usual.
-SIMULATED = [*VISTA, "--phantom", "derenzo", "--samples", "1"]
+SIMULATED = f"{VISTA} --phantom derenzo --samples 1"
 # A line of a Discovery MI from the top, where a is, to the bottom, in GE's numbers: ring, place. Its
 # lists have 29 bins of 13 steps of 13.02 ps, positive where a was hit first.
 TOP, BOTTOM = (18, 8), (18, 280)
 STEP_MM = 13.02 * 0.149896229
-TALL = ["--grid", "9,41,3", "--voxel-mm", "8"]
+TALL = "--grid 9,41,3 --voxel-mm 8"
 
 
 def correlation(a, b):
@@ -30,17 +30,15 @@ def correlation(a, b):
 
 class Listmode(ProgramTest):
     def image(self, *arguments):
-        report = self.json("recon", *arguments, "-o", self.path("x.nii"))
-        return report, read_nifti(self.path("x.nii"))[3]
+        report = self.json("recon", *arguments, "-o x.nii")
+        return report, read_nifti("x.nii")[3]
 
     def test_the_image_is_what_was_simulated(self):
-        self.good("simulate", *SIMULATED, "--counts", "3e5", "--truth",
-                  self.path("truth.nii"), "-o", self.path("ev.petsird"))
-        truth = read_nifti(self.path("truth.nii"))[3]
+        self.good(f"simulate {SIMULATED} --counts 3e5 --truth truth.nii -o ev.petsird")
+        truth = read_nifti("truth.nii")[3]
         for kernel in ("tube", "line"):
-            report, listed = self.image(*VISTA, "--events", self.path("ev.petsird"), "--algorithm", "osem",
-                                        "--subsets", "4", "--operator", "listmode", "--kernel", kernel,
-                                        "--sensitivity-lines", "3000000")
+            report, listed = self.image(f"{VISTA} --events ev.petsird --algorithm osem --subsets 4",
+                                        f"--operator listmode --kernel {kernel} --sensitivity-lines 3000000")
             with self.subTest(kernel):
                 self.assertGreater(correlation(listed, truth), 0.9)
                 self.assertEqual(report["operator"]["family"], "listmode")
@@ -53,17 +51,16 @@ class Listmode(ProgramTest):
                 # So does the image to begin with, whatever the kernel's scale.
                 first = report["iterations"][0]
                 self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 1)
-                self.assertLess(abs(first["log_likelihood"] - last["log_likelihood"]),
-                                20 * first["measured_counts"])
+                self.assertLess(abs(first["log_likelihood"] - last["log_likelihood"]), 20 * first["measured_counts"])
 
     def test_exact_elements_give_the_image_of_counts(self):
-        vista = ["--scanner", self.scanner, *GRID, "--samples", "2,2,2"]
-        self.good("simulate", *vista, "--phantom", "point", "--counts", "2e3", "-o", self.path("ev.petsird"))
+        vista = f"--scanner {self.scanner} {GRID} --samples 2,2,2"
+        self.good(f"simulate {vista} --phantom point --counts 2e3 -o ev.petsird")
         images = []
         for family in ("listmode", "correspondence"):
-            kernel = ["--kernel", "exact"] if family == "listmode" else []
-            images.append(self.image(*vista, "--events", self.path("ev.petsird"), "--iterations", "3",
-                                     "--operator", family, "--backend", "native", *kernel)[1])
+            kernel = ["--kernel exact"] if family == "listmode" else []
+            images.append(self.image(f"{vista} --events ev.petsird --iterations 3 --operator {family} --backend native",
+                                     *kernel)[1])
         peak = max(images[1])
         self.assertGreater(peak, 0)
         for listed, counted in zip(*images):
@@ -71,12 +68,11 @@ class Listmode(ProgramTest):
 
     def test_blobs_give_an_image_of_voxels(self):
         """The source of a point is where the image of blobs is brightest."""
-        common = ["--scanner", self.scanner, "--grid", "16,16,4", "--voxel-mm", "2,2,3"]
-        self.good("simulate", *common, "--phantom", "point", "--counts", "2e3", "--truth", self.path("truth.nii"),
-                  "-o", self.path("ev.petsird"))
-        truth = read_nifti(self.path("truth.nii"))[3]
-        report, image = self.image(*common, "--events", self.path("ev.petsird"), "--iterations", "10",
-                                   "--operator", "listmode", "--blobs", "--blob-radius-mm", "5", "--save-every", "10")
+        common = f"--scanner {self.scanner} --grid 16,16,4 --voxel-mm 2,2,3"
+        self.good(f"simulate {common} --phantom point --counts 2e3 --truth truth.nii -o ev.petsird")
+        truth = read_nifti("truth.nii")[3]
+        report, image = self.image(f"{common} --events ev.petsird --iterations 10 --operator listmode --blobs",
+                                   "--blob-radius-mm 5 --save-every 10")
         self.assertEqual(len(image), len(truth))
         self.assertAlmostEqual(report["image_sum"] / sum(image), 1, 5)
         source, found = truth.index(max(truth)), image.index(max(image))
@@ -86,120 +82,106 @@ class Listmode(ProgramTest):
 
     def cut(self, name, begin_s, end_s):
         """A file of the events of an interval alone, in CASToR's records of time and two crystals."""
-        raw = Path(self.path("ev.Cdf")).read_bytes()
+        raw = Path("ev.Cdf").read_bytes()
         records = [raw[k:k + 12] for k in range(0, len(raw), 12)]
         kept = [one for one in records if begin_s <= struct.unpack_from("<I", one)[0] * 1e-3 < end_s]
-        Path(self.path(name + ".Cdf")).write_bytes(b"".join(kept))
-        header = Path(self.path("ev.Cdh")).read_text().replace("ev.Cdf", name + ".Cdf")
-        Path(self.path(name + ".Cdh")).write_text(
-            header.replace(f"Number of events: {len(records)}", f"Number of events: {len(kept)}"))
+        Path(name + ".Cdf").write_bytes(b"".join(kept))
+        header = Path("ev.Cdh").read_text().replace("ev.Cdf", name + ".Cdf")
+        Path(name + ".Cdh").write_text(header.replace(f"Number of events: {len(records)}",
+                                                      f"Number of events: {len(kept)}"))
         return len(kept)
 
     def test_frames_are_reconstructions_of_their_intervals(self):
         """To the bit where sums have an order, which those of a graphics processor have not; the sensitivity is
         computed once."""
-        self.good("simulate", *SIMULATED, "--counts", "2e4", "-o",
-                  self.path("ev.petsird"))
-        self.good("events", "convert", self.path("ev.petsird"), self.path("ev.Cdh"), *VISTA[:2])
-        more = [*VISTA, "--operator", "listmode", "--algorithm", "osem", "--subsets", "2", "--iterations", "2",
-                "--sensitivity-lines", "200000"]
-        frames = ["--events", self.path("ev.Cdh"), "--frames", "2x10,20.5", "--frames-from", "5"]
-        found = self.json("recon", *more, *frames, "--backend", "native", "--save-every", "1", "-o",
-                          self.path("f.nii"))
-        self.json("recon", *more, *frames, "-o", self.path("by-default.nii"))
+        self.good(f"simulate {SIMULATED} --counts 2e4 -o ev.petsird")
+        self.good("events convert ev.petsird ev.Cdh --scanner ge-explore-vista-dr")
+        more = f"{VISTA} --operator listmode --algorithm osem --subsets 2 --iterations 2 --sensitivity-lines 200000"
+        frames = "--events ev.Cdh --frames 2x10,20.5 --frames-from 5"
+        found = self.json(f"recon {more}", f"{frames} --backend native --save-every 1 -o f.nii")
+        self.json(f"recon {more}", f"{frames} -o by-default.nii")
         self.assertNotIn("iterations", found)
         times = [(frame["begin_s"], frame["end_s"]) for frame in found["frames"]]
         self.assertEqual(times, [(5, 15), (15, 25), (25, 45.5)])
         for k, (begin, end) in enumerate(times):
             events = self.cut("part", begin, end)
-            report, values = self.image(*more, "--backend", "native", "--events", self.path("part.Cdh"))
+            report, values = self.image(f"{more} --backend native --events part.Cdh")
             frame = found["frames"][k]
-            self.assertEqual(read_nifti(self.path(f"f-{k + 1}.nii"))[3], values)
-            by_default = read_nifti(self.path(f"by-default-{k + 1}.nii"))[3]
+            self.assertEqual(read_nifti(f"f-{k + 1}.nii")[3], values)
+            by_default = read_nifti(f"by-default-{k + 1}.nii")[3]
             self.assertLess(math.dist(by_default, values), 1e-5 * math.hypot(*values))
-            self.assertEqual(frame["output"], self.path(f"f-{k + 1}.nii"))
-            self.assertEqual(frame["prompts"], events)
+            self.assertEqual((frame["output"], frame["prompts"]), (f"f-{k + 1}.nii", events))
             self.assertEqual(frame["image_sum"], report["image_sum"])
             self.assertEqual([step["log_likelihood"] for step in frame["iterations"]],
                              [step["log_likelihood"] for step in report["iterations"]])
-            self.assertTrue(Path(self.path(f"f-{k + 1}.iter1.nii")).exists())
-        done = self.good("recon", *more, "--events", self.path("ev.Cdh"), "--frames", "30,29", "-o",
-                         self.path("g.nii"))
+            self.assertTrue(Path(f"f-{k + 1}.iter1.nii").exists())
+        done = self.good(f"recon {more} --events ev.Cdh --frames 30,29 -o g.nii")
         self.assertIn("frame 2 of 2, from 30 s to 59 s", done.stderr)
-        self.assertEqual(done.stderr.count("the sensitivity is from"), 1)
-        self.assertEqual(len(done.stdout.splitlines()), 2)
+        self.assertEqual((done.stderr.count("the sensitivity is from"), len(done.stdout.splitlines())), (1, 2))
 
     def test_delayeds_make_no_image(self):
         """To the bit what a list without them makes."""
-        self.good("simulate", *SIMULATED, "--counts", "5e3", "-o", self.path("ev.petsird"))
-        text, header, blocks = yardl.read_file(self.path("ev.petsird"))
+        self.good(f"simulate {SIMULATED} --counts 5e3 -o ev.petsird")
+        text, header, blocks = yardl.read_file("ev.petsird")
         every_other = [block for _, block in blocks[1::2]]
         for block in every_other:
             block["promptEvents"], block["delayedEvents"] = block["delayedEvents"], block["promptEvents"]
-        yardl.write_file(self.path("both.petsird"), text, header, blocks)
+        yardl.write_file("both.petsird", text, header, blocks)
         for block in every_other:
             block["delayedEvents"] = block["promptEvents"]
-        yardl.write_file(self.path("prompts.petsird"), text, header, blocks)
+        yardl.write_file("prompts.petsird", text, header, blocks)
         images = []
         for name in ("both", "prompts"):
-            report, values = self.image(*VISTA, "--events", self.path(name + ".petsird"), "--operator", "listmode",
-                                        "--backend", "native", "--randoms", "none", "--iterations", "2",
-                                        "--sensitivity-lines", "100000")
+            report, values = self.image(f"{VISTA} --events", name + ".petsird", "--operator listmode --backend native",
+                                        "--randoms none --iterations 2 --sensitivity-lines 100000")
             self.assertEqual(report["iterations"][-1]["measured_counts"], report["events"]["prompts"])
             images.append((report["events"]["delayeds"] > 1000, values))
-        self.assertEqual([has_delayeds for has_delayeds, _ in images], [True, False])
-        self.assertEqual(images[0][1], images[1][1])
+        self.assertEqual(([has_delayeds for has_delayeds, _ in images], images[0][1]), ([True, False], images[1][1]))
 
     def test_frames_that_make_no_sense(self):
-        self.good("simulate", *SIMULATED, "--counts", "2e3", "-o",
-                  self.path("ev.petsird"))
-        more = ["--events", self.path("ev.petsird"), "-o", self.path("x.nii")]
-        listmode = [*more, "--operator", "listmode"]
-        for words, options in (("--frames belongs to --operator listmode", [*more, "--frames", "10"]),
-                               ("give lengths in seconds", [*listmode, "--frames", "10x"]),
-                               ("give lengths in seconds", [*listmode, "--frames", "10,"]),
-                               ("give lengths in seconds", [*listmode, "--frames", "2.5x10"]),
-                               ("give lengths in seconds", [*listmode, "--frames", "10,-3"]),
-                               ("give lengths in seconds", [*listmode, "--frames", "99999x1"]),
-                               ("--png draws one image", [*listmode, "--frames", "9", "--png", "x.png"]),
-                               ("--frames-from and --part belong to --frames", [*listmode, "--frames-from", "3"])):
+        self.good(f"simulate {SIMULATED} --counts 2e3 -o ev.petsird")
+        more = "--events ev.petsird -o x.nii"
+        listmode = f"{more} --operator listmode"
+        for words, options in (("--frames belongs to --operator listmode", [f"{more} --frames 10"]),
+                               ("give lengths in seconds", [f"{listmode} --frames 10x"]),
+                               ("give lengths in seconds", [f"{listmode} --frames 10,"]),
+                               ("give lengths in seconds", [f"{listmode} --frames 2.5x10"]),
+                               ("give lengths in seconds", [f"{listmode} --frames 10,-3"]),
+                               ("give lengths in seconds", [f"{listmode} --frames 99999x1"]),
+                               ("--png draws one image", [f"{listmode} --frames 9 --png x.png"]),
+                               ("--frames-from and --part belong to --frames", [f"{listmode} --frames-from 3"])):
             with self.subTest(words):
-                self.refuse(2, words, "recon", *VISTA, *options)
-        self.refuse(3, "frame 2, from 60 s to 120 s, holds no prompts", "recon", *VISTA, *listmode,
-                    "--frames", "2x60")
-        self.assertFalse(Path(self.path("x-1.nii")).exists())
+                self.refuse(2, words, f"recon {VISTA}", *options)
+        self.refuse(3, "frame 2, from 60 s to 120 s, holds no prompts", f"recon {VISTA}", f"{listmode} --frames 2x60")
+        self.assertFalse(Path("x-1.nii").exists())
 
     def test_randoms_are_spread_over_castors_window(self):
-        scanner = ["--scanner", self.scanner, *GRID]
-        self.good("phantom", "spheres", *GRID, "-o", self.path("a.nii"))
-        self.good("simulate", *scanner[:2], "--image", self.path("a.nii"), "--counts", "3e3", "--tof-ps", "100",
-                  "-o", self.path("ev.petsird"))
-        self.good("simulate", *scanner[:2], "--image", self.path("a.nii"), "--counts", "1e3", "--expected", "-o",
-                  self.path("b.h5"))
-        self.good("events", "convert", self.path("ev.petsird"), self.path("ev.Cdh"), "--scanner", self.scanner)
-        options = ["--operator", "listmode", *scanner, "--additive", self.path("b.h5"), "--iterations", "4"]
-        images = [self.image(*options, "--events", self.path(name))[1] for name in ("ev.petsird", "ev.Cdh")]
+        scanner = f"--scanner {self.scanner} {GRID}"
+        self.good(f"phantom spheres {GRID} -o a.nii")
+        self.good(f"simulate --scanner {self.scanner} --image a.nii --counts 3e3 --tof-ps 100 -o ev.petsird")
+        self.good(f"simulate --scanner {self.scanner} --image a.nii --counts 1e3 --expected -o b.h5")
+        self.good(f"events convert ev.petsird ev.Cdh --scanner {self.scanner}")
+        options = f"--operator listmode {scanner} --additive b.h5 --iterations 4"
+        images = [self.image(f"{options} --events {name}")[1] for name in ("ev.petsird", "ev.Cdh")]
         peak = max(images[0])
         self.assertLess(max(abs(a - b) for a, b in zip(*images)), 5e-3 * peak)
-        header = Path(self.path("ev.Cdh"))
+        header = Path("ev.Cdh")
         header.write_text(re.sub("List TOF measurement.*\n", "", header.read_text()))
-        self.refuse(2, "the width of its coincidence window is not known", "recon", *options, "--events",
-                    self.path("ev.Cdh"), "-o", self.path("x.nii"))
+        self.refuse(2, "the width of its coincidence window is not known", f"recon {options} --events ev.Cdh -o x.nii")
 
     def test_what_does_not_fit_the_events_is_told(self):
-        self.good("simulate", *SIMULATED, "--counts", "2e3", "-o", self.path("ev.petsird"))
-        few = ["--operator", "listmode", *VISTA[2:], "--events", self.path("ev.petsird"), "--iterations", "1",
-               "--sensitivity-lines", "2000", "-o", self.path("x.nii")]
-        self.refuse(2, "they are made of ranges of events", "recon", *few, "--algorithm", "osem", "--subsets", "2500")
+        self.good(f"simulate {SIMULATED} --counts 2e3 -o ev.petsird")
+        few = ["--operator listmode --grid 24,24,6 --voxel-mm 2 --events ev.petsird --iterations 1",
+               "--sensitivity-lines 2000 -o x.nii"]
+        self.refuse(2, "they are made of ranges of events", "recon", *few, "--algorithm osem --subsets 2500")
         # The scanner is that of the PETSIRD file.
-        said = self.good("recon", *few, "--frames", "30,100").stderr
+        said = self.good("recon", *few, "--frames 30,100").stderr
         self.assertIn("frame 2 is from 30 s to 130 s, and events end at", said)
-        self.assertNotIn("events end at", self.good("recon", *few, "--frames", "30,30").stderr)
-        with_tof = ["--scanner", self.scanner, "--grid", "12,12,4", "--voxel-mm", "3,3,4"]
-        self.good("simulate", *with_tof, "--phantom", "point", "--counts", "500", "--tof-ps", "100", "-o",
-                  self.path("tof.petsird"))
-        few[few.index("--events") + 1] = self.path("tof.petsird")
-        self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps", "0.4").stderr)
+        self.assertNotIn("events end at", self.good("recon", *few, "--frames 30,30").stderr)
+        with_tof = f"--scanner {self.scanner} --grid 12,12,4 --voxel-mm 3,3,4"
+        self.good(f"simulate {with_tof} --phantom point --counts 500 --tof-ps 100 -o tof.petsird")
+        few[0] = few[0].replace("ev.petsird", "tof.petsird")
+        self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps 0.4").stderr)
 
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""
@@ -208,12 +190,12 @@ class Listmode(ProgramTest):
             import numpy
         except ImportError:
             self.skipTest("h5py and numpy, which make the file, are not here")
-        path = self.path("list.BLF")
+        path = "list.BLF"
         row = [*ends[0], *ends[1], steps]
         with h5py.File(path, "w") as file:
             file["MiceList/TofCoinc"] = numpy.array([row] * 200, numpy.int16)
-        _, values = self.image("--operator", "listmode", "--scanner", "ge-discovery-mi", "--events", path,
-                               *TALL, "--iterations", "5", "--sensitivity-lines", "200000", *arguments)
+        _, values = self.image(f"--operator listmode --scanner ge-discovery-mi --events {path} {TALL} --iterations 5",
+                               "--sensitivity-lines 200000", *arguments)
         sums = [0.0] * 41
         for k, value in enumerate(values):
             sums[k // 9 % 41] += value
@@ -231,53 +213,44 @@ class Listmode(ProgramTest):
         self.assertLess(flat, 0.5 * share)
 
     def test_mistakes_are_told(self):
-        common = ["recon", "--scanner", self.scanner, *GRID, "-o", self.path("x.nii")]
+        common = f"recon --scanner {self.scanner} {GRID} -o x.nii"
         mistakes = [
-            (["--operator", "listmode"], "--operator listmode needs --events FILE"),
-            (["--kernel", "line", "--data", "y.h5"], "--kernel belongs to --operator listmode"),
-            (["--operator", "listmode", "--events", "e.petsird", "--mode", "exact"],
-             "--mode belongs to --operator correspondence"),
-            (["--operator", "listmode", "--events", "e.petsird", "--model", "variant1"],
-             "--model belongs to --operator direct"),
-            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "line", "--tube-mm", "3"],
-             "belong to --kernel tube"),
-            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "exact", "--tube-fwhm-mm", "3"],
-             "belong to --kernel tube"),
-            (["--operator", "listmode", "--events", "e.petsird", "--blobs", "--kernel", "line"],
+            (["--operator listmode"], "--operator listmode needs --events FILE"),
+            (["--kernel line --data y.h5"], "--kernel belongs to --operator listmode"),
+            (["--operator listmode --events e.petsird --mode exact"], "--mode belongs to --operator correspondence"),
+            (["--operator listmode --events e.petsird --model variant1"], "--model belongs to --operator direct"),
+            (["--operator listmode --events e.petsird --kernel line --tube-mm 3"], "belong to --kernel tube"),
+            (["--operator listmode --events e.petsird --kernel exact --tube-fwhm-mm 3"], "belong to --kernel tube"),
+            (["--operator listmode --events e.petsird --blobs --kernel line"],
              "--kernel and --blobs exclude each other"),
-            (["--operator", "listmode", "--events", "e.petsird", "--blob-radius-mm", "5"],
-             "--blob-radius-mm belongs to --blobs"),
-            (["--operator", "listmode", "--events", "e.petsird", "--blobs", "--initial", "x.nii"],
-             "--initial is an image of voxels"),
-            (["--operator", "listmode", "--events", "e.petsird", "--samples", "2"],
-             "in list mode --samples belongs to --kernel exact"),
-            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "exact", "--as-paper"],
+            (["--operator listmode --events e.petsird --blob-radius-mm 5"], "--blob-radius-mm belongs to --blobs"),
+            (["--operator listmode --events e.petsird --blobs --initial x.nii"], "--initial is an image of voxels"),
+            (["--operator listmode --events e.petsird --samples 2"], "in list mode --samples belongs to --kernel "
+                                                                     "exact"),
+            (["--operator listmode --events e.petsird --kernel exact --as-paper"],
              "--as-paper belongs to --kernel tube or line"),
-            (["--operator", "listmode", "--events", "e.petsird", "--tof-ps", "400", "--without-tof"],
+            (["--operator listmode --events e.petsird --tof-ps 400 --without-tof"],
              "--tof-ps and --without-tof contradict each other"),
-            (["--operator", "listmode", "--events", "e.petsird", "--variant", "simple"],
-             "--variant is for --backend cuda"),
-            (["--data", "y.h5", "--variant", "simple"], "--variant belongs to --operator listmode"),
-        ]
+            (["--operator listmode --events e.petsird --variant simple"], "--variant is for --backend cuda"),
+            (["--data y.h5 --variant simple"], "--variant belongs to --operator listmode")]
         for arguments, sentence in mistakes:
             with self.subTest(arguments):
-                self.refuse(2, sentence, *common, *arguments)
+                self.refuse(2, sentence, common, *arguments)
 
 
 class Bench(ProgramTest):
     """bench listmode, with few lines."""
 
     def figures(self, *arguments):
-        out = self.path("bench.json")
-        done = self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds",
-                         "0.1", "-o", out, *arguments)
+        out = "bench.json"
+        done = self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds", "0.1", "-o", out,
+                         *arguments)
         return done.stdout, json.loads(Path(out).read_text())
 
     def test_table_of_lines(self):
         shown, found = self.figures("--table", "lines", "--events", "200", "--kernel", "line")
         cases = found["cases"]
-        self.assertEqual([case["lines"] for case in cases],
-                         [n for n in (200, 400, 1000, 2000) for _ in "nt"])
+        self.assertEqual([case["lines"] for case in cases], [n for n in (200, 400, 1000, 2000) for _ in "nt"])
         self.assertEqual([case["tof"] for case in cases], 4 * [False, True])
         self.assertEqual(len(re.findall(r"^\| lines \|", shown, re.M)), 8)
         self.assertEqual(len(re.findall(r"T = [0-9.e+-]+ ms N", shown)), 2)
@@ -300,11 +273,11 @@ class Bench(ProgramTest):
         self.assertIn("2 iterations of 2 subsets of 400 events", shown)
 
     def test_voxels_of_a_line(self):
-        """A tube three voxels wide cuts an ellipse of 7.1 voxels or more from a slice, a thin line
-        touches four voxels of it, and what two crystals see of it is narrower than a voxel."""
+        """A tube three voxels wide cuts an ellipse of 7.1 voxels or more from a slice, a thin line touches four voxels
+        of it, and what two crystals see of it is narrower than a voxel."""
         _, found = self.figures("--table", "first", "--events", "300")
-        self.assertEqual([case["kernel"] for case in found["cases"]],
-                         [kernel for kernel in ("tube", "line", "exact") for _ in "nt"])
+        self.assertEqual([case["kernel"] for case in found["cases"]], [kernel for kernel in ("tube", "line", "exact")
+                                                                       for _ in "nt"])
         tube, tube_tof, line, line_tof, exact, exact_tof = (case["visits_a_line"] for case in found["cases"])
         self.assertTrue(1.6 < tube / line < 2.6, (tube, line))
         self.assertTrue(0.25 < exact / line < 1, (exact, line))
@@ -321,8 +294,8 @@ class Bench(ProgramTest):
         self.assertTrue(0 < with_tof["collisions"] < without["collisions"] < 0.2, found["cases"])
         for case in found["cases"]:
             self.assertTrue(2 <= case["most_collisions"] <= 32)
-            self.assertAlmostEqual(case["voxels_per_s"] * case["iteration"]["wall_s"],
-                                   2 * case["visits_a_line"] * case["lines"], delta=1e-6 * case["lines"])
+            self.assertAlmostEqual(case["voxels_per_s"] * case["iteration"]["wall_s"], 2 * case["visits_a_line"] *
+                                   case["lines"], delta=1e-6 * case["lines"])
         self.assertEqual(len(re.findall(r"^Collisions \(figure 3\)", shown, re.M)), 2)
 
     def test_mistakes(self):

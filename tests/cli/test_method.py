@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/method is enough to compute elements: what `matrix` writes, by either backend, against
-the outsider's ray tracer of method.py."""
+"""docs/method is enough to compute elements: what `matrix` writes, by either backend, against the outsider's ray tracer
+of method.py."""
 import json
 import math
 import random
@@ -22,14 +22,14 @@ def turned(axis, angle, vector):
     """Rodrigues' rotation about a unit axis."""
     along = method.dot(axis, vector)
     side = method.cross(axis, vector)
-    return [math.cos(angle) * v + math.sin(angle) * s + (1 - math.cos(angle)) * along * a
-            for v, s, a in zip(vector, side, axis)]
+    return [math.cos(angle) * v + math.sin(angle) * s + (1 - math.cos(angle)) * along * a for v, s,
+            a in zip(vector, side, axis)]
 
 
 def entry(centre, axes, crystals, cell, depth=8):
     """cell: pitch along u and v, face along u and v."""
-    return {"center_mm": list(centre), "u": axes[0], "v": axes[1], "crystals": crystals,
-            "pitch_mm": cell[:2], "face_mm": cell[2:], "depth_mm": depth}
+    return {"center_mm": list(centre), "u": axes[0], "v": axes[1], "crystals": crystals, "pitch_mm": cell[:2],
+            "face_mm": cell[2:], "depth_mm": depth}
 
 
 def tilted():
@@ -56,9 +56,9 @@ class Method(ProgramTest):
         return [name for name in ("cpu", "raster") if works[name]]
 
     def rows(self, scanner, points, *more):
-        out = self.path("rows.tsv")
+        out = "rows.tsv"
         at = [f"--at={','.join(repr(float(x)) for x in point)}" for point in points]
-        self.good("matrix", "--scanner", self.path("s.yaml"), *at, "-o", out, *more)
+        self.good("matrix --scanner s.yaml", *at, f"-o {out}", *more)
         rows = [{} for _ in points]
         for line in Path(out).read_text().splitlines()[1:]:
             fields = line.split("\t")
@@ -81,8 +81,7 @@ class Method(ProgramTest):
         for backend in self.backends():
             compared = total = 0
             for rays in (1, 2, 3):
-                rows = self.rows(scanner, points, "--backend", backend, "--mode", "sampled",
-                                 "--rays", rays)
+                rows = self.rows(scanner, points, f"--backend {backend} --mode sampled --rays {rays}")
                 for point, got in zip(points, rows):
                     want, doubtful = method.row(scanner, point, rays, BORDERLINE[backend])
                     compared += self.compare(want, doubtful, got, TOLERANCE[backend])
@@ -102,12 +101,11 @@ class Method(ProgramTest):
                    self.points(25, (0, 0, 0), (0, 52, 0), (1, 25, 2), (0, 200, 0)))
 
     def test_rules(self):
-        """Long crystals, and points whose lines run along the rim of the field of view: the place
-        of the volume centres decides there."""
+        """Long crystals, and points whose lines run along the rim of the field of view: the place of the volume centres
+        decides there."""
         module = dict(MODULE, depth_mm=40)
         scanner = method.ring_scanner(RING, module, RULES, 2.0)
-        self.check(scanner, {"ring": RING, "module": module, "coincidence": RULES,
-                             "detection_depth_mm": 2.0},
+        self.check(scanner, {"ring": RING, "module": module, "coincidence": RULES, "detection_depth_mm": 2.0},
                    self.points(15, (3, 9, 2), (-12, 14, 3), (14, -8, 4), (30, 0, 0)))
 
     def test_symmetric(self):
@@ -119,8 +117,7 @@ class Method(ProgramTest):
     def test_opposite_modules_only(self):
         rules = {"min_module_difference": 4}
         scanner = method.ring_scanner(EVEN_RING, MODULE, rules, 0.0)
-        self.check(scanner, {"ring": EVEN_RING, "module": MODULE, "coincidence": rules},
-                   self.points(25))
+        self.check(scanner, {"ring": EVEN_RING, "module": MODULE, "coincidence": rules}, self.points(25))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes of a physicist who is new here: each is answered by one sentence with place and remedy.
 
-A case is a name, a command, an exit code and words that the sentence must hold. Code 0 is a mistake
-that is warned of, because somebody may mean it. What other tests ask is not asked again: broken
-files are in bad_input.py, numbers that are none in test_cli.py."""
+A case is a name, a command, an exit code and words that the sentence must hold. Code 0 is a mistake that is warned of,
+because somebody may mean it. What other tests ask is not asked again: broken files are in bad_input.py, numbers that
+are none in test_cli.py."""
 import gzip
 import os
 import shutil
@@ -36,10 +36,9 @@ CASES = {
     "mu in HU": (f"simulate {ON} {AT} --phantom spheres --counts 1000 --mu hu.nii -o o.h5", 3,
                  ["hu.nii", "Hounsfield units?", "--mu-unit hu"]),
     "mu in HU, recon": (f"{RECON} --data y.h5 --mu hu.nii", 3, ["Hounsfield units?"]),
-    "mu in HU, factors": ("factors --scanner ring.yaml --mu hu.nii -o o.h5", 3,
-                          ["Hounsfield units?", "--mu-unit hu"]),
-    "mu is raw CT numbers": (f"simulate {ON} {AT} --phantom spheres --counts 1000 "
-                             "--mu shifted.nii -o o.h5", 3, ["Hounsfield units?", "offset"]),
+    "mu in HU, factors": ("factors --scanner ring.yaml --mu hu.nii -o o.h5", 3, ["Hounsfield units?", "--mu-unit hu"]),
+    "mu is raw CT numbers": (f"simulate {ON} {AT} --phantom spheres --counts 1000 --mu shifted.nii -o o.h5", 3,
+                             ["Hounsfield units?", "offset"]),
     "mu is raw CT numbers, said to be HU": (f"{SENSITIVITY} --mu shifted.nii --mu-unit hu", 0,
                                             ["warning", "no value lies below 0 HU", "1024"]),
     "mu in 1/mm said to be HU": (f"{SENSITIVITY} --mu mm.nii --mu-unit hu", 3,
@@ -48,38 +47,31 @@ CASES = {
                                    ["warning", "0.096/mm", "looks like 1/cm"]),
     "mu in 1/mm said to be 1/cm": (f"{SENSITIVITY} --mu mm.nii --mu-unit 1/cm", 0,
                                    ["warning", "looks like 1/mm", "leave out"]),
-    "mu is an empty map": (f"{SENSITIVITY} --mu zero.nii", 0,
-                           ["warning", "zero.nii", "0 everywhere"]),
-    "mu lies elsewhere": (f"{SENSITIVITY} --mu far.nii", 3,
-                          ["far.nii", "misses the scanner", "origin"]),
+    "mu is an empty map": (f"{SENSITIVITY} --mu zero.nii", 0, ["warning", "zero.nii", "0 everywhere"]),
+    "mu lies elsewhere": (f"{SENSITIVITY} --mu far.nii", 3, ["far.nii", "misses the scanner", "origin"]),
     "mu with its corner at the origin": (f"{SENSITIVITY} --mu corner.nii", 0,
                                          ["warning", "corner.nii", "beside the scanner's axis"]),
     "mu is a number": (f"{SENSITIVITY} --mu 0.0096", 3, ["0.0096", "No such file"]),
     # --- units and order of lengths
     "voxels in m": (f"matrix {ON} --grid 6,5,3 --voxel-mm 0.003 -o o.h5", 0,
                     ["warning", "0.018 mm", "a tenth of a crystal", "in mm"]),
-    "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2,
-                           ["--voxel-mm 3mm", "leave out the unit"]),
+    "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2, ["--voxel-mm 3mm", "leave out the unit"]),
     "a grid beyond the bore": (f"sensitivity {ON} --grid 9,9,3 --voxel-mm 10 -o o.nii", 0,
                                ["warning", "beyond the detectors", "smaller grid"]),
     "axes z,y,x": (f"project {ON} --image cube.npy --grid 3,5,6 --voxel-mm 3 -o o.h5", 3,
                    ["cube.npy", "[nz][ny][nx]", "the grid is 6,5,3"]),
-    "an array without a grid": (f"project {ON} --image cube.npy -o o.h5", 3,
-                                ["cube.npy", "--grid", "--voxel-mm"]),
-    "another grid than the image's": (f"project {ON} --image x.nii --grid 5,5,3 --voxel-mm 3 "
-                                      "-o o.h5", 2, ["grid", "leave out --grid"]),
+    "an array without a grid": (f"project {ON} --image cube.npy -o o.h5", 3, ["cube.npy", "--grid", "--voxel-mm"]),
+    "another grid than the image's": (f"project {ON} --image x.nii --grid 5,5,3 --voxel-mm 3 -o o.h5", 2,
+                                      ["grid", "leave out --grid"]),
     "blanks between numbers": (f"{MATRIX} --at 5 0 2", 2, ["commas", "--at 5,0,2"]),
     "blanks after commas": (f"{MATRIX} --at 5, 0, -2", 2, ["commas", "--at 5,0,-2"]),
-    "blanks within quotes": (f"{MATRIX.replace(' ', '|')}|--at|5 0 2", 2,
-                             ["commas", "--at 5,0,2"]),
+    "blanks within quotes": (f"{MATRIX.replace(' ', '|')}|--at|5 0 2", 2, ["commas", "--at 5,0,2"]),
     "a grid with blanks": (f"{MATRIX} --grid 6 5 3 --voxel-mm 3", 2, ["commas", "--grid 6,5,3"]),
     "a grid with x": (f"{MATRIX} --grid 6x5x3 --voxel-mm 3", 2, ["commas", "--grid 6,5,3"]),
     "a point in the crystals": (f"{MATRIX} --at 500,0,0", 3, ["no element", "in mm"]),
-    "a point to draw from outside": (f"render {ON} --at 500,0,0 -o o", 3,
-                                     ["(500, 0, 0)", "--at", "in mm"]),
+    "a point to draw from outside": (f"render {ON} --at 500,0,0 -o o", 3, ["(500, 0, 0)", "--at", "in mm"]),
     # --- geometry
-    "a diameter for the radius": ("scanner check ./double.yaml", 3,
-                                  ["looks like the diameter", "60 mm"]),
+    "a diameter for the radius": ("scanner check ./double.yaml", 3, ["looks like the diameter", "60 mm"]),
     "half of the radius": ("scanner check ./half.yaml", 3, ["looks like half", "50.93 mm"]),
     "a radius in cm": ("scanner check ./cm.yaml", 3, ["the radius looks like cm (60 mm)"]),
     "a radius in m": ("scanner check ./m.yaml", 3, ["the radius looks like m (60 mm)"]),
@@ -95,31 +87,23 @@ CASES = {
     "data as list mode": (f"{RECON} --events y.h5", 3, ["y.h5", "--data"]),
     "an image as list mode": (f"{RECON} --events x.nii", 3, ["x.nii", "looks like an image"]),
     "compressed list mode": (f"{RECON} --events e.petsird.gz", 3, ["e.petsird.gz", "gunzip"]),
-    "data as an image": (f"project {ON} --image y.h5 -o o.h5", 3,
-                         ["y.h5", "looks like LOR data", "--data"]),
-    "a scanner as the grid": (f"sensitivity {ON} --like ring.yaml -o o.nii", 3,
-                              ["ring.yaml", "looks like a scanner"]),
-    "an image as a scanner": (f"sensitivity --scanner ./x.nii {AT} -o o.nii", 3,
-                              ["x.nii", "looks like an image"]),
+    "data as an image": (f"project {ON} --image y.h5 -o o.h5", 3, ["y.h5", "looks like LOR data", "--data"]),
+    "a scanner as the grid": (f"sensitivity {ON} --like ring.yaml -o o.nii", 3, ["ring.yaml", "looks like a scanner"]),
+    "an image as a scanner": (f"sensitivity --scanner ./x.nii {AT} -o o.nii", 3, ["x.nii", "looks like an image"]),
     "an image as a scanner to check": ("scanner check ./x.nii", 3, ["looks like an image"]),
-    "LOR data as histo-images": (f"{DIRECT} --data y.h5 --tof-ps 400", 3,
-                                 ["y.h5", "recon --data", "direct deposit"]),
-    "data as efficiencies": (f"{RECON} --data y.h5 --efficiencies y.h5", 3,
-                             ["y.h5", "looks like LOR data"]),
-    "a heading in efficiencies": (f"{RECON} --data y.h5 --efficiencies eff.csv", 3,
-                                  ["eff.csv:1", "'crystal'", "#"]),
+    "LOR data as histo-images": (f"{DIRECT} --data y.h5 --tof-ps 400", 3, ["y.h5", "recon --data", "direct deposit"]),
+    "data as efficiencies": (f"{RECON} --data y.h5 --efficiencies y.h5", 3, ["y.h5", "looks like LOR data"]),
+    "a heading in efficiencies": (f"{RECON} --data y.h5 --efficiencies eff.csv", 3, ["eff.csv:1", "'crystal'", "#"]),
     "too few efficiencies": (f"{RECON} --data y.h5 --efficiencies few.txt", 3,
                              ["127 numbers", "128 crystals", "scanner show --crystals"]),
-    "efficiencies in percent": (f"{RECON} --data y.h5 --efficiencies percent.txt", 0,
-                                ["warning", "fewer than one each", "percent"]),
+    "efficiencies in percent": (f"{RECON} --data y.h5 --efficiencies percent.txt", 0, ["warning", "fewer than one each",
+                                                                                       "percent"]),
     "efficiencies of 0": ("factors --scanner ring.yaml --efficiencies none.txt -o o.h5", 3,
                           ["o.h5", "0 everywhere", "efficiencies"]),
     "a file without its option": ("view ring.yaml", 2, ["Did you mean --scanner ring.yaml"]),
     # --- names
-    "a file in capitals": (f"project {ON} --image X.nii -o o.h5", 3,
-                           ["X.nii", "No such file", "did you mean x.nii?"]),
-    "another ending": (f"sensitivity --scanner ring.yml {AT} -o o.nii", 3,
-                       ["ring.yml", "did you mean ring.yaml?"]),
+    "a file in capitals": (f"project {ON} --image X.nii -o o.h5", 3, ["X.nii", "No such file", "did you mean x.nii?"]),
+    "another ending": (f"sensitivity --scanner ring.yml {AT} -o o.nii", 3, ["ring.yml", "did you mean ring.yaml?"]),
     "a typing error in a file": (f"{RECON} --events e.petsrd", 3, ["did you mean e.petsird?"]),
     "a typing error in data": (f"{RECON} --data y.hh5", 3, ["y.hh5", "did you mean y.h5?"]),
     "a folder that is not there": (f"{RECON} --data scans/y.h5", 3, ["no folder scans"]),
@@ -136,76 +120,58 @@ CASES = {
     "input": (f"project {ON} --input x.nii -o o.h5", 2, ["did you mean --image?"]),
     "data to project": (f"project {ON} --data x.nii -o o.h5", 2, ["did you mean --image?"]),
     "attenuation": (f"{RECON} --data y.h5 --attenuation mm.nii", 2, ["did you mean --mu?"]),
-    "an option in capitals": (f"{RECON} --data y.h5 --Iterations 5", 2,
-                              ["did you mean --iterations?"]),
+    "an option in capitals": (f"{RECON} --data y.h5 --Iterations 5", 2, ["did you mean --iterations?"]),
     "cuda": (f"sensitivity --scanner ring.yaml {AT} --backend cuda -o o.nii", 2,
              ["--backend cuda", "direct", "compute"]),
-    "gpu": (f"sensitivity --scanner ring.yaml {AT} --backend gpu -o o.nii", 2,
-            ["--backend gpu", "compute"]),
-    "a word that nearly is one": (f"{RECON} --data y.h5 --algorithm osme", 2,
-                                  ["did you mean osem"]),
+    "gpu": (f"sensitivity --scanner ring.yaml {AT} --backend gpu -o o.nii", 2, ["--backend gpu", "compute"]),
+    "a word that nearly is one": (f"{RECON} --data y.h5 --algorithm osme", 2, ["did you mean osem"]),
     "another name of the verb": ("reconstruct --data y.h5", 2, ["did you mean recon?"]),
     "a verb in capitals": ("Simulate", 2, ["did you mean simulate?"]),
     # --- numbers
     "memory without a unit": (f"{RECON} --data y.h5 --max-memory 4", 2, ["4 bytes", "4G"]),
-    "counts with a letter": (f"simulate {ON} {AT} --phantom point --counts 2M -o o.h5", 2,
-                             ["--counts 2M", "2e6"]),
-    "half an iteration": (f"{RECON} --data y.h5 --iterations 2.5", 2,
-                          ["--iterations 2.5", "whole number"]),
-    "more subsets than pairs": (f"{RECON} --data y.h5 --algorithm osem --subsets 400", 2,
-                                ["400 subsets", "12"]),
+    "counts with a letter": (f"simulate {ON} {AT} --phantom point --counts 2M -o o.h5", 2, ["--counts 2M", "2e6"]),
+    "half an iteration": (f"{RECON} --data y.h5 --iterations 2.5", 2, ["--iterations 2.5", "whole number"]),
+    "more subsets than pairs": (f"{RECON} --data y.h5 --algorithm osem --subsets 400", 2, ["400 subsets", "12"]),
     "subsets of mlem": (f"{RECON} --data y.h5 --subsets 4", 2, ["--algorithm osem"]),
-    "rays without lines": (f"{SENSITIVITY} --mode exact --rays 8", 0,
-                           ["warning", "--rays 8", "--mode sampled"]),
+    "rays without lines": (f"{SENSITIVITY} --mode exact --rays 8", 0, ["warning", "--rays 8", "--mode sampled"]),
     "time of flight in ns": (f"{DIRECT} --data y.h5 --tof-ps 0.4", 2, ["ns", "400"]),
-    "negative time of flight": (f"{DIRECT} --data y.h5 --tof-ps -400", 2,
-                                ["--tof-ps -400", "positive"]),
+    "negative time of flight": (f"{DIRECT} --data y.h5 --tof-ps -400", 2, ["--tof-ps -400", "positive"]),
     "a reversed range": (f"{MATRIX} {AT} --rows 10:5", 2, ["--rows 10:5", "FIRST:LAST", "0:90"]),
     "a range with a dash": (f"{MATRIX} {AT} --rows 0-5", 2, ["--rows 0-5", "FIRST:LAST"]),
     "pairs with a colon": (f"{MATRIX} {AT} --pairs 0:4", 3, ["0:4", "0-18,3-20"]),
     "LORs with a dash": (f"{MATRIX} {AT} --by lor --lors 5-9", 3, ["5-9", "12,40,100:200"]),
     "a module that is not there": (f"{MATRIX} {AT} --pairs 0-9", 2, ["module 9", "0 to 7"]),
-    "modules out of coincidence": (f"{MATRIX} {AT} --pairs 0-1", 2,
-                                   ["0 and 1", "not in coincidence", "scanner show"]),
+    "modules out of coincidence": (f"{MATRIX} {AT} --pairs 0-1", 2, ["0 and 1", "not in coincidence", "scanner show"]),
     "a LOR that is not there": (f"{MATRIX} {AT} --by lor --lors 99999", 2, ["99999", "0 to 3071"]),
     "a threshold in percent": (f"{MATRIX} {AT} --threshold 5%", 2, ["share", "0.01"]),
     "a sphere without a radius": (f"{MATRIX} {AT} --region sphere:0,0,0", 2, ["sphere:X,Y,Z,R"]),
-    "a phantom larger than the grid": (f"phantom spheres --radius-mm 500 {AT} -o o.nii", 2,
-                                       ["500 mm", "7.5 mm"]),
+    "a phantom larger than the grid": (f"phantom spheres --radius-mm 500 {AT} -o o.nii", 2, ["500 mm", "7.5 mm"]),
     # --- values
     "an image of zeros": (f"project {ON} --image zero.nii -o o.h5", 3,
                           ["o.h5", "0 everywhere", "is it the right image"]),
     "nothing to simulate": (f"simulate {ON} --image zero.nii -o o.h5", 3, ["0 everywhere"]),
-    "a negative activity": (f"simulate {ON} --image negative.nii -o o.h5", 3,
-                            ["negative.nii", "(0, 0, 0)", "-1", "set negative voxels to 0"]),
-    "too few counts to draw one": (f"simulate {ON} --image faint.nii -o o.h5", 3,
-                                   ["none was drawn", "--counts"]),
+    "a negative activity": (f"simulate {ON} --image negative.nii -o o.h5", 3, ["negative.nii", "(0, 0, 0)", "-1",
+                                                                               "set negative voxels to 0"]),
+    "too few counts to draw one": (f"simulate {ON} --image faint.nii -o o.h5", 3, ["none was drawn", "--counts"]),
     "data of zeros": (f"{RECON} --data zero.h5", 3, ["zero.h5", "no counts", "right file"]),
-    "back-projection of zeros": (f"backproject {ON} {AT} --data zero.h5 -o o.nii", 3,
-                                 ["o.nii", "0 everywhere"]),
-    "an initial image of zeros": (f"{RECON} --data y.h5 --initial zero.nii", 3,
-                                  ["initial", "positive values"]),
-    "an initial image of another grid": (f"{RECON} --data y.h5 --initial other.nii", 3,
-                                         ["other.nii", "--like"]),
-    "events outside of the grid": ("direct deposit --activity x.nii --scanner penn-labr3 --count 9 "
-                                   f"--backend cpu {AT} --origin-mm 900,0,0 -o o.h5", 3,
-                                   ["no event", "outside of the grid", "--origin-mm"]),
-    "events of another field of view": (f"recon --scanner narrow.yaml --backend cpu --threads 1 {AT} -o o.nii --events "
-                                        "e.petsird --iterations 1", 0,
+    "back-projection of zeros": (f"backproject {ON} {AT} --data zero.h5 -o o.nii", 3, ["o.nii", "0 everywhere"]),
+    "an initial image of zeros": (f"{RECON} --data y.h5 --initial zero.nii", 3, ["initial", "positive values"]),
+    "an initial image of another grid": (f"{RECON} --data y.h5 --initial other.nii", 3, ["other.nii", "--like"]),
+    "events outside of the grid": ("direct deposit --activity x.nii --scanner penn-labr3 --count 9 --backend cpu "
+                                   f"{AT} --origin-mm 900,0,0 -o o.h5", 3, ["no event", "outside of the grid",
+                                                                            "--origin-mm"]),
+    "events of another field of view": (f"recon --scanner narrow.yaml --backend cpu --threads 1 {AT} -o o.nii "
+                                        "--events e.petsird --iterations 1", 0,
                                         ["warning", "e.petsird", "% of the prompts", "not in coincidence",
                                          "field_of_view_mm"]),
     # --- outputs
     "no output": (f"project {ON} --image x.nii", 2, ["-o FILE"]),
-    "an output in no folder": (f"project {ON} --image x.nii -o no/o.h5", 1,
-                               ["no folder no", "make it first"]),
-    "an output within a file": (f"project {ON} --image x.nii -o x.nii/o.h5", 1,
-                                ["x.nii", "is a file"]),
+    "an output in no folder": (f"project {ON} --image x.nii -o no/o.h5", 1, ["no folder no", "make it first"]),
+    "an output within a file": (f"project {ON} --image x.nii -o x.nii/o.h5", 1, ["x.nii", "is a file"]),
     "an output that is a folder": (f"matrix {ON} --at 0,0,0 -o folder", 1, ["it is a folder"]),
-    "a file where a folder goes": (f"render {ON} --at 0,0,0 -o ring.yaml", 1,
-                                   ["ring.yaml", "a file has that name"]),
+    "a file where a folder goes": (f"render {ON} --at 0,0,0 -o ring.yaml", 1, ["ring.yaml", "a file has that name"]),
     "a folder in no folder": (f"render {ON} --at 0,0,0 -o no/o", 1, ["no/o", "make that first"]),
-    "a picture for an image": (f"recon {ON} {AT} --data y.h5 -o o.png", 2, ["o.png", ".nii"]),
-}
+    "a picture for an image": (f"recon {ON} {AT} --data y.h5 -o o.png", 2, ["o.png", ".nii"])}
 
 
 class Mistakes(ProgramTest):
@@ -218,26 +184,26 @@ class Mistakes(ProgramTest):
 
     def setUp(self):
         self.folder = self.shared
-        self.scanner = self.path("ring.yaml")
-        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+        self.scanner = "ring.yaml"
+        self.on_ring = f"--scanner {self.scanner} {CPU} --threads 1"
+        os.chdir(self.folder)
         if not os.path.exists(self.scanner):
             self.make_files()
 
     def put_image(self, name, *values, shift_mm=0.0):
         """Voxels have the values by turns."""
-        write_nifti(self.path(name), SIZE, VOXEL_MM,
-                    [values[k % len(values)] for k in range(NUM_VOXELS)])
-        raw = bytearray(Path(self.path(name)).read_bytes())
+        write_nifti(name, SIZE, VOXEL_MM, [values[k % len(values)] for k in range(NUM_VOXELS)])
+        raw = bytearray(Path(name).read_bytes())
         first_mm, = struct.unpack_from("<f", raw, 280 + 12)
         struct.pack_into("<f", raw, 280 + 12, first_mm + shift_mm)
-        Path(self.path(name)).write_bytes(raw)
+        Path(name).write_bytes(raw)
 
     def put_array(self, name, shape):
         head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
         head = head.ljust(117) + "\n"
         count = shape[0] * shape[1] * shape[2]
-        Path(self.path(name)).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
-                                          head.encode() + struct.pack(f"<{count}f", *[1] * count))
+        Path(name).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                               struct.pack(f"<{count}f", *[1] * count))
 
     def make_files(self):
         self.write("ring.yaml", SMALL_RING)
@@ -254,29 +220,28 @@ class Mistakes(ProgramTest):
         self.put_image("cm.nii", 0.096)
         self.put_image("far.nii", 0.0096, shift_mm=900)
         self.put_image("corner.nii", 0.0096, shift_mm=25)
-        write_nifti(self.path("other.nii"), (4, 4, 4), (3, 3, 3), [1.0] * 64)
+        write_nifti("other.nii", (4, 4, 4), (3, 3, 3), [1.0] * 64)
         self.put_array("cube.npy", (3, 5, 6))
         self.write("eff.csv", "crystal,efficiency\n0,1\n")
         self.write("few.txt", "1\n" * 127)
         self.write("percent.txt", "100\n" * 128)
         self.write("none.txt", "0\n" * 128)
-        os.mkdir(self.path("folder"))
-        simulate = ["simulate", *self.on_ring, *GRID, "--phantom", "spheres", "--counts", "9000"]
+        os.mkdir("folder")
+        simulate = f"simulate {self.on_ring} {GRID} --phantom spheres --counts 9000"
         for name in ("y.h5", "e.petsird", "e.Cdh"):
-            self.good(*simulate, "-o", name)
-        self.good("factors", "--scanner", self.scanner, "--efficiencies", "percent.txt", "-o",
-                  "zero.h5")
+            self.good(f"{simulate} -o {name}")
+        self.good("factors", "--scanner", self.scanner, "--efficiencies", "percent.txt", "-o", "zero.h5")
         self.set_to_zero("zero.h5")
-        self.good("matrix", *self.on_ring, "--at", "0,0,0", "-o", "m.h5")
-        raw = Path(self.path("e.petsird")).read_bytes()
-        Path(self.path("e.petsird.gz")).write_bytes(gzip.compress(raw))
+        self.good(f"matrix {self.on_ring} --at 0,0,0 -o m.h5")
+        raw = Path("e.petsird").read_bytes()
+        Path("e.petsird.gz").write_bytes(gzip.compress(raw))
 
     def set_to_zero(self, name):
         """Of a file that holds efficiencies of 100: 10000 in all LORs in coincidence."""
-        raw = Path(self.path(name)).read_bytes()
+        raw = Path(name).read_bytes()
         value = struct.pack("<f", 10000.0)
         self.assertGreater(raw.count(value), 2000)
-        Path(self.path(name)).write_bytes(raw.replace(value, bytes(4)))
+        Path(name).write_bytes(raw.replace(value, bytes(4)))
 
     def answer(self, command, code, words):
         """One sentence with all words, and nothing that was not there before."""
@@ -285,38 +250,35 @@ class Mistakes(ProgramTest):
         done = self.run_program(*arguments)
         made = set(os.listdir(self.folder)) - before
         for name in made:
-            path = Path(self.path(name))
+            path = Path(name)
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        told = [line for line in done.stderr.split("\n")
-                if "error: " in line or "warning: " in line]
+        told = [line for line in done.stderr.split("\n") if "error: " in line or "warning: " in line]
         self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
-        self.assertTrue(any(all(word in line for word in words) for line in told),
-                        f"{command}\nno sentence has all of {words}:\n{done.stderr}")
+        self.assertTrue(any(all(word in line for word in words) for line in told), f"{command}\nno sentence has all "
+                                                                                   f"of {words}:\n{done.stderr}")
         if code != 0:
             self.assertEqual(made, set(), "files were left behind")
             self.assertTrue(any(line.startswith("loraster: error: ") for line in told), told)
 
     def test_hounsfield_units(self):
-        """Water and air by --mu-unit hu attenuate as the same map in 1/mm does; bone of 1000 HU has
-        0.1491/cm, by 5.10e-5 * 2000 + 4.71e-2."""
+        """Water and air by --mu-unit hu attenuate as the same map in 1/mm does; bone of 1000 HU has 0.1491/cm, by
+        5.10e-5 * 2000 + 4.71e-2."""
         for first, second in [((0.0, -1000.0, 1000.0), (0.0096, 0.0, 0.01491)),
                               ((0.0, -3024.0, 47.0), (0.0096, 0.0, 0.0100512))]:
             self.put_image("ct.nii", *first)
             self.put_image("ct_mm.nii", *second)
-            one = self.json("factors", "--scanner", self.scanner, "--mu", "ct.nii", "--mu-unit",
-                            "HU", "-o", "ct.h5")
-            two = self.json("factors", "--scanner", self.scanner, "--mu", "ct_mm.nii", "-o",
-                            "ct.h5")
+            one = self.json("factors", "--scanner", self.scanner, "--mu", "ct.nii", "--mu-unit", "HU", "-o", "ct.h5")
+            two = self.json("factors", "--scanner", self.scanner, "--mu", "ct_mm.nii", "-o", "ct.h5")
             self.assertLess(two["mean"], 0.95)
             self.assertAlmostEqual(one["mean"], two["mean"], delta=1e-7)
         for name in ("ct.nii", "ct_mm.nii", "ct.h5"):
-            os.remove(self.path(name))
+            os.remove(name)
 
     def test_right_radius_passes(self):
         self.write("right.yaml", README_RING)
         done = self.good("scanner", "check", "./right.yaml")
         self.assertNotIn("arc", done.stdout + done.stderr)
-        os.remove(self.path("right.yaml"))
+        os.remove("right.yaml")
 
 
 def add(name, case):

@@ -8,76 +8,69 @@ import signal
 import subprocess
 from pathlib import Path
 
-from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti
+from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti, split
 
 class Simulate(ProgramTest):
     def test_expected_counts(self):
-        found = self.json("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts",
-                          "1e5", "--expected", "-o", self.path("e.h5"), "--truth",
-                          self.path("t.nii"))
+        found = self.json(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 --expected -o e.h5",
+                          "--truth t.nii")
         self.assertLess(abs(found["counts"] / 1e5 - 1), 1e-5)
         # The truth projects onto the expectation.
-        forward = self.json("project", *self.on_ring, "--image", self.path("t.nii"), "-o",
-                            self.path("p.h5"))
+        forward = self.json(f"project {self.on_ring} --image t.nii -o p.h5")
         self.assertLess(abs(forward["sum"] / 1e5 - 1), 1e-5)
 
     def test_poisson(self):
-        sums = [self.json("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts",
-                          "100000", "--seed", seed, "-o", self.path(f"{k}.h5"))["counts"]
-                for k, seed in enumerate([1, 1, 2])]
-        self.assertEqual(sums[0], sums[1])
-        self.assertEqual(sums[0], round(sums[0]))
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 100000"
+        sums = [self.json(f"{simulate} --seed {seed} -o {k}.h5")["counts"] for k, seed in enumerate([1, 1, 2])]
+        self.assertEqual((sums[0], sums[0]), (sums[1], round(sums[0])))
         for total in sums:
             self.assertLess(abs(total - 1e5), 6 * math.sqrt(1e5))
 
     def test_image(self):
         image = self.image()
-        found = self.json("simulate", *self.on_ring, "--image", image, "--expected", "-o",
-                          self.path("e.h5"))
-        sens = self.json("sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii"))
+        found = self.json(f"simulate {self.on_ring} --image {image} --expected -o e.h5")
+        sens = self.json(f"sensitivity {self.on_ring} {GRID} -o s.nii")
         self.assertLess(abs(found["counts"] / sens["sum"] - 1), 1e-5)
 
     def test_labels(self):
         labels = self.image("labels.nii", [float(k % 5) for k in range(NUM_VOXELS)])
-        found = self.json("simulate", *self.on_ring, "--phantom", "colin27", "--labels", labels,
-                          *GRID, "--counts", 1000, "--expected", "-o", self.path("e.h5"))
+        found = self.json(f"simulate {self.on_ring} --phantom colin27 --labels {labels} {GRID} --counts 1000",
+                          "--expected -o e.h5")
         self.assertLess(abs(found["counts"] / 1000 - 1), 1e-5)
 
     def test_dark_image(self):
         image = self.image("dark.nii", [0.0] * NUM_VOXELS)
-        self.refuse(3, "activity", "simulate", *self.on_ring, "--image", image, "-o", "e.h5")
+        self.refuse(3, "activity", f"simulate {self.on_ring} --image {image} -o e.h5")
 
 
 class Recon(ProgramTest):
     def test_iterations(self):
         data = self.expected_counts()
-        found = self.json("recon", *self.on_ring, *GRID, "--algorithm", "mlem", "--data", data,
-                          "--iterations", 6, "--save-every", 2, "-o", self.path("x.nii.gz"))
+        found = self.json(f"recon {self.on_ring} {GRID} --algorithm mlem --data {data} --iterations 6 --save-every 2",
+                          "-o x.nii.gz")
         steps = found["iterations"]
         self.assertEqual([s["number"] for s in steps], [1, 2, 3, 4, 5, 6])
         for before, after in zip(steps, steps[1:]):
-            self.assertGreater(after["log_likelihood"],
-                               before["log_likelihood"] - 1e-6 * abs(before["log_likelihood"]))
+            self.assertGreater(after["log_likelihood"], before["log_likelihood"] - 1e-6 * abs(before["log_likelihood"]))
         for step in steps:
             self.assertLess(abs(step["sensitive_counts"] / step["measured_counts"] - 1), 1e-5)
         self.assertFalse(found["stopped"])
         for k in (2, 4, 6):
-            self.assertTrue(os.path.exists(self.path(f"x.iter{k}.nii.gz")))
-        self.assertFalse(os.path.exists(self.path("x.iter5.nii.gz")))
-        last, saved = [read_nifti(self.path(n))[3] for n in ("x.nii.gz", "x.iter6.nii.gz")]
+            self.assertTrue(os.path.exists(f"x.iter{k}.nii.gz"))
+        self.assertFalse(os.path.exists("x.iter5.nii.gz"))
+        last, saved = [read_nifti(n)[3] for n in ("x.nii.gz", "x.iter6.nii.gz")]
         self.assertEqual(last, saved)
         self.assertLess(abs(sum(last) / found["emissions"] - 1), 1e-5)
 
     def test_log_has_a_line_per_iteration(self):
-        done = self.good("recon", *self.on_ring, *GRID, "--data", self.expected_counts(),
-                         "--iterations", 3, "-o", self.path("x.nii"))
+        done = self.good(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 3 -o x.nii")
         self.assertEqual(len(re.findall(r"iteration \d+: log-likelihood", done.stderr)), 3)
         self.assertIn("x.nii", done.stdout)
 
     def test_stored_or_not(self):
         data = self.expected_counts()
-        found = [self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 3,
-                           "--store", store, "-o", self.path("x.nii")) for store in ("yes", "no")]
+        found = [self.json(f"recon {self.on_ring} {GRID} --data {data} --iterations 3 --store {store} -o x.nii") for
+                 store in ("yes", "no")]
         self.assertTrue(found[0]["operator"]["stored"])
         self.assertFalse(found[1]["operator"]["stored"])
         a, b = [f["iterations"][-1]["log_likelihood"] for f in found]
@@ -85,63 +78,55 @@ class Recon(ProgramTest):
 
     def test_noise_free_data_converge(self):
         """From its own expectation the estimate must come closer to the truth."""
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 1000000,
-                  "--expected", "-o", self.path("e.h5"), "--truth", self.path("t.nii"))
-        self.good("recon", *self.on_ring, *GRID, "--data", self.path("e.h5"), "--iterations", 60,
-                  "--save-every", 20, "-o", self.path("x.nii"))
-        truth = read_nifti(self.path("t.nii"))[3]
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1000000 --expected -o e.h5 --truth t.nii")
+        self.good(f"recon {self.on_ring} {GRID} --data e.h5 --iterations 60 --save-every 20 -o x.nii")
+        truth = read_nifti("t.nii")[3]
         errors = []
         for k in (20, 40, 60):
-            x = read_nifti(self.path(f"x.iter{k}.nii"))[3]
+            x = read_nifti(f"x.iter{k}.nii")[3]
             errors.append(sum((a - b) ** 2 for a, b in zip(x, truth)))
         self.assertLess(errors[1], errors[0])
         self.assertLess(errors[2], errors[1])
 
     def test_additive(self):
         data = self.expected_counts()
-        found = self.json("recon", *self.on_ring, *GRID, "--data", data, "--additive", data,
-                          "--iterations", 2, "-o", self.path("x.nii"))
+        found = self.json(f"recon {self.on_ring} {GRID} --data {data} --additive {data} --iterations 2 -o x.nii")
         step = found["iterations"][0]
         self.assertGreater(step["estimated_counts"], step["measured_counts"])
 
     def test_initial(self):
         data = self.expected_counts()
-        first = self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 4, "-o",
-                          self.path("a.nii"), "--save-every", 2)
-        second = self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 2,
-                           "--initial", self.path("a.iter2.nii"), "-o", self.path("b.nii"))
-        self.assertAlmostEqual(first["iterations"][3]["log_likelihood"] /
-                               second["iterations"][1]["log_likelihood"], 1, places=6)
+        first = self.json(f"recon {self.on_ring} {GRID} --data {data} --iterations 4 -o a.nii --save-every 2")
+        second = self.json(f"recon {self.on_ring} {GRID} --data {data} --iterations 2 --initial a.iter2.nii -o b.nii")
+        self.assertAlmostEqual(first["iterations"][3]["log_likelihood"] / second["iterations"][1]["log_likelihood"], 1,
+                               places=6)
 
     def test_initial_on_another_grid(self):
         data = self.expected_counts()
-        self.good("sensitivity", *self.on_ring, *GRID, "--origin-mm=-7,-6,-4", "-o",
-                  self.path("moved.nii"))
-        self.refuse(3, ["moved.nii", "grid"], "recon", *self.on_ring, *GRID, "--data", data,
-                    "--initial", self.path("moved.nii"), "-o", "x.nii")
+        self.good(f"sensitivity {self.on_ring} {GRID} --origin-mm=-7,-6,-4 -o moved.nii")
+        self.refuse(3, ["moved.nii", "grid"], f"recon {self.on_ring} {GRID} --data {data} --initial moved.nii -o x.nii")
 
     def test_safir_events(self):
         folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
         events = folder / "safir" / "coincidencesLM.clm.safir"
         if not events.exists():
             self.skipTest(f"no {events}; set LORASTER_DATA to the folder of real inputs")
-        found = self.json("recon", "--scanner", "safir-dual-ring-prototype", *CPU, "--events",
-                          events, "--grid", "5,5,3", "--voxel-mm", "8,8,10", "--rays", 1,
-                          "--samples", 1, "--iterations", 1, "-o", self.path("x.nii"))
+        found = self.json(f"recon --scanner safir-dual-ring-prototype {CPU} --events {events} --grid 5,5,3",
+                          "--voxel-mm 8,8,10 --rays 1 --samples 1 --iterations 1 -o x.nii")
         self.assertEqual(found["events"]["prompts"] + found["events"]["delayeds"], 1408)
         self.assertEqual(found["events"]["unknown_crystals"], 0)
 
 
 class Stop(ProgramTest):
     def begin(self, *arguments, **options):
-        process = subprocess.Popen([self.program, *map(str, arguments)], cwd=self.folder, text=True,
+        process = subprocess.Popen([self.program, *split(arguments)], cwd=self.folder, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         self.addCleanup(process.kill)
         return process
 
     def begin_recon(self, until="iteration 2:", **options):
-        process = self.begin("recon", *self.on_ring, *GRID, "--data", self.expected_counts(), "--iterations",
-                             100000, "-o", self.path("x.nii"), **options)
+        process = self.begin(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 100000",
+                             "-o x.nii", **options)
         seen = ""
         while until not in seen:
             line = process.stderr.readline()
@@ -159,8 +144,8 @@ class Stop(ProgramTest):
                 self.assertTrue(rest.endswith("loraster: stopped\n"), rest)
                 finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
                 self.assertGreaterEqual(finished, 2)
-                self.assertGreater(sum(read_nifti(self.path("x.nii"))[3]), 0)
-                os.remove(self.path("x.nii"))
+                self.assertGreater(sum(read_nifti("x.nii")[3]), 0)
+                os.remove("x.nii")
 
     def test_nohup(self):
         """Whoever has started it may have said that a closed terminal is not meant."""
@@ -179,8 +164,8 @@ class Stop(ProgramTest):
 
     def test_first_moments(self):
         """Also while another program takes its place."""
-        for words in [["sensitivity", "--scanner", "siemens-mmr", "--grid", "99,99,99", "--voxel-mm", "2", "-o",
-                       "s.nii"], ["bench", "correspondence", "--size", "full", "--backend", "native"]] * 3:
+        for words in [["sensitivity --scanner siemens-mmr --grid 99,99,99 --voxel-mm 2 -o s.nii"],
+                      ["bench correspondence --size full --backend native"]] * 3:
             process = self.begin(*words)
             while not self.catches(process.pid):
                 self.assertIsNone(process.poll())
@@ -192,20 +177,19 @@ class Stop(ProgramTest):
 
     def test_last_moments(self):
         """Counts are drawn, and being written: none are left, or all, and it says which."""
-        process = self.begin("simulate", "--scanner", "ge-explore-vista-dr", "--phantom", "derenzo", "--grid",
-                             "20,20,4", "--voxel-mm", "2", "--samples", 1, "--backend", "native", "--counts", 1e6,
-                             "-o", "y.h5")
+        process = self.begin("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4 --voxel-mm 2",
+                             "--samples 1 --backend native --counts 1000000.0 -o y.h5")
         while "counts drawn" not in process.stderr.readline():
             self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=HANG_S)[1]
-        is_there = os.path.exists(self.path("y.h5"))
+        is_there = os.path.exists("y.h5")
         self.assertEqual(process.returncode, 0 if is_there else 1, said)
         self.assertIn("it is complete" if is_there else "loraster: stopped\n", said)
 
     def test_reader_has_gone(self):
         """What is printed reaches nobody: a sentence, and no death by SIGPIPE."""
-        process = self.begin("scanner", "show", "siemens-mmr", "--crystals")
+        process = self.begin("scanner show siemens-mmr --crystals")
         process.stdout.readline()
         process.stdout.close()
         process.stdout = None
@@ -214,8 +198,8 @@ class Stop(ProgramTest):
         self.assertIn("standard output cannot be written: Broken pipe", said)
 
     def test_interrupt_of_one_projection_leaves_nothing(self):
-        running = self.on_terminal("sensitivity", "--scanner", "ge-explore-vista-dr", *CPU, "--grid",
-                                   "96,96,16", "--voxel-mm", "0.45", "-o", self.path("s.nii"))
+        running = self.on_terminal(f"sensitivity --scanner ge-explore-vista-dr {CPU} --grid 96,96,16 --voxel-mm 0.45",
+                                   "-o s.nii")
         running.until("back-projecting: ")
         running.process.send_signal(signal.SIGINT)
         self.assertEqual(running.end(), 1, running.said)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs under hard use: several programs that write one, kills at any moment, limits on the size of
-files, links where outputs go, rights of what is replaced."""
+"""Outputs under hard use: several programs that write one, kills at any moment, limits on the size of files, links
+where outputs go, rights of what is replaced."""
 import os
 import random
 import resource
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from program import CPU, GRID, ProgramTest, main
+from program import CPU, GRID, ProgramTest, main, split
 
 NO_CORES = (0, 0)
 
@@ -28,22 +28,22 @@ def limit_files(most):
 class OutputTest(ProgramTest):
     def setUp(self):
         super().setUp()
-        self.on_ring = [*self.on_ring, "--samples", "1"]
+        self.on_ring = f"{self.on_ring} --samples 1"
 
     def names(self):
         return set(os.listdir(self.folder))
 
     def start(self, *arguments):
-        return subprocess.Popen([self.program, *arguments], cwd=self.folder,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([self.program, *split(arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
 
     def read(self, *names):
         return tuple((self.folder / name).read_bytes() for name in names)
 
 
 class Together(OutputTest):
-    """Several programs write one output at the same time: it is that of one of them, whole, and who
-    has not written it says so."""
+    """Several programs write one output at the same time: it is that of one of them, whole, and who has not written it
+    says so."""
     ROUNDS, WRITERS = 12, 5
 
     def race(self, commands, outputs, may_refuse):
@@ -68,8 +68,8 @@ class Together(OutputTest):
         print(f"{outputs[0]}: {self.ROUNDS} rounds of {self.WRITERS}, {refused} refused")
 
     def matrices(self, name):
-        on = ["matrix", *self.on_ring, *GRID, "-o", name]
-        return [[*on], [*on, "--threshold", "0.01"]]
+        on = f"matrix {self.on_ring} {GRID} -o {name}"
+        return [[on], [f"{on} --threshold 0.01"]]
 
     def test_hdf5(self):
         self.race(self.matrices("m.h5"), ["m.h5"], True)
@@ -79,25 +79,22 @@ class Together(OutputTest):
 
     def test_hdf5_of_blocks(self):
         """Where the file is made of what was gathered, and takes its name from that."""
-        on = ["matrix", "--scanner", self.scanner, "--backend", "native", "--threads", "1",
-              "--samples", "1", "--grid", "34,34,12", "--voxel-mm", "1", "-o", "l.h5"]
+        on = (f"matrix --scanner {self.scanner} --backend native --threads 1 --samples 1 --grid 34,34,12 --voxel-mm 1 "
+              "-o l.h5")
         self.ROUNDS = 4
-        self.race([[*on], [*on, "--threshold", "0.0001"]], ["l.h5"], True)
+        self.race([[on], [f"{on} --threshold 0.0001"]], ["l.h5"], True)
         self.assertGreater((self.folder / "l.h5").stat().st_size, 8 << 20)
 
     def test_castor(self):
         commands = []
         for k, counts in enumerate((300, 700, 1500)):
-            self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", counts,
-                      "-o", f"{k}.petsird")
-            commands.append(["events", "convert", f"{k}.petsird", "c.Cdh", "--scanner",
-                             self.scanner])
+            self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts {counts} -o {k}.petsird")
+            commands.append([f"events convert {k}.petsird c.Cdh --scanner {self.scanner}"])
         self.race(commands, ["c.Cdh", "c.Cdf"], False)
 
     def test_image_pair(self):
-        commands = [["phantom", "spheres", *GRID, "--contrast", contrast, "-o", "p.hv"]
-                    for contrast in ("2", "4")]
-        commands.append(["phantom", "spheres", "--grid", "7,5,3", "--voxel-mm", "3", "-o", "p.hv"])
+        commands = [[f"phantom spheres {GRID} --contrast {contrast} -o p.hv"] for contrast in ("2", "4")]
+        commands.append(["phantom spheres --grid 7,5,3 --voxel-mm 3 -o p.hv"])
         self.race(commands, ["p.hv", "p.v"], False)
 
 
@@ -122,8 +119,7 @@ class Killed(OutputTest):
             process.kill()
             process.communicate(timeout=60)
             ended += process.returncode == 0
-            found = [(self.folder / name).read_bytes() if (self.folder / name).exists() else None
-                     for name in names]
+            found = [(self.folder / name).read_bytes() if (self.folder / name).exists() else None for name in names]
             if found[-1] is not None:  # without its header it is nobody's data
                 self.assertIn(tuple(found), (new, (b"older",) * len(names)))
         print(f"{names[-1]}: {self.KILLS} kills, {ended} runs had ended")
@@ -143,12 +139,11 @@ class Killed(OutputTest):
         return True
 
     def test_image(self):
-        self.kill(["p.v", "p.hv"], "phantom", "spheres", "--grid", "160,160,80", "--voxel-mm", "1",
-                  "-o", "p.hv")
+        self.kill(["p.v", "p.hv"], "phantom", "spheres", "--grid 160,160,80 --voxel-mm 1 -o p.hv")
         self.assertEqual(self.hidden(), [])
 
     def test_matrix(self):
-        self.kill(["m.h5"], "matrix", *self.on_ring, *GRID, "-o", "m.h5")
+        self.kill(["m.h5"], "matrix", f"{self.on_ring} {GRID} -o m.h5")
         self.assertEqual(self.names(), {"ring.yaml", "m.h5"})
 
     def test_nameless(self):
@@ -157,8 +152,7 @@ class Killed(OutputTest):
             self.skipTest("this file system has no files without names")
         before = self.names()
         for moment in range(12):
-            process = self.start("phantom", "spheres", "--grid", "250,250,200", "--voxel-mm", "1",
-                                 "-o", "p.nii")
+            process = self.start("phantom spheres --grid 250,250,200 --voxel-mm 1 -o p.nii")
             time.sleep(0.03 * moment)
             seen = self.names()
             process.kill()
@@ -168,24 +162,23 @@ class Killed(OutputTest):
 
 
 class Limits(OutputTest):
-    def refuse_all(self, words, **options):
+    def refuse_all(self, split, **options):
         """Every kind of output, in the folder of the test."""
         data = self.expected_counts("y.h5", 5000)
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 3000, "-o",
-                  self.path("e.petsird"))
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o e.petsird")
         for arguments in (
-                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.nii"],
-                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.hv"],
-                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.npy"],
-                ["matrix", *self.on_ring, *GRID, "-o", "m.h5"],
-                ["matrix", *self.on_ring, *GRID, "-o", "m.npz"],
-                ["matrix", *self.on_ring, *GRID, "-o", "m.mtx"],
-                ["matrix", *self.on_ring, *GRID, "-o", "m.tsv"],
-                ["matrix", *self.on_ring, *GRID, "-o", "m.hpm"],
-                ["events", "convert", "e.petsird", "c.Cdh", "--scanner", self.scanner],
-                ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "s.h5"],
-                ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "s.hs"]):
-            self.refuse(1, words, *arguments, **options)
+            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
+            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
+            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
+            [f"matrix {self.on_ring} {GRID} -o m.h5"],
+            [f"matrix {self.on_ring} {GRID} -o m.npz"],
+            [f"matrix {self.on_ring} {GRID} -o m.mtx"],
+            [f"matrix {self.on_ring} {GRID} -o m.tsv"],
+            [f"matrix {self.on_ring} {GRID} -o m.hpm"],
+            [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
+            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
+            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
+            self.refuse(1, split, *arguments, **options)
         return data
 
     def test_largest_file(self):
@@ -194,25 +187,24 @@ class Limits(OutputTest):
 
     def test_checkpoints(self):
         """Without room for one a run goes on to its image; with one of all iterations it writes that."""
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 3000, "-o",
-                  "e.petsird")
-        recon = ["recon", *self.on_ring, *GRID, "--events", "e.petsird", "--iterations", 4]
-        keeps = [*recon, "--checkpoint", "c.h5"]
-        self.good(*recon, "-o", "x.nii")
-        done = self.good(*keeps, "-o", "z.nii", preexec_fn=limit_files(4096))
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o e.petsird")
+        recon = f"recon {self.on_ring} {GRID} --events e.petsird --iterations 4"
+        keeps = f"{recon} --checkpoint c.h5"
+        self.good(f"{recon} -o x.nii")
+        done = self.good(keeps, "-o z.nii", preexec_fn=limit_files(4096))
         warnings = [line for line in done.stderr.split("\n") if "warning: " in line]
         self.assertEqual(len(warnings), 1, done.stderr)
         self.assertIn("no checkpoint of iteration 1", warnings[0])
         self.assertFalse((self.folder / "c.h5").exists())
         self.assertEqual(*self.read("x.nii", "z.nii"))
-        self.good(*keeps, "-o", "z.nii")
+        self.good(keeps, "-o z.nii")
         kept, = self.read("c.h5")
-        os.remove(self.path("z.nii"))
-        self.good(*keeps, "--resume", "-o", "z.nii", "--png", "z.png")
+        os.remove("z.nii")
+        self.good(keeps, "--resume -o z.nii --png z.png")
         self.assertEqual(*self.read("x.nii", "z.nii"))
         self.assertTrue((self.folder / "z.png").exists())
-        self.assertEqual(self.json(*keeps, "--resume", "-o", "z.nii")["iterations"], [])
-        self.refuse(2, "4 iterations already", *keeps[:-3], 3, *keeps[-2:], "--resume", "-o", "z.nii")
+        self.assertEqual(self.json(keeps, "--resume -o z.nii")["iterations"], [])
+        self.refuse(2, "4 iterations already", keeps.replace("--iterations 4", "--iterations 3"), "--resume -o z.nii")
         self.assertEqual(self.read("c.h5"), (kept,))
 
     def test_full_disk(self):
@@ -221,35 +213,31 @@ class Limits(OutputTest):
             self.skipTest("no rights to mount a small disk")
         folder = Path(tempfile.mkdtemp(prefix="loraster-test-"))
         self.addCleanup(os.rmdir, folder)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder],
-                                 check=False, capture_output=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=False,
+                                 capture_output=True)
         if mounted.returncode != 0:
             self.skipTest("no small disk can be mounted here")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
         older = folder / "p.nii"
         older.write_bytes(b"older")
-        for arguments in (
-                ["phantom", "spheres", "--grid", "40,40,40", "--voxel-mm", "1", "-o", "p.nii"],
-                ["phantom", "spheres", "--grid", "40,40,40", "--voxel-mm", "1", "-o", "p.hv"],
-                ["matrix", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "1", "-o", "m.h5"],
-                ["matrix", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "1", "-o", "m.npz"]):
-            self.refuse(1, "the disk is full", *arguments, cwd=folder)
-            self.assertEqual(sorted(os.listdir(folder)), ["p.nii"])
-            self.assertEqual(older.read_bytes(), b"older")
+        for name in ("p.nii", "p.hv", "m.h5", "m.npz"):
+            command = ("phantom spheres --grid 40,40,40 --voxel-mm 1" if name[0] == "p" else
+                       f"matrix --scanner {self.folder}/ring.yaml {CPU} --samples 1 --grid 12,12,6 --voxel-mm 1")
+            self.refuse(1, "the disk is full", f"{command} -o {name}", cwd=folder)
+            self.assertEqual((sorted(os.listdir(folder)), older.read_bytes()), (["p.nii"], b"older"))
 
     def test_devices(self):
-        self.refuse(1, "the disk is full", "matrix", *self.on_ring, *GRID, "-o", "/dev/full")
-        self.refuse(2, "device or a pipe", "matrix", *self.on_ring, *GRID, "--format", "hdf5", "-o",
-                    "/dev/full")
+        self.refuse(1, "the disk is full", f"matrix {self.on_ring} {GRID} -o /dev/full")
+        self.refuse(2, "device or a pipe", f"matrix {self.on_ring} {GRID} --format hdf5 -o /dev/full")
 
     def test_rights(self):
         for name in ("p.nii", "p.hv", "p.v", "m.h5", "m.npz", "m.tsv"):
             (self.folder / name).write_text("older")
             os.chmod(self.folder / name, 0o600)
         for name in ("p.nii", "p.hv"):
-            self.good("phantom", "spheres", *GRID, "-o", name)
+            self.good(f"phantom spheres {GRID} -o {name}")
         for name in ("m.h5", "m.npz", "m.tsv"):
-            self.good("matrix", *self.on_ring, *GRID, "-o", name)
+            self.good(f"matrix {self.on_ring} {GRID} -o {name}")
         for name in ("p.nii", "p.hv", "p.v", "m.h5", "m.npz", "m.tsv"):
             self.assertEqual((self.folder / name).stat().st_mode & 0o777, 0o600, name)
 
@@ -269,14 +257,13 @@ class Limits(OutputTest):
         os.chmod(self.folder, 0o755 if os.geteuid() == 0 else 0o555)
         self.addCleanup(os.chmod, self.folder, 0o755)
         before = self.names()
-        for arguments in (["phantom", "spheres", *GRID, "-o", "p.nii"],
-                          ["matrix", *self.on_ring, *GRID, "-o", "m.h5"]):
+        for arguments in ([f"phantom spheres {GRID} -o p.nii"], [f"matrix {self.on_ring} {GRID} -o m.h5"]):
             done = self.as_nobody(*arguments)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("Permission denied", done.stderr)
-        done = self.as_nobody("matrix", *self.on_ring, *GRID, "-o", "/dev/null")
+        done = self.as_nobody(f"matrix {self.on_ring} {GRID} -o /dev/null")
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = self.good("matrix", *self.on_ring, *GRID, "-o", "/dev/stdout")
+        done = self.good(f"matrix {self.on_ring} {GRID} -o /dev/stdout")
         self.assertTrue(done.stdout.startswith("row\tx_mm"))
         self.assertEqual(self.names(), before)
 
@@ -287,11 +274,11 @@ class Limits(OutputTest):
         os.chmod(self.folder, 0o777)
         (self.folder / "p.nii").write_text("older")
         os.chmod(self.folder / "p.nii", 0o640)
-        done = self.as_nobody("phantom", "spheres", *GRID, "-o", "p.nii")
+        done = self.as_nobody(f"phantom spheres {GRID} -o p.nii")
         self.assertEqual(done.returncode, 0, done.stderr)
         facts = (self.folder / "p.nii").stat()
         self.assertEqual((facts.st_mode & 0o777, facts.st_uid), (0o600, 65534))
-        self.good("phantom", "spheres", *GRID, "-o", "p.nii")
+        self.good(f"phantom spheres {GRID} -o p.nii")
         facts = (self.folder / "p.nii").stat()
         self.assertEqual((facts.st_mode & 0o777, facts.st_uid), (0o600, 65534))
 
@@ -304,24 +291,23 @@ class Links(OutputTest):
         precious.write_text("years of work\n" * 1000)
         for ending in ("part", "part-rows"):
             for make in (os.symlink, os.link):
-                make(precious, self.path(f"m.h5.{ending}"))
-                self.refuse(1, [f"m.h5.{ending}", "a link"], "matrix", *self.on_ring, *GRID, "-o",
-                            "m.h5")
+                make(precious, f"m.h5.{ending}")
+                self.refuse(1, [f"m.h5.{ending}", "a link"], f"matrix {self.on_ring} {GRID} -o m.h5")
                 self.assertEqual(precious.read_text(), "years of work\n" * 1000)
-                os.remove(self.path(f"m.h5.{ending}"))
+                os.remove(f"m.h5.{ending}")
             (self.folder / f"m.h5.{ending}").write_text("half of a download")
-            self.refuse(1, [f"m.h5.{ending}", "no run of this program has left it"], "matrix",
-                        *self.on_ring, *GRID, "-o", "m.h5")
+            self.refuse(1, [f"m.h5.{ending}", "no run of this program has left it"], f"matrix {self.on_ring} {GRID}",
+                        "-o m.h5")
             self.assertEqual((self.folder / f"m.h5.{ending}").read_text(), "half of a download")
-            os.remove(self.path(f"m.h5.{ending}"))
-        self.good("matrix", *self.on_ring, *GRID, "-o", "m.h5")
+            os.remove(f"m.h5.{ending}")
+        self.good(f"matrix {self.on_ring} {GRID} -o m.h5")
 
     def test_benches_and_texts(self):
         """So are names beside other outputs, which once were written on the way."""
         (self.folder / "b.json.part").symlink_to("precious")
         (self.folder / "precious").write_text("precious")
-        self.good("bench", "correspondence", "--workload", "pair", "--backend", "cpu", "--size",
-                  "small", "--mode", "exact", "--repeat", "1", "--seconds", "1", "-o", "b.json")
+        self.good("bench correspondence --workload pair --backend cpu --size small --mode exact --repeat 1",
+                  "--seconds 1 -o b.json")
         self.assertEqual((self.folder / "precious").read_text(), "precious")
         self.assertIn('"verb"', (self.folder / "b.json").read_text())
 
@@ -331,7 +317,7 @@ class Links(OutputTest):
         for name in ("m.h5", "m.npz", "m.tsv"):
             (self.folder / name).symlink_to(f"far/{name}")
             for _ in range(2):
-                self.good("matrix", *self.on_ring, *GRID, "-o", name)
+                self.good(f"matrix {self.on_ring} {GRID} -o {name}")
                 self.assertTrue((self.folder / name).is_symlink())
                 self.assertFalse((self.folder / "far" / name).is_symlink())
         self.assertEqual(sorted(os.listdir(self.folder / "far")), ["m.h5", "m.npz", "m.tsv"])
@@ -343,19 +329,19 @@ class Losses(OutputTest):
     def inputs(self):
         """One of each kind; links and other ways to them."""
         self.expected_counts()
-        on = [*self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300]
+        on = f"{self.on_ring} --phantom spheres {GRID} --counts 300"
         for name in ("y.hs", "ev.Cdh", "ev.petsird"):
-            self.good("simulate", *on, "-o", name)
+            self.good(f"simulate {on} -o {name}")
         for name in ("x.nii", "x.hv", "x.mhd", "x.hdr"):
-            self.good("phantom", "spheres", *GRID, "-o", name)
-        self.good("scanner", "convert", self.scanner, "s.hscan")
-        self.good("matrix", *self.on_ring, *GRID, "--part", "1/1", "-o", "m.h5")
-        direct = ["--tof-ps", "600", "--azimuths", "3", "--tilts", "1", *CPU]
-        self.good("phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "20", "-o", "w.nii")
-        self.good("direct", "project", "--image", "w.nii", *direct, "-o", "v.h5")
+            self.good(f"phantom spheres {GRID} -o {name}")
+        self.good(f"scanner convert {self.scanner} s.hscan")
+        self.good(f"matrix {self.on_ring} {GRID} --part 1/1 -o m.h5")
+        direct = f"--tof-ps 600 --azimuths 3 --tilts 1 {CPU}"
+        self.good("phantom spheres --grid 20,20,20 --voxel-mm 20 -o w.nii")
+        self.good(f"direct project --image w.nii {direct} -o v.h5")
         for name in ("y.h5", "x.hv", "ev.petsird", "m.h5"):
             (self.folder / f"link-{name}").symlink_to(name)
-            os.link(self.path(name), self.path(f"other-{name}"))
+            os.link(name, f"other-{name}")
         (self.folder / "far").mkdir()
         # headers that name the voxels of another, under names of their own
         for name, other in (("x.hv", "far/z.hv"), ("x.mhd", "far/z.mhd")):
@@ -366,83 +352,75 @@ class Losses(OutputTest):
 
     def test_inputs_stay(self):
         self.inputs()
-        on, recon = self.on_ring, ["recon", *self.on_ring, *GRID]
-        events = [*recon, "--operator", "listmode"]
-        of_data, of_events = [*recon, "--data", "y.h5"], [*recon, "--events", "ev.petsird"]
-        every = ["--iterations", "4", "--save-every", "2"]
+        on, recon = self.on_ring, f"recon {self.on_ring} {GRID}"
+        events = [recon, "--operator listmode"]
+        of_data, of_events = [recon, "--data y.h5"], [recon, "--events ev.petsird"]
+        every = "--iterations 4 --save-every 2"
         for name in ("x.iter4.nii", "x-2.nii", "x-2.iter2.nii"):
             (self.folder / name).write_bytes((self.folder / "x.nii").read_bytes())
         before = {name: (self.folder / name).read_bytes() for name in self.names() - {"far"}}
         here = self.folder.name
         for command in (
-                [*of_data, "-o", "n.nii", "--checkpoint", "y.h5"],
-                [*of_data, "-o", "n.nii", "--checkpoint", "./y.h5"],
-                [*of_data, "-o", "n.nii", "--checkpoint", f"../{here}/y.h5"],
-                [*of_data, "-o", "n.nii", "--checkpoint", self.path("y.h5")],
-                [*of_data, "-o", "n.nii", "--checkpoint", "link-y.h5"],
-                [*of_data, "-o", "n.nii", "--checkpoint", "other-y.h5"],
-                [*recon, "--data", "link-y.h5", "-o", "n.nii", "--checkpoint", "y.h5"],
-                [*recon, "--data=y.h5", "-o", "n.nii", "--checkpoint=y.h5"],
-                [*of_events, "--initial", "x.nii", "-o", "x.nii"],
-                [*of_data, "--truth", "x.hv", "-o", "link-x.hv"],
-                [*of_data, "--mu", "x.mhd", "-o", "x.mhd"],
-                [*of_data, "--initial", "far/z.hv", "-o", "x.hv"],
-                [*of_data, "--mu", "far/z.mhd", "-o", "x.mhd"],
-                [*of_data, "--additive", "m.h5", "-o", "n.nii", "--checkpoint", "m.h5"],
-                [*of_data, "--initial", "x.iter4.nii", "-o", "x.nii", *every],
-                [*events, "--events", "ev.Cdh", "--initial", "x-2.nii", "-o", "x.nii", "--frames",
-                 "20,20,20"],
-                [*events, "--events", "ev.Cdh", "--initial", "x-2.iter2.nii", "-o", "x.nii",
-                 "--frames", "20,20", *every],
-                ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "--initial", "x.nii",
-                 "-o", "x.nii"],
-                ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "--initial",
-                 "x.iter4.nii", "-o", "x.nii", *every],
-                ["direct", "project", "--histo", "v.h5", "--tof-ps", "600", "--like", "x.nii", "-o",
-                 "x.nii"],
-                ["direct", "project", "--image", "x.nii", "--tof-ps", "600", "--azimuth-deg", "0", "-o",
-                 "x.nii"],
-                ["sensitivity", *on, "--like", "x.nii", "-o", "x.nii"],
-                ["sensitivity", *on, *GRID, "--mu", "x.hdr", "-o", "./x.hdr"],
-                ["backproject", *on, "--data", "y.hs", "--like", "x.hv", "-o", "x.hv"],
-                ["project", *on, "--mu", "x.nii", "--image", "x.nii", "-o", "y.hs", "--like", "y.hs"],
-                ["simulate", *on, "--image", "x.nii", "-o", "n.h5", "--truth", "x.nii"],
-                ["simulate", *on, "--labels", "x.hv", "-o", "n.h5", "--truth", "x.hv"],
-                ["simulate", "--scanner", "ev.petsird", *GRID, "--phantom", "point", "-o",
-                 "ev.petsird"],
-                ["factors", *on[:2], "--delayeds", "y.h5", "-o", "y.h5"],
-                ["factors", *on[:2], "--delayeds", "y.h5", "-o", "link-y.h5"],
-                ["phantom", "spheres", "--like", "x.nii", "-o", "x.nii"],
-                ["matrix", *on, "--like", "x.nii", "--lor", "0,0,0,4,0,0", "-o", "x.nii"],
-                ["matrix", "join", "m.h5", "-o", "m.h5"],
-                ["matrix", "join", "m.h5", "-o", "other-m.h5"],
-                ["scanner", "convert", "s.hscan", "s.hscan"],
-                ["scanner", "convert", "ring.yaml", "./ring.yaml"],
-                ["events", "convert", "ev.petsird", "link-ev.petsird"],
-                ["events", "convert", "--scanner", "ring.yaml", "ev.Cdh", "./ev.Cdh"]):
+            [*of_data, "-o n.nii --checkpoint y.h5"],
+            [*of_data, "-o n.nii --checkpoint ./y.h5"],
+            [*of_data, f"-o n.nii --checkpoint ../{here}/y.h5"],
+            [*of_data, "-o n.nii --checkpoint y.h5"],
+            [*of_data, "-o n.nii --checkpoint link-y.h5"],
+            [*of_data, "-o n.nii --checkpoint other-y.h5"],
+            [recon, "--data link-y.h5 -o n.nii --checkpoint y.h5"],
+            [recon, "--data=y.h5 -o n.nii --checkpoint=y.h5"],
+            [*of_events, "--initial x.nii -o x.nii"],
+            [*of_data, "--truth x.hv -o link-x.hv"],
+            [*of_data, "--mu x.mhd -o x.mhd"],
+            [*of_data, "--initial far/z.hv -o x.hv"],
+            [*of_data, "--mu far/z.mhd -o x.mhd"],
+            [*of_data, "--additive m.h5 -o n.nii --checkpoint m.h5"],
+            [*of_data, f"--initial x.iter4.nii -o x.nii {every}"],
+            [*events, "--events ev.Cdh --initial x-2.nii -o x.nii --frames 20,20,20"],
+            [*events, f"--events ev.Cdh --initial x-2.iter2.nii -o x.nii --frames 20,20 {every}"],
+            ["recon --operator direct --data v.h5 --tof-ps 600 --initial x.nii -o x.nii"],
+            [f"recon --operator direct --data v.h5 --tof-ps 600 --initial x.iter4.nii -o x.nii {every}"],
+            ["direct project --histo v.h5 --tof-ps 600 --like x.nii -o x.nii"],
+            ["direct project --image x.nii --tof-ps 600 --azimuth-deg 0 -o x.nii"],
+            [f"sensitivity {on} --like x.nii -o x.nii"],
+            [f"sensitivity {on} {GRID} --mu x.hdr -o ./x.hdr"],
+            [f"backproject {on} --data y.hs --like x.hv -o x.hv"],
+            [f"project {on} --mu x.nii --image x.nii -o y.hs --like y.hs"],
+            [f"simulate {on} --image x.nii -o n.h5 --truth x.nii"],
+            [f"simulate {on} --labels x.hv -o n.h5 --truth x.hv"],
+            [f"simulate --scanner ev.petsird {GRID} --phantom point -o ev.petsird"],
+            [f"factors --scanner {self.scanner} --delayeds y.h5 -o y.h5"],
+            [f"factors --scanner {self.scanner} --delayeds y.h5 -o link-y.h5"],
+            ["phantom spheres --like x.nii -o x.nii"],
+            [f"matrix {on} --like x.nii --lor 0,0,0,4,0,0 -o x.nii"],
+            ["matrix join m.h5 -o m.h5"],
+            ["matrix join m.h5 -o other-m.h5"],
+            ["scanner convert s.hscan s.hscan"],
+            ["scanner convert ring.yaml ./ring.yaml"],
+            ["events convert ev.petsird link-ev.petsird"],
+            ["events convert --scanner ring.yaml ev.Cdh ./ev.Cdh"]):
             self.refuse(2, "would be lost", *command)
         self.assertEqual({name: (self.folder / name).read_bytes() for name in before}, before)
         # what is not read may be replaced; iterations that this run does not have, too
-        self.good("phantom", "spheres", *GRID, "-o", "x.hv")
-        self.good(*of_data, "--initial", "x.iter4.nii", "--after", "4", "-o", "x.nii", *every)
+        self.good(f"phantom spheres {GRID} -o x.hv")
+        self.good(*of_data, f"--initial x.iter4.nii --after 4 -o x.nii {every}")
 
     def test_others_stay(self):
         """The second file of an output is nobody else's."""
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300, "-o",
-                  "e.petsird")
-        on = ["--scanner", self.scanner]
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
+        on = f"--scanner {self.scanner}"
         for name, command in (
-                ("n.Cdf", ["events", "convert", "e.petsird", "n.Cdh", *on]),
-                ("n.v", ["phantom", "spheres", *GRID, "-o", "n.hv"]),
-                ("n.img", ["phantom", "spheres", *GRID, "-o", "n.hdr"]),
-                ("n.raw", ["phantom", "spheres", *GRID, "-o", "n.mhd"]),
-                ("n.s", ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "n.hs"]),
-                ("n.lut", ["scanner", "convert", self.scanner, "n.hscan"]),
-                ("n_template.s", ["matrix", *self.on_ring, *GRID, "-o", "n.hpm"])):
+            ("n.Cdf", [f"events convert e.petsird n.Cdh {on}"]),
+            ("n.v", [f"phantom spheres {GRID} -o n.hv"]),
+            ("n.img", [f"phantom spheres {GRID} -o n.hdr"]),
+            ("n.raw", [f"phantom spheres {GRID} -o n.mhd"]),
+            ("n.s", [f"simulate {self.on_ring} --phantom spheres {GRID} -o n.hs"]),
+            ("n.lut", [f"scanner convert {self.scanner} n.hscan"]),
+            ("n_template.s", [f"matrix {self.on_ring} {GRID} -o n.hpm"])):
             (self.folder / name).write_text("years of work")
             self.refuse(2, [name, "what it belongs to"], *command)
             self.assertEqual((self.folder / name).read_text(), "years of work")
-            os.remove(self.path(name))
+            os.remove(name)
             self.good(*command)
             self.good(*command)  # its own
 
@@ -450,45 +428,39 @@ class Losses(OutputTest):
         """Of every output: unknown ones, and those of other kinds of file."""
         self.expected_counts()
         self.image("x.nii")
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300, "-o",
-                  "e.petsird")
-        kinds = {"image": ["n.nii", "n.nii.gz", "n.hv", "n.hdr", "n.mhd", "n.mha", "n.npy"],
-                 "data": ["n.h5", "n.hdf5", "n.hs"], "hdf5": ["n.h5", "n.hdf5"],
-                 "events": ["n.petsird", "n.Cdh", "n.tsv"], "picture": ["n.png"],
-                 "matrix": ["n.h5", "n.hdf5", "n.npz", "n.mtx", "n.tsv", "n.hpm", "n"],
-                 "scanner": ["n.yaml", "n.yml", "n.geom", "n.hscan", "n.petsird"],
-                 "json": ["n.json", "n"]}
-        every = {"n.txt", "n.py", "n.", "n.h5.bak", "n.v", ".h5"}.union(
-            names[0] for names in kinds.values())
-        data = ["--data", "y.h5"]
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
+        kinds = {"image": ["n.nii", "n.nii.gz", "n.hv", "n.hdr", "n.mhd", "n.mha", "n.npy"], "data":
+                 ["n.h5", "n.hdf5", "n.hs"], "hdf5": ["n.h5", "n.hdf5"], "events": ["n.petsird", "n.Cdh", "n.tsv"],
+                 "picture": ["n.png"], "matrix": ["n.h5", "n.hdf5", "n.npz", "n.mtx", "n.tsv", "n.hpm", "n"], "scanner":
+                 ["n.yaml", "n.yml", "n.geom", "n.hscan", "n.petsird"], "json": ["n.json", "n"]}
+        every = {"n.txt", "n.py", "n.", "n.h5.bak", "n.v", ".h5"}.union(names[0] for names in kinds.values())
+        data = "--data y.h5"
         for kind, command in (
-                (["image"], ["recon", *self.on_ring, *GRID, *data, "-o"]),
-                (["hdf5"], ["recon", *self.on_ring, *GRID, *data, "-o", "o.nii", "--checkpoint"]),
-                (["picture"], ["recon", *self.on_ring, *GRID, *data, "-o", "o.nii", "--png"]),
-                (["data"], ["project", *self.on_ring, "--image", "x.nii", "-o"]),
-                (["image"], ["backproject", *self.on_ring, *GRID, *data, "-o"]),
-                (["image"], ["sensitivity", *self.on_ring, *GRID, "-o"]),
-                (["image"], ["phantom", "point", *GRID, "-o"]),
-                (["data"], ["factors", "--scanner", self.scanner, "--delayeds", "y.h5", "-o"]),
-                (["data", "events"], ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o"]),
-                (["image"], ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o", "o.h5",
-                             "--truth"]),
-                (["matrix"], ["matrix", *self.on_ring, *GRID, "-o"]),
-                (["image"], ["matrix", *self.on_ring, *GRID, "--lor", "0,0,0,4,0,0", "-o"]),
-                (["events"], ["events", "convert", "e.petsird"]),
-                (["scanner"], ["scanner", "convert", self.scanner]),
-                (["picture"], ["scanner", "check", self.scanner, "--png"]),
-                (["picture"], ["direct", "lut", "--tof-ps", "600", *GRID, "-o"]),
-                (["hdf5"], ["direct", "project", "--tof-ps", "600", "--image", "x.nii", "-o"]),
-                (["hdf5"], ["direct", "deposit", "--events", "e.petsird", *GRID, "-o"]),
-                (["hdf5"], ["direct", "factors", "--scanner", self.scanner, *GRID, "-o"]),
-                (["image"], ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "-o"])):
+            (["image"], [f"recon {self.on_ring} {GRID} {data} -o"]),
+            (["hdf5"], [f"recon {self.on_ring} {GRID} {data} -o o.nii --checkpoint"]),
+            (["picture"], [f"recon {self.on_ring} {GRID} {data} -o o.nii --png"]),
+            (["data"], [f"project {self.on_ring} --image x.nii -o"]),
+            (["image"], [f"backproject {self.on_ring} {GRID} {data} -o"]),
+            (["image"], [f"sensitivity {self.on_ring} {GRID} -o"]),
+            (["image"], [f"phantom point {GRID} -o"]),
+            (["data"], [f"factors --scanner {self.scanner} --delayeds y.h5 -o"]),
+            (["data", "events"], [f"simulate {self.on_ring} {GRID} --phantom point -o"]),
+            (["image"], [f"simulate {self.on_ring} {GRID} --phantom point -o o.h5 --truth"]),
+            (["matrix"], [f"matrix {self.on_ring} {GRID} -o"]),
+            (["image"], [f"matrix {self.on_ring} {GRID} --lor 0,0,0,4,0,0 -o"]),
+            (["events"], ["events convert e.petsird"]),
+            (["scanner"], [f"scanner convert {self.scanner}"]),
+            (["picture"], [f"scanner check {self.scanner} --png"]),
+            (["picture"], [f"direct lut --tof-ps 600 {GRID} -o"]),
+            (["hdf5"], ["direct project --tof-ps 600 --image x.nii -o"]),
+            (["hdf5"], [f"direct deposit --events e.petsird {GRID} -o"]),
+            (["hdf5"], [f"direct factors --scanner {self.scanner} {GRID} -o"]),
+            (["image"], ["recon --operator direct --data v.h5 --tof-ps 600 -o"])):
             for name in sorted(every.difference(*(kinds[one] for one in kind))):
                 self.refuse(2, [name, "must end in"], *command, name)
         for name, kind in (("n.npz", "hdf5"), ("n.h5", "tsv"), ("n.mtx", "npz"), ("n.tsv", "mtx")):
-            self.refuse(2, "must end in", "matrix", *self.on_ring, *GRID, "--format", kind, "-o", name)
+            self.refuse(2, "must end in", f"matrix {self.on_ring} {GRID} --format {kind} -o {name}")
 
 
 if __name__ == "__main__":
-    main({"together": Together, "killed": Killed, "limits": Limits, "links": Links,
-          "losses": Losses})
+    main({"together": Together, "killed": Killed, "limits": Limits, "links": Links, "losses": Losses})

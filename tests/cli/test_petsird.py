@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PETSIRD files with several types of modules, each pair of them with time-of-flight bins of its
-own: made with the encoder of this folder, and with PETSIRD's own packages where they are there."""
+"""PETSIRD files with several types of modules, each pair of them with time-of-flight bins of its own: made with the
+encoder of this folder, and with PETSIRD's own packages where they are there."""
 import copy
 import json
 import math
@@ -24,8 +24,8 @@ from test_events import MM_PER_PS, Castor, centres_of, crystals_of
 
 # Bins of events of type pairs (0, 0), (0, 1), (1, 0), (1, 1), mm; no two alike, none symmetric but
 # the first.
-EDGES = {(0, 0): [-66.0, 0.0, 66.0], (0, 1): [-41.0, -9.0, 3.0, 50.0],
-         (1, 0): [-50.0, -3.0, 9.0, 41.0], (1, 1): [-30.0, -21.0, -7.0, 8.5, 31.0]}
+EDGES = {(0, 0): [-66.0, 0.0, 66.0], (0, 1): [-41.0, -9.0, 3.0, 50.0], (1, 0): [-50.0, -3.0, 9.0, 41.0], (1, 1):
+         [-30.0, -21.0, -7.0, 8.5, 31.0]}
 RESOLUTIONS = {(0, 0): 45.0, (0, 1): 30.0, (1, 0): 30.0, (1, 1): 15.0}
 ENERGIES = [[425.0, 500.0, 650.0], [440.0, 610.0]]
 
@@ -57,8 +57,8 @@ def all_events(header, blocks):
                         tof = centre_of_bin(edges, event["tofIdx"]) if len(edges) > 2 else None
                         found.append((block["timeInterval"]["start"], delayed,
                                       tuple(round(x, 3) for x in centres[a][one // energies[a]]),
-                                      tuple(round(x, 3) for x in centres[b][two // energies[b]]),
-                                      tof if tof is None else round(tof, 4)))
+                                      tuple(round(x, 3) for x in centres[b][two // energies[b]]), tof if tof is None
+                                      else round(tof, 4)))
     return found
 
 
@@ -73,7 +73,7 @@ def in_order(events):
 
 class Texts(Castor):
     def read_tsv(self, name):
-        lines = Path(self.path(name)).read_text().splitlines()
+        lines = Path(name).read_text().splitlines()
         keys = lines[0].split("\t")
         return [dict(zip(keys, map(float, line.split("\t")))) for line in lines[1:]]
 
@@ -94,11 +94,10 @@ class Types(Texts):
 
     def base(self, version="0.9", edges=None, num_events=300):
         edges = edges or EDGES
-        self.good("scanner", "convert", self.scanner, "one.petsird")
+        self.good(f"scanner convert {self.scanner} one.petsird")
         self.make_castor()
-        self.good("events", "convert", "in.Cdh", "one.petsird", "--scanner", self.scanner,
-                  "--petsird-version", version)
-        text, header, _ = yardl.read_file(self.path("one.petsird"))
+        self.good(f"events convert in.Cdh one.petsird --scanner {self.scanner} --petsird-version {version}")
+        text, header, _ = yardl.read_file("one.petsird")
         scanner = header["scanner"]
         old = version == "0.9"
         first = scanner["scannerGeometry"]["replicatedModules"][0]
@@ -107,8 +106,7 @@ class Types(Texts):
         first["transforms"], second["transforms"] = places[:3], places[3:]
         scanner["scannerGeometry"]["replicatedModules"] = [first, second]
         pairs = [[(a, b) for b in range(2 if old else a + 1)] for a in range(2)]
-        scanner["tofBinEdges"] = [[{"edges": ([len(edges[p])], edges[p])} for p in row]
-                                  for row in pairs]
+        scanner["tofBinEdges"] = [[{"edges": ([len(edges[p])], edges[p])} for p in row] for row in pairs]
         scanner["tofResolution"] = [[RESOLUTIONS[p] for p in row] for row in pairs]
         scanner["eventEnergyBinEdges"] = [{"edges": ([len(e)], e)} for e in ENERGIES]
         scanner["energyResolutionAt511"] = [0.1, 0.1]
@@ -121,25 +119,22 @@ class Types(Texts):
         seed = random.randrange(1 << 30)
         print("seed", seed, file=sys.stderr)
         draw = random.Random(seed)
-        modules = [len(k["transforms"])
-                   for k in header["scanner"]["scannerGeometry"]["replicatedModules"]]
+        modules = [len(k["transforms"]) for k in header["scanner"]["scannerGeometry"]["replicatedModules"]]
         lists = [[[] for _ in row] for row in pairs]
         for _ in range(count):
             a, b = draw.choice([p for row in pairs for p in row])
             one, two = draw.randrange(modules[a]), draw.randrange(modules[b])
             if a == b and one <= two:
                 continue
-            bins = [draw.randrange(16 * (len(ENERGIES[t]) - 1)) + m * 16 * (len(ENERGIES[t]) - 1)
-                    for t, m in ((a, one), (b, two))]
-            lists[a][b].append({"detectionBins": bins,
-                                "tofIdx": draw.randrange(len(edges[a, b]) - 1)})
+            bins = [draw.randrange(16 * (len(ENERGIES[t]) - 1)) + m * 16 * (len(ENERGIES[t]) - 1) for t,
+                    m in ((a, one), (b, two))]
+            lists[a][b].append({"detectionBins": bins, "tofIdx": draw.randrange(len(edges[a, b]) - 1)})
         delayed = [[[] for _ in row] for row in pairs]
-        return ("EventTimeBlock", {"timeInterval": {"start": 5, "stop": 6}, "singleEvents": [],
-                                   "promptEvents": lists, "delayedEvents": delayed,
-                                   "tripleEvents": [], "quadrupleEvents": []})
+        return ("EventTimeBlock", {"timeInterval": {"start": 5, "stop": 6}, "singleEvents": [], "promptEvents": lists,
+                                   "delayedEvents": delayed, "tripleEvents": [], "quadrupleEvents": []})
 
     def write_types(self, name, text, header, blocks):
-        yardl.write_file(self.path(name), text, header, blocks)
+        yardl.write_file(name, text, header, blocks)
 
     def test_every_pair_has_its_bins(self):
         for version in ("0.9", "0.10"):
@@ -147,9 +142,8 @@ class Types(Texts):
             self.write_types("two.petsird", text, header, blocks)
             expected = all_events(header, blocks)
             self.assertGreater(len(expected), 100)
-            self.good("events", "convert", "two.petsird", "two.tsv")
-            self.assertEqual(in_order(self.tsv_events("two.tsv", "./two.petsird")),
-                             in_order(expected))
+            self.good("events convert two.petsird two.tsv")
+            self.assertEqual(in_order(self.tsv_events("two.tsv", "./two.petsird")), in_order(expected))
             found = self.show("two.petsird")
             self.assertEqual((found["has_tof"], found["num_tof_bins"]), (True, 0))
             self.assertIsNone(found["tof_resolution_ps"])
@@ -161,14 +155,14 @@ class Types(Texts):
                     self.assertEqual((tof["num_bins"], tof["low_mm"], tof["high_mm"]),
                                      (len(edges) - 1, edges[0], edges[-1]))
                     self.assertAlmostEqual(tof["resolution_ps"], RESOLUTIONS[a, b] / MM_PER_PS, 4)
-            said = self.good("events", "show", "two.petsird")
+            said = self.good("events show two.petsird")
             self.assertIn("types 1, 1   4 bins of 15.25 mm from -30 to 31 mm; 100.069 ps FWHM\n", said.stdout)
             self.assertIn("module type 0 has 2 energy bins", said.stderr)
 
     def test_centres_lie_on_their_lines(self):
         text, header, blocks = self.base()
         self.write_types("two.petsird", text, header, blocks)
-        self.good("events", "convert", "two.petsird", "two.tsv")
+        self.good("events convert two.petsird two.tsv")
         places = crystals_of(self, "./two.petsird")
         rows = self.read_tsv("two.tsv")
         self.assertGreater(len(rows), 100)
@@ -187,11 +181,9 @@ class Types(Texts):
             self.write_types("two.petsird", text, header, blocks)
             # v0.9 keeps the order of a and b; a file of v0.10 is in that of v0.10.
             for target in ("0.9", "0.10") if source == "0.10" else ("0.9",):
-                self.good("events", "convert", "two.petsird", "again.petsird",
-                          "--petsird-version", target)
-                _, again, its_blocks = yardl.read_file(self.path("again.petsird"))
-                self.assertEqual(in_order(all_events(again, its_blocks)),
-                                 in_order(all_events(header, blocks)))
+                self.good(f"events convert two.petsird again.petsird --petsird-version {target}")
+                _, again, its_blocks = yardl.read_file("again.petsird")
+                self.assertEqual(in_order(all_events(again, its_blocks)), in_order(all_events(header, blocks)))
                 for a in range(2):
                     for b in range(2):
                         self.assertEqual(bins_of(again, a, b), EDGES[a, b])
@@ -208,32 +200,30 @@ class Types(Texts):
         text, header, blocks = self.base(edges=edges)
         self.write_types("two.petsird", text, header, blocks)
         expected = in_order(all_events(header, blocks))
-        self.good("events", "convert", "two.petsird", "again.petsird")
-        _, again, its_blocks = yardl.read_file(self.path("again.petsird"))
+        self.good("events convert two.petsird again.petsird")
+        _, again, its_blocks = yardl.read_file("again.petsird")
         self.assertEqual(in_order(all_events(again, its_blocks)), expected)
-        self.good("events", "convert", "two.petsird", "two.tsv")
+        self.good("events convert two.petsird two.tsv")
         self.assertEqual(in_order(self.tsv_events("two.tsv", "./two.petsird")), expected)
-        self.refuse(3, "types 0 and 0 are without time of flight", "direct", "deposit", "--events",
-                    "two.petsird", "--grid", "8,8,8", "--voxel-mm", "4", "-o",
-                    "h.h5")
+        self.refuse(3, "types 0 and 0 are without time of flight", "direct deposit --events two.petsird --grid 8,8,8",
+                    "--voxel-mm 4 -o h.h5")
 
     def test_what_cannot_be_held(self):
         text, header, blocks = self.base()
         self.write_types("two.petsird", text, header, blocks)
-        self.refuse(2, ["CASToR has one time resolution", "--without-tof"], "events", "convert",
-                    "two.petsird", "x.Cdh")
-        self.good("events", "convert", "two.petsird", "x.Cdh", "--without-tof")
+        self.refuse(2, ["CASToR has one time resolution", "--without-tof"], "events convert two.petsird x.Cdh")
+        self.good("events convert two.petsird x.Cdh --without-tof")
         self.assertFalse(self.show("x.Cdh")["has_tof"])
-        self.good("events", "convert", "two.petsird", "x.petsird", "--without-tof")
+        self.good("events convert two.petsird x.petsird --without-tof")
         self.assertFalse(self.show("x.petsird")["has_tof"])
         # (1, 1) is not symmetric, so that v0.10 could not exchange a and b.
         for event in blocks[0][1]["promptEvents"][1][1]:
             event["detectionBins"].reverse()
         self.write_types("two.petsird", text, header, blocks)
-        self.refuse(2, ["mirrored", "write version 0.9"], "events", "convert", "two.petsird",
-                    "x10.petsird", "--petsird-version", "0.10")
-        self.assertFalse(Path(self.path("x10.petsird")).exists())
-        done = self.good("scanner", "show", "./two.petsird", "--json")
+        self.refuse(2, ["mirrored", "write version 0.9"], "events convert two.petsird x10.petsird",
+                    "--petsird-version 0.10")
+        self.assertFalse(os.path.exists("x10.petsird"))
+        done = self.good("scanner show ./two.petsird --json")
         self.assertIn("time resolutions of 100.1 to 300.2 ps", done.stderr)
         self.assertEqual(json.loads(done.stdout)["tof_resolution_ps"], 0)
 
@@ -251,30 +241,29 @@ class Types(Texts):
                 for event in events:
                     event["detectionBins"] = [0, 0]
         self.write_types("two.petsird", text, header, blocks)
-        self.refuse(3, "has crystals of the source's module types 0 and 1", "events", "convert",
-                    "two.petsird", "x.petsird", "--scanner", self.scanner)
+        self.refuse(3, "has crystals of the source's module types 0 and 1", "events convert two.petsird x.petsird",
+                    f"--scanner {self.scanner}")
 
     def test_bins_that_are_not_there(self):
         for change, sentence in (
-                (lambda s, e: e[1][0][0].update(tofIdx=3),
-                 "types 1 and 0 has time-of-flight bin 3 of 3"),
-                (lambda s, e: s["tofBinEdges"][1].append({"edges": ([2], [-1.0, 1.0])}),
-                 "'tofBinEdges' has an entry for module types 1 and 2"),
-                (lambda s, e: s["tofBinEdges"].clear(), "has time-of-flight bin"),
-                (lambda s, e: s["eventEnergyBinEdges"].pop(), "energy bins of 1 module types"),
-                (lambda s, e: e[0].append([{"detectionBins": [0, 0], "tofIdx": 0}]),
-                 "1 events of module types 0 and 2, and there are 2")):
+            (lambda s, e: e[1][0][0].update(tofIdx=3), "types 1 and 0 has time-of-flight bin 3 of 3"),
+            (lambda s, e: s["tofBinEdges"][1].append({"edges": ([2], [-1.0, 1.0])}), "'tofBinEdges' has an entry for "
+                                                                                     "module types 1 and 2"),
+            (lambda s, e: s["tofBinEdges"].clear(), "has time-of-flight bin"),
+            (lambda s, e: s["eventEnergyBinEdges"].pop(), "energy bins of 1 module types"),
+            (lambda s, e: e[0].append([{"detectionBins": [0, 0], "tofIdx": 0}]), "1 events of module types 0 and 2, "
+                                                                                 "and there are 2")):
             text, header, blocks = self.base()
             change(header["scanner"], blocks[0][1]["promptEvents"])
             self.write_types("two.petsird", text, header, blocks)
-            self.refuse(3, sentence, "events", "show", "two.petsird")
+            self.refuse(3, sentence, "events show two.petsird")
 
     def test_resolutions_of_an_odd_table(self):
         """PETSIRD's Python generator v0.9.1 gives three to a row: which is whose is not known."""
         text, header, blocks = self.base()
         header["scanner"]["tofResolution"][0].insert(1, 1000.0)
         self.write_types("two.petsird", text, header, blocks)
-        done = self.good("events", "show", "two.petsird", "--json")
+        done = self.good("events show two.petsird --json")
         self.assertIn("table of time resolutions has more entries", done.stderr)
         for kind in json.loads(done.stdout)["module_types"]:
             self.assertEqual([t["resolution_ps"] for t in kind["tof"]], [None, None])
@@ -286,7 +275,7 @@ class Types(Texts):
         for made in ([rows[0], rows[0], rows[1], rows[1]], [rows[0], rows[1], rows[1]]):
             blocks[0][1]["promptEvents"] = made
             self.write_types("two.petsird", text, header, blocks)
-            done = self.good("events", "convert", "two.petsird", "two.tsv")
+            done = self.good("events convert two.petsird two.tsv")
             self.assertEqual(in_order(self.tsv_events("two.tsv", "./two.petsird")), expected)
             found = self.show("two.petsird")
             twice = sum(len(e) for row in made for e in row) - len(expected)
@@ -296,19 +285,18 @@ class Types(Texts):
         for made in ([rows[0], rows[1], rows[0], rows[1]], [rows[0], rows[1], rows[0]]):
             blocks[0][1]["promptEvents"] = made
             self.write_types("two.petsird", text, header, blocks)
-            self.refuse(3, "of which row", "events", "show", "two.petsird")
+            self.refuse(3, "of which row", "events show two.petsird")
 
     def test_pairs_out_of_coincidence(self):
         """The lower triangle puts modules 1 of type 0 and 2 of type 1 out of coincidence."""
         text, header, blocks = self.base("0.10")
-        table = [[[[0] * (i + 1) for i in range(3)]],
-                 [[[0] * 3 for _ in range(5)], [[0] * (i + 1) for i in range(5)]]]
+        table = [[[[0] * (i + 1) for i in range(3)]], [[[0] * 3 for _ in range(5)], [[0] * (i + 1) for i in range(5)]]]
         table[1][0][2][1] = -1
         header["scanner"]["detectionEfficiencies"]["modulePairSGIDLUT"] = table
         self.write_types("two.petsird", text, header, blocks)
-        expected = sum(e["detectionBins"][0] // 16 == 2 and e["detectionBins"][1] // 32 == 1
-                       for e in blocks[0][1]["promptEvents"][1][0])
-        done = self.good("events", "show", "two.petsird", "--json")
+        expected = sum(e["detectionBins"][0] // 16 == 2 and e["detectionBins"][1] // 32 == 1 for
+                       e in blocks[0][1]["promptEvents"][1][0])
+        done = self.good("events show two.petsird --json")
         self.assertGreater(expected, 0)
         self.assertEqual(json.loads(done.stdout)["excluded_pairs"], expected)
         self.assertIn("first module 2 of type 1 with module 1 of type 0", done.stderr)
@@ -399,15 +387,15 @@ def place(scanner, kind, m, e):
 
 
 def packages():
-    """Folders of LORASTER_PETSIRD, each with one version of PETSIRD's package in it, as
-    pip install --target DIR/VERSION petsird==VERSION makes them."""
+    """Folders of LORASTER_PETSIRD, each with one version of PETSIRD's package in it, as pip install --target
+    DIR/VERSION petsird==VERSION makes them."""
     root = os.environ.get("LORASTER_PETSIRD", "")
     return sorted(p for p in Path(root).glob("*") if (p / "petsird").is_dir()) if root else []
 
 
 class Official(Texts):
-    """Files of PETSIRD's own generator (two types of modules from v0.8 on), of every version at hand,
-    against what its own reader says. LORASTER_PETSIRD_PYTHON: an interpreter that has NumPy."""
+    """Files of PETSIRD's own generator (two types of modules from v0.8 on), of every version at hand, against what its
+    own reader says. LORASTER_PETSIRD_PYTHON: an interpreter that has NumPy."""
 
     def official(self, folder, *arguments, **options):
         python = os.environ.get("LORASTER_PETSIRD_PYTHON", sys.executable)
@@ -431,26 +419,22 @@ class Official(Texts):
         version = {"0.9.1": "0.9", "0.10.0": "0.10", "0.12.0": "0.12"}.get(folder.name)
         if version is None:
             return
-        self.good("events", "convert", "own.petsird", "x.petsird", "--petsird-version", version)
+        self.good(f"events convert own.petsird x.petsird --petsird-version {version}")
         places = np.array(crystals_of(self, "./own.petsird"))
         found = []
         for name in ("own.petsird", "x.petsird"):
-            said = json.loads(self.official(folder, "-c", ASK.replace("PLACE", PLACE),
-                                            self.path(name)))["events"]
-            ends = [[int(np.argmin(((places - e[k]) ** 2).sum(axis=1))) for e in said]
-                    for k in (1, 2)]
-            found.append(sorted([(e[0], a, b, e[3]) if a < b else
-                                 (e[0], b, a, None if e[3] is None else 0.0 - e[3])
-                                 for e, a, b in zip(said, *ends)], key=str))
+            said = json.loads(self.official(folder, "-c", ASK.replace("PLACE", PLACE), name))["events"]
+            ends = [[int(np.argmin(((places - e[k]) ** 2).sum(axis=1))) for e in said] for k in (1, 2)]
+            found.append(sorted([(e[0], a, b, e[3]) if a < b else (e[0], b, a, None if e[3] is None else 0.0 - e[3]) for
+                                 e, a, b in zip(said, *ends)], key=str))
         print(f"    {len(found[1])} of {len(found[0])} events read back from what is written")
         self.assertEqual(*found)
 
     def expect_efficiencies(self, folder):
         """`factors` multiplies the efficiencies of two crystals, which stand where they stand."""
-        said = json.loads(self.official(folder, "-c", REWRITE.replace("PLACE", PLACE),
-                                        self.path("own.petsird"), self.path("e.petsird")))
-        self.good("factors", "--scanner", "./e.petsird", "--efficiencies", "e.petsird", "-o", "e.h5")
-        with h5py.File(self.path("e.h5")) as file:
+        said = json.loads(self.official(folder, "-c", REWRITE.replace("PLACE", PLACE), "own.petsird", "e.petsird"))
+        self.good("factors --scanner ./e.petsird --efficiencies e.petsird -o e.h5")
+        with h5py.File("e.h5") as file:
             lors = joseph.Lors(file)
         places = np.array(crystals_of(self, "./e.petsird"))
         given = np.array([place for place, _ in said["efficiencies"]])
@@ -467,21 +451,20 @@ class Official(Texts):
         self.assertLess(off, 1e-6)
 
     def expect_as_official(self, folder):
-        raw = self.official(folder, "-m", "petsird.helpers.generator")
-        Path(self.path("own.petsird")).write_bytes(raw)
-        said = json.loads(self.official(folder, "-c", ASK.replace("PLACE", PLACE), self.path("own.petsird")))
+        raw = self.official(folder, "-m petsird.helpers.generator")
+        Path("own.petsird").write_bytes(raw)
+        said = json.loads(self.official(folder, "-c", ASK.replace("PLACE", PLACE), "own.petsird"))
         shown = self.show("own.petsird")
-        self.good("events", "convert", "own.petsird", "own.tsv")
+        self.good("events convert own.petsird own.tsv")
         found = self.tsv_events("own.tsv", "./own.petsird", digits=6)
-        print(f"{folder.name}: schema of {said['schema']} bytes, called "
-              f"{shown['format_version']}; {len(found)} events, {shown['repeated']} repeated")
+        print(f"{folder.name}: schema of {said['schema']} bytes, called {shown['format_version']}; {len(found)} "
+              f"events, {shown['repeated']} repeated")
         self.assertEqual(len(found), len(said["events"]))
         self.assertNotEqual(shown["format_version"], "other")
         off_mm = off_tof = 0
         for one, other in zip(found, said["events"]):
             self.assertEqual((one[0], one[4] is None), (other[0], other[3] is None))
-            off_mm = max(off_mm, *(abs(x - y) for a, b in zip(one[2:4], other[1:3])
-                                   for x, y in zip(a, b)))
+            off_mm = max(off_mm, *(abs(x - y) for a, b in zip(one[2:4], other[1:3]) for x, y in zip(a, b)))
             off_tof = max(off_tof, 0 if one[4] is None else abs(one[4] - other[3]))
         print(f"    crystals off by at most {off_mm:.2g} mm, times of flight by {off_tof:.2g} mm")
         # A scanner's modules are planes fitted to crystals of single precision.

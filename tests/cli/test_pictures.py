@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as the program writes them: names of any kind, the same bytes in every run, and machines
-without fonts."""
+"""Pictures as the program writes them: names of any kind, the same bytes in every run, and machines without fonts."""
 import os
 
 from pictures import count_ink, read_png
-from program import GRID, SMALL_RING, ProgramTest, main
+from program import CPU, GRID, SMALL_RING, ProgramTest, main
 
 LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
 NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
@@ -19,8 +18,8 @@ class Pictures(ProgramTest):
         return self.write("named.yaml", text)
 
     def check(self, scanner, **options):
-        self.good("scanner", "check", scanner, "--png", "c.png", **options)
-        return read_png(self.path("c.png"))
+        self.good(f"scanner check {scanner} --png c.png", **options)
+        return read_png("c.png")
 
     def test_names(self):
         """Every name has ink in the title, keeps to the page, and leaves what is below it alone."""
@@ -34,16 +33,14 @@ class Pictures(ProgramTest):
             self.assertEqual(border, 0, kind)
 
     def test_panels(self):
-        """Names of scanners head the slices of a reconstruction, and make the panel no wider than
-        the slices do."""
-        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "3000", "-o",
-                  "y.h5")
+        """Names of scanners head the slices of a reconstruction, and make the panel no wider than the slices do."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o y.h5")
         sizes = {}
         for kind, name in {"short": "ring", **NAMES}.items():
             scanner = self.named(name)
-            self.good("recon", "--scanner", scanner, *self.on_ring[2:], *GRID, "--data", "y.h5",
-                      "--iterations", "1", "-o", "x.nii", "--png", "x.png")
-            width, height, rows = read_png(self.path("x.png"))
+            self.good(f"recon --scanner {scanner} {CPU} --threads 1 {GRID} --data y.h5 --iterations 1 -o x.nii --png "
+                      "x.png")
+            width, height, rows = read_png("x.png")
             sizes[kind] = (width, height)
             self.assertGreater(count_ink(rows, 0, 34), 150, kind)
             self.assertLess(width, 2000)
@@ -51,8 +48,8 @@ class Pictures(ProgramTest):
 
     def test_same_bytes(self):
         for k in (0, 1):
-            self.good("render", *self.on_ring, "--at", "1,2,0", "--compare", "1,2", "-o", f"c{k}")
-            self.good("render", *self.on_ring, "--at", "1,2,0", "-o", f"r{k}")
+            self.good(f"render {self.on_ring} --at 1,2,0 --compare 1,2 -o c{k}")
+            self.good(f"render {self.on_ring} --at 1,2,0 -o r{k}")
         names = [name for name in os.listdir(self.folder / "r0") if name.endswith(".png")]
         self.assertGreater(len(names), 4)
         for name in names:

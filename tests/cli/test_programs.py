@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which shader programs a run compiles: none that it does not run, each of them in one form, and those
-of a projection side by side. On a graphics processor whose driver has not seen them yet, compiling them is
-most of the time of a first run. trace_programs.c writes down what the program asks of the driver."""
+"""Which shader programs a run compiles: none that it does not run, each of them in one form, and those of a projection
+side by side. On a graphics processor whose driver has not seen them yet, compiling them is most of the time of a first
+run. trace_programs.c writes down what the program asks of the driver."""
 import os
 from pathlib import Path
 
@@ -18,12 +18,11 @@ class Programs(ProgramTest):
 
     def trace(self, *arguments, **more):
         """(what the run said, lines of the trace: [what, label, hash])"""
-        trace = Path(self.path("trace"))
+        trace = Path("trace")
         trace.write_text("")
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        done = self.good(*arguments, env=dict(os.environ, LD_PRELOAD=self.library,
-                                              TRACE_PROGRAMS=str(trace), ASAN_OPTIONS=sanitizer,
-                                              **more))
+        done = self.good(*arguments, env=dict(os.environ, LD_PRELOAD=self.library, TRACE_PROGRAMS=str(trace),
+                                              ASAN_OPTIONS=sanitizer, **more))
         return done, [line.split("\t")[:3] for line in trace.read_text().splitlines()]
 
     def of(self, trace, what):
@@ -36,8 +35,8 @@ class Programs(ProgramTest):
         self.assertEqual(linked, self.of(trace, "use"))
         return trace
 
-    def on_device(self, backend, *mode):
-        return ["--scanner", self.scanner, "--backend", backend, *mode, *GRID]
+    def on_device(self, backend, mode):
+        return f"--scanner {self.scanner} --backend {backend} --mode {mode} {GRID}"
 
     def test_info_compiles_nothing(self):
         for more in ({}, {"force_gl_renderer": "a graphics processor"}):
@@ -50,19 +49,17 @@ class Programs(ProgramTest):
         data = self.expected_counts()
         image = self.image()
         for backend, mode in (("raster", "sampled"), ("compute", "sampled"), ("compute", "exact")):
-            on = self.on_device(backend, "--mode", mode)
-            scanner = on[:-len(GRID)]
+            on = self.on_device(backend, mode)
+            scanner = on.replace(GRID, "")
             with self.subTest(backend=backend, mode=mode):
-                self.all_run("sensitivity", *on, "--store", "no", "-o", "s.nii")
-                self.all_run("project", *scanner, "--image", image, "--store", "no", "-o", "p.h5")
-                self.all_run("matrix", *on, "-o", "m.tsv")
+                self.all_run(f"sensitivity {on} --store no -o s.nii")
+                self.all_run(f"project {scanner} --image {image} --store no -o p.h5")
+                self.all_run(f"matrix {on} -o m.tsv")
                 for store in ("yes", "no", "auto"):
-                    self.all_run("recon", *on, "--data", data, "--iterations", 2, "--store", store,
-                                 "-o", "x.nii")
+                    self.all_run(f"recon {on} --data {data} --iterations 2 --store {store} -o x.nii")
 
     def test_pictures(self):
-        trace = self.all_run("render", "--scanner", self.scanner, "--at=1.13,2.27,-1.41", "-o",
-                             "pictures")
+        trace = self.all_run(f"render --scanner {self.scanner} --at=1.13,2.27,-1.41 -o pictures")
         self.assertEqual([label for label, _ in self.of(trace, "link")], ["correspondence"])
 
     def has_graphics_processor(self):
@@ -73,34 +70,30 @@ class Programs(ProgramTest):
         data = self.expected_counts()
         if self.has_graphics_processor():
             self.skipTest("a graphics processor")
-        _, trace = self.trace("recon", "--scanner", self.scanner, *GRID, "--data", data,
-                              "--iterations", 2, "-o", "x.nii")
+        _, trace = self.trace(f"recon --scanner {self.scanner} {GRID} --data {data} --iterations 2 -o x.nii")
         self.assertEqual(self.of(trace, "link"), [])
 
     def test_family_direct(self):
-        kernel = ["--tof-ps", 150, "--azimuths", 2, "--tilts", 1]
         image = self.image(size=(24, 24, 12), values=[1.0] * (24 * 24 * 12), voxel_mm=(4, 4, 4))
         for storage in ("buffers", "textures"):
-            on = ["--backend", "compute", "--storage", storage, *kernel]
-            self.all_run("direct", "project", "--image", image, *on, "-o", "h.h5")
-            self.all_run("recon", "--operator", "direct", "--data", self.path("h.h5"), *on[:6],
-                         "--algorithm", "ramla", "--views-per-block", 1, "--iterations", 2, "-o", "x.nii")
+            on = f"--backend compute --storage {storage} --tof-ps 150"
+            self.all_run(f"direct project --image {image} {on} --azimuths 2 --tilts 1 -o h.h5")
+            self.all_run(f"recon --operator direct --data h.h5 {on} --algorithm ramla --views-per-block 1",
+                         "--iterations 2 -o x.nii")
 
     def test_side_by_side(self):
         """The driver has all of a projection's programs before it is asked what came of the first."""
-        _, trace = self.trace("sensitivity", *self.on_device("compute", "--mode", "exact"),
-                              "--store", "no", "-o", "s.nii")
+        _, trace = self.trace("sensitivity", self.on_device("compute", "exact"), "--store no -o s.nii")
         kinds = [kind for kind, _, _ in trace if kind != "use"]
         self.assertGreater(kinds.count("link"), 1)
         self.assertEqual(kinds, sorted(kinds, reverse=True), trace)
 
     def test_slow_drivers_are_told_of(self):
-        done, trace = self.trace("sensitivity", *self.on_device("compute", "--mode", "exact"),
-                                 "--store", "no", "-o", "s.nii", TRACE_SLOW="1000000")
+        done, trace = self.trace("sensitivity", self.on_device("compute", "exact"), "--store no -o s.nii",
+                                 TRACE_SLOW="1000000")
         self.assertIn("compiles the shader of \"ones in stack order\"", done.stderr)
         self.assertEqual(trace[0][:2], ["threads", "all"])
-        done, _ = self.trace("sensitivity", *self.on_device("compute", "--mode", "exact"),
-                             "--store", "no", "-o", "s.nii", TRACE_SLOW="3")
+        done, _ = self.trace("sensitivity", self.on_device("compute", "exact"), "--store no -o s.nii", TRACE_SLOW="3")
         self.assertNotIn("compiles the shader", done.stderr)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that reproduce papers, at a size of seconds: they run through, go on where they
-stopped, and say what they lack."""
+"""The commands that reproduce papers, at a size of seconds: they run through, go on where they stopped, and say what
+they lack."""
 import importlib.util
 import os
 import shutil
@@ -9,20 +9,26 @@ import subprocess
 import sys
 
 import pictures  # noqa: F401  which finds png
-from program import HANG_S, ProgramTest, main
+from program import HANG_S, ProgramTest, main, split
 from png import read as read_png
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 PICTURES = [f"figure{n}.png" for n in range(5, 11)] + ["caches5.png"]
 
 
-class Direct(ProgramTest):
+class Script(ProgramTest):
+    """A script of tools/reproduce, with its own options for a size that tests have time for."""
+    NAME = SIZE = ""
+
     def script(self, *arguments, python=sys.executable):
-        command = [str(self.source_root / "tools/reproduce/direct.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "tiny", "--backend", "cpu",
-                   "--fft-iterations", "1", *arguments]
-        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
-                              capture_output=True, timeout=HANG_S)
+        script = str(self.source_root / f"tools/reproduce/{self.NAME}.sh")
+        options = split((f"--out out --size {self.SIZE}", *arguments))
+        return subprocess.run([script, "--program", self.program, *options], env={**os.environ, "PYTHON": python},
+                              text=True, capture_output=True, timeout=HANG_S)
+
+
+class Direct(Script):
+    NAME, SIZE = "direct", "tiny --backend cpu --fft-iterations 1"
 
     def test_it_runs_through_and_goes_on(self):
         # shown as skipped by tools/test.sh
@@ -31,24 +37,23 @@ class Direct(ProgramTest):
             print("skipped: the figures of tools/reproduce/direct.sh: no python3-matplotlib")
         done = self.script(*figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for what in ("contrast recovery, variant3 - invariant", "figure 6, back",
-                     "contrast recovery, FFT - invariant, iteration 1",
+        for what in ("contrast recovery, variant3 - invariant", "figure 6, back", "contrast recovery, FFT - "
+                                                                                  "invariant, iteration 1",
                      "contrast recoveries are not judged"):
             self.assertIn(what, done.stdout)
         for name in ["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png",
                      *(PICTURES if HAS_MATPLOTLIB else [])]:
-            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+            self.assertGreater(os.path.getsize("out/" + name), 100, name)
         for name in ("variant3.npy", "figure6-back.npy"):
-            os.remove(self.path("out/" + name))
+            os.remove("out/" + name)
         again = self.script("--no-figures")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
-        redone = [line for line in again.stdout.splitlines()
-                  if line.startswith("==") and not line.endswith("is there")]
+        redone = [line for line in again.stdout.splitlines() if line.startswith("==") and not line.endswith("is there")]
         self.assertEqual(redone[:-1], ["== RAMLA, variant3", "== point sources, figure6-back"])
-        tables = [text[text.index("\nquantity"):text.index("contrast recoveries")]
-                  for text in (done.stdout, again.stdout)]
+        tables = [text[text.index("\nquantity"):text.index("contrast recoveries")] for
+                  text in (done.stdout, again.stdout)]
         self.assertEqual(*tables)
-        other = self.script("--no-figures", "--counts", "30000")
+        other = self.script("--no-figures --counts 30000")
         self.assertEqual(other.returncode, 2)
         self.assertIn("another experiment", other.stderr)
 
@@ -56,41 +61,36 @@ class Direct(ProgramTest):
         bare = self.write("bare", "#!/bin/sh\nexit 1\n")
         os.chmod(bare, 0o755)
         for done, words in ((self.script(python=bare), "python3-numpy"),
-                            (self.script("--size", "huge"), "small, paper and tiny"),
-                            (self.script("--truth", "sharp"), "variant3"),
-                            (self.script("--program", "no-such"), "no program"),
-                            (self.script("--fft-iterations", "3"), "from 1 to the 2 iterations"),
-                            (self.script("--count", "5"), "no option --count")):
+                            (self.script("--size huge"), "small, paper and tiny"),
+                            (self.script("--truth sharp"), "variant3"),
+                            (self.script("--program no-such"), "no program"),
+                            (self.script("--fft-iterations 3"), "from 1 to the 2 iterations"),
+                            (self.script("--count 5"), "no option --count")):
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
 
 
-class Cluster(ProgramTest):
-    def script(self, *arguments, python=sys.executable):
-        command = [str(self.source_root / "tools/reproduce/cluster.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "small", "--iterations", "2", *arguments]
-        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
-                              capture_output=True, timeout=HANG_S)
+class Cluster(Script):
+    NAME, SIZE = "cluster", "small --iterations 2"
 
     def test_what_is_rasterised_is_what_the_paper_says(self):
         """The script compares with the paper's formulas, and fails where they differ."""
         figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
         if not HAS_MATPLOTLIB:
-            print("skipped: figures 5, 8 and 9 of tools/reproduce/cluster.sh: "
-                  "no python3-matplotlib")
+            print("skipped: figures 5, 8 and 9 of tools/reproduce/cluster.sh: no python3-matplotlib")
         done = self.script(*figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count(" holds\n"), 6, done.stdout)
         self.assertNotIn("does not hold", done.stdout)
-        pictures = ["figure7.png", "voxel0-ring/contact_sheet.png",
-                    *(["figure5.png", "figure8.png", "figure9.png"] if HAS_MATPLOTLIB else [])]
+        pictures = ["figure7.png", "voxel0-ring/contact_sheet.png", *(["figure5.png", "figure8.png", "figure9.png"] if
+                                                                      HAS_MATPLOTLIB else [])]
         for name in ["report.txt", "image.nii", *pictures]:
-            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
-        for picture, least in ((self.path("out/figure7.png"), 0.05),
-                               (self.source_root / "docs/pictures/reproduce-cluster-7.png", 0.2)):
+            self.assertGreater(os.path.getsize("out/" + name), 100, name)
+        for picture, least in (("out/figure7.png", 0.05), (self.source_root / "docs/pictures/reproduce-cluster-7.png",
+                                                           0.2)):
             self.assertGreater(self.share_of_volume(picture), least, picture)
         self.damage_is_seen()
-        other = self.script("--no-figures", "--counts", "5")
+        other = self.script("--no-figures --counts 5")
         self.assertEqual(other.returncode, 2)
         self.assertIn("another experiment", other.stderr)
 
@@ -103,65 +103,60 @@ class Cluster(ProgramTest):
     def damage_is_seen(self):
         """A tenth too much absorption, and one voxel's window in the place of another's."""
         import numpy
-        name = self.path("out/voxel1-sphere/module_0.npy")
+        name = "out/voxel1-sphere/module_0.npy"
         window = numpy.load(name)
         window[..., 3] *= 0.9
         numpy.save(name, window)
-        shutil.rmtree(self.path("out/voxel2-pair"))
-        shutil.copytree(self.path("out/voxel1-pair"), self.path("out/voxel2-pair"))
+        shutil.rmtree("out/voxel2-pair")
+        shutil.copytree("out/voxel1-pair", "out/voxel2-pair")
         done = self.script("--no-figures")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        for what in ("figure 8, lines that end in another crystal", "figure 9, geometry",
-                     "figure 9, absorption"):
+        for what in ("figure 8, lines that end in another crystal", "figure 9, geometry", "figure 9, absorption"):
             self.assertIn(f"the paper's formulas say otherwise: {what}", done.stderr)
 
     def test_what_is_missing_is_named(self):
         bare = self.write("bare", "#!/bin/sh\nexit 1\n")
         os.chmod(bare, 0o755)
         for done, words in ((self.script(python=bare), "python3-numpy"),
-                            (self.script("--size", "huge"), "small and paper"),
-                            (self.script("--voxels", "7"), "even"),
-                            (self.script("--program", "no-such"), "no program"),
-                            (self.script("--count", "5"), "no option --count")):
+                            (self.script("--size huge"), "small and paper"),
+                            (self.script("--voxels 7"), "even"),
+                            (self.script("--program no-such"), "no program"),
+                            (self.script("--count 5"), "no option --count")):
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
 
 
-class Listmode(ProgramTest):
-    def script(self, *arguments, python=sys.executable):
-        command = [str(self.source_root / "tools/reproduce/listmode.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "tiny", *arguments]
-        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
-                              capture_output=True, timeout=HANG_S)
+class Listmode(Script):
+    NAME, SIZE = "listmode", "tiny"
 
     def test_two_backends_have_one_image(self):
         """The script compares images, and fails where they differ."""
         figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
         if not HAS_MATPLOTLIB:
             print("skipped: the figures of tools/reproduce/listmode.sh: no python3-matplotlib")
-        done = self.script("--backend", "native", *figures)
+        done = self.script("--backend native", *figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count("cpu and native"), 3)
-        for name in ["report.txt", "body-timeless.npy",
-                     *(["figure7.png", "figure8.png", "figure9.png"] if HAS_MATPLOTLIB else [])]:
-            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+        for name in ["report.txt", "body-timeless.npy", *(["figure7.png", "figure8.png", "figure9.png"] if
+                                                          HAS_MATPLOTLIB else [])]:
+            self.assertGreater(os.path.getsize("out/" + name), 100, name)
         self.damage_is_seen()
 
     def damage_is_seen(self):
         """Of the mouse's last image, a voxel that is half as high."""
         import numpy
-        name = self.path("out/mouse-2.iter3.npy")
+        name = "out/mouse-2.iter3.npy"
         image = numpy.load(name)
         image[numpy.unravel_index(image.argmax(), image.shape)] *= 0.5
         numpy.save(name, image)
-        done = self.script("--backend", "native", "--no-figures")
+        done = self.script("--backend native --no-figures")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("mouse: the two backends' images are farther apart than 0.1 %", done.stderr)
         self.assertNotIn("rods: the two", done.stderr)
 
     def test_what_is_missing_is_named(self):
-        for done, words in ((self.script("--size", "huge"), "small, paper and tiny"),
-                            (self.script("--events", "5"), "no option --events")):
+        for done, words in ((self.script("--size huge"), "small, paper and tiny"),
+                            (self.script("--events 5"), "no option --events")):
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""yardl's compact binary encoding in a few lines, by the schema that a file carries: a reader and a
-writer, from the description of the format and independent of the library."""
+"""yardl's compact binary encoding in a few lines, by the schema that a file carries: a reader and a writer, from the
+description of the format and independent of the library."""
 import json
 import struct
 
@@ -141,8 +141,7 @@ class Writer:
                 return self.unsigned(index)
             if case is not None and value is not None and (not tagged or case["tag"] == value[0]):
                 self.unsigned(index)
-                return self.value(case["type"] if tagged else case, value[1] if tagged else value,
-                                  names)
+                return self.value(case["type"] if tagged else case, value[1] if tagged else value, names)
         raise ValueError(value)
 
     def value(self, kind, value, names=None):

@@ -11,9 +11,7 @@ static lr_image *map_of(const int size[3], const double voxel_mm[3], const doubl
 {
     lr_grid grid = lr_grid_centred(size, voxel_mm);
     for (int k = 0; k < 3; k++) grid.origin_mm[k] += centre_mm[k];
-    lr_image *map = lr_image_create(&grid, NULL);
-    assert_non_null(map);
-    return map;
+    return lr_image_create(&grid, NULL);
 }
 
 static void fill(lr_image *map, double low, double high, uint64_t *state)
@@ -119,7 +117,6 @@ static void compare_with_cuts(const struct fixture *fixture, const lr_image *map
 /* Within the scanner, reaching beyond it so that lines begin inside, and off to a side. */
 static void random_maps(void **unused)
 {
-    (void)unused;
     static const int sizes[3][3] = {{13, 11, 9}, {25, 27, 31}, {7, 40, 3}};
     static const double voxels[3][3] = {{3.1, 2.7, 1.9}, {5.3, 4.9, 3.7}, {1.3, 1.1, 9.7}};
     static const double centres[3][3] = {{0.13, -0.21, 0.07}, {1.7, 2.9, -0.4}, {-11, 3.71, 4.1}};
@@ -160,7 +157,6 @@ static double chord(const double half[3], const double a[3], const double b[3])
  * where they belong. Half sizes keep the faces away from the lines along the axes. */
 static void box_of_water(void **unused)
 {
-    (void)unused;
     static const double voxel[3] = {1.7, 2.3, 1.1};
     const double mu = 0.0096f;
     struct fixture fixture;
@@ -189,38 +185,25 @@ static void box_of_water(void **unused)
 
 /* Two opposed modules of 3 x 3 crystals of 4 mm pitch: lines along y at x, z = -4, 0, 4, which are
  * voxel faces of voxels of 2 and 4 mm. */
-struct straight {
-    lr_scanner *scanner;
-    lr_lors *lors;
-};
-
-static void straight_init(struct straight *straight)
+static lr_lors *straight_lors(void)
 {
-    lr_module modules[2] = {{.centre_mm = {0, 50, 0}, .u = {-1, 0, 0}}, {.centre_mm = {0, -50, 0}, .u = {1, 0, 0}}};
-    for (int m = 0; m < 2; m++) {
-        modules[m].v[2] = 1;
-        modules[m].crystals[0] = modules[m].crystals[1] = 3;
-        modules[m].pitch_mm[0] = modules[m].pitch_mm[1] = 4;
-        modules[m].face_mm[0] = modules[m].face_mm[1] = 3.5;
-        modules[m].depth_mm = 10;
-    }
-    straight->scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
-    assert_non_null(straight->scanner);
-    straight->lors = lr_lors_create(straight->scanner, NULL);
-    assert_non_null(straight->lors);
+    const lr_module modules[2] = {{{0, 50, 0}, {-1, 0, 0}, {0, 0, 1}, .crystals = {3, 3}, {4, 4}, {3.5, 3.5}, 10},
+                                  {{0, -50, 0}, {1, 0, 0}, {0, 0, 1}, .crystals = {3, 3}, {4, 4}, {3.5, 3.5}, 10}};
+    return lr_lors_create(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}), NULL);
 }
 
-static void straight_finish(struct straight *straight)
+static void straight_finish(lr_lors *lors)
 {
-    lr_lors_destroy(straight->lors);
-    lr_scanner_destroy(straight->scanner);
+    lr_scanner *scanner = (lr_scanner *)lors->scanner;
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
 }
 
-static float factor_at(const struct straight *straight, const float *factors, double x, double z)
+static float factor_at(const lr_lors *lors, const float *factors, double x, double z)
 {
-    for (int64_t l = 0; l < straight->lors->count; l++) {
+    for (int64_t l = 0; l < lors->count; l++) {
         double a[3], b[3];
-        ends_of(straight->lors, l, a, b);
+        ends_of(lors, l, a, b);
         if (fabs(a[0] - x) + fabs(b[0] - x) + fabs(a[2] - z) + fabs(b[2] - z) < 1e-9) return factors[l];
     }
     fail_msg("no LOR along y at %g, %g", x, z);
@@ -231,39 +214,28 @@ static float factor_at(const struct straight *straight, const float *factors, do
  * map's own faces, half. */
 static void lines_in_faces_and_edges(void **unused)
 {
-    (void)unused;
-    struct straight straight;
-    straight_init(&straight);
+    lr_lors *straight = straight_lors();
     lr_image *map = map_of((int[3]){2, 1, 2}, (double[3]){4, 10, 4}, (double[3]){0, 0, 0});
-    static const float values[4] = {0.01f, 0.03f, 0.06f, 0.11f}; /* x fastest */
-    memcpy(map->values, values, sizeof(values));
-    float *factors = factors_of(straight.lors, map, 1);
-    const struct {
-        double x, z, mu;
-    } cases[5] = {
-        {0, 0, (0.01 + 0.03 + 0.06 + 0.11) / 4},
-        {-4, 0, (0.01 + 0.06) / 4},
-        {4, 0, (0.03 + 0.11) / 4},
-        {0, 4, (0.06 + 0.11) / 4},
-        {4, -4, 0.03 / 4},
-    };
-    for (int k = 0; k < 5; k++) {
-        const double found = -log(factor_at(&straight, factors, cases[k].x, cases[k].z));
-        assert_true(fabs(found - 10 * cases[k].mu) <= TOLERANCE);
-    }
+    memcpy(map->values, (float[4]){0.01f, 0.03f, 0.06f, 0.11f}, 4 * sizeof(float)); /* x fastest */
+    float *factors = factors_of(straight, map, 1);
+    static const double cases[5][3] = {{0, 0, (0.01 + 0.03 + 0.06 + 0.11) / 4}, /* x, z, mu */
+                                       {-4, 0, (0.01 + 0.06) / 4},
+                                       {4, 0, (0.03 + 0.11) / 4},
+                                       {0, 4, (0.06 + 0.11) / 4},
+                                       {4, -4, 0.03 / 4}};
+    for (int k = 0; k < 5; k++)
+        assert_true(fabs(-log(factor_at(straight, factors, cases[k][0], cases[k][1])) - 10 * cases[k][2]) <= TOLERANCE);
     free(factors);
     lr_image_destroy(map);
-    straight_finish(&straight);
+    straight_finish(straight);
 }
 
 /* Mirrored maps give mirrored factors, also for the lines that run through edges and corners of
  * voxels: there are many in a scanner and a grid of round sizes. */
 static void mirrored_maps(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
-    struct straight straight;
-    straight_init(&straight);
+    lr_lors *straight = straight_lors();
     for (int axis = 0; axis < 3; axis++) {
         const int size[3] = {6, 10, 6};
         lr_image *map = map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0});
@@ -274,25 +246,17 @@ static void mirrored_maps(void **unused)
             at[axis] = size[axis] - 1 - at[axis];
             mirrored->values[at[0] + 6 * (at[1] + 10 * at[2])] = map->values[v];
         }
-        float *factors = factors_of(straight.lors, map, 1);
-        float *others = factors_of(straight.lors, mirrored, 1);
-        for (int64_t l = 0; l < straight.lors->count; l++) {
-            lr_lor lor = lr_lors_describe(straight.lors, l);
-            int a[2] = {lor.p, lor.q}, b[2] = {lor.r, lor.s};
-            if (axis == 0) {
-                a[0] = 2 - a[0];
-                b[0] = 2 - b[0];
-            } else if (axis == 1) { /* u of the two modules are opposite */
-                const int p = a[0], q = a[1];
-                a[0] = 2 - b[0];
-                a[1] = b[1];
-                b[0] = 2 - p;
-                b[1] = q;
-            } else {
-                a[1] = 2 - a[1];
-                b[1] = 2 - b[1];
+        float *factors = factors_of(straight, map, 1);
+        float *others = factors_of(straight, mirrored, 1);
+        for (int64_t l = 0; l < straight->count; l++) {
+            const lr_lor lor = lr_lors_describe(straight, l);
+            const int a[2] = {lor.p, lor.q}, b[2] = {lor.r, lor.s};
+            const int *at[2] = {axis == 1 ? b : a, axis == 1 ? a : b}; /* along y the ends change places */
+            int64_t image = 0;
+            for (int end = 0; end < 2; end++) { /* u of the two modules are opposite */
+                const int p = axis == 2 ? at[end][0] : 2 - at[end][0], q = axis == 2 ? 2 - at[end][1] : at[end][1];
+                image = image * 9 + q * 3 + p;
             }
-            const int64_t image = (int64_t)(a[1] * 3 + a[0]) * 9 + b[1] * 3 + b[0];
             assert_true(fabs(log(factors[l]) - log(others[image])) <= TOLERANCE);
         }
         free(factors);
@@ -300,37 +264,31 @@ static void mirrored_maps(void **unused)
         lr_image_destroy(map);
         lr_image_destroy(mirrored);
     }
-    straight_finish(&straight);
+    straight_finish(straight);
 }
 
 /* --- ends --- */
 
 static void empty_map_lets_all_pass(void **unused)
 {
-    (void)unused;
-    struct straight straight;
-    straight_init(&straight);
+    lr_lors *straight = straight_lors();
     lr_image *map = map_of((int[3]){4, 4, 4}, (double[3]){5, 5, 5}, (double[3]){0, 0, 0});
-    float *factors = factors_of(straight.lors, map, 1);
-    for (int64_t l = 0; l < straight.lors->count; l++) assert_true(factors[l] == 1.0f);
+    float *factors = factors_of(straight, map, 1);
+    for (int64_t l = 0; l < straight->count; l++) assert_true(factors[l] == 1.0f);
     free(factors);
     lr_image_destroy(map);
-    straight_finish(&straight);
+    straight_finish(straight);
 }
 
 static void bad_maps_are_refused(void **unused)
 {
-    (void)unused;
-    struct test_log log;
-    test_log_init(&log);
-    struct straight straight;
-    straight_init(&straight);
+    struct test_log log = TEST_LOG(log);
+    lr_lors *straight = straight_lors();
     lr_image *map = map_of((int[3]){4, 3, 2}, (double[3]){5, 5, 5}, (double[3]){0, 0, 0});
     map->values[1 + 4 * (2 + 3 * 1)] = -0.01f;
-    lr_attenuation_params params = {.lors = straight.lors, .mu = map, .log = &log.log};
+    lr_attenuation_params params = {.lors = straight, .mu = map, .log = &log.log};
     assert_null(lr_attenuation_create(&params));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "voxel (1, 2, 1) of the mu-map is -0.01 per mm"));
+    assert_said(&log, LR_BAD_INPUT, "voxel (1, 2, 1) of the mu-map is -0.01 per mm");
     map->values[1 + 4 * (2 + 3 * 1)] = NAN;
     assert_null(lr_attenuation_create(&params));
     map->grid.voxel_mm[1] = 0;
@@ -340,7 +298,7 @@ static void bad_maps_are_refused(void **unused)
     assert_int_equal(log.status, LR_USAGE);
     lr_attenuation_destroy(NULL);
     lr_image_destroy(map);
-    straight_finish(&straight);
+    straight_finish(straight);
 }
 
 int main(void)

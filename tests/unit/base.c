@@ -30,7 +30,6 @@ static void visit(void *user, int64_t begin, int64_t end, int worker)
 /* Every index once, whatever the number of threads and the size of shares. */
 static void loop_covers_all(void **state)
 {
-    (void)state;
     const int threads[] = {1, 2, 3, 7, 32};
     const int64_t counts[] = {1, 2, 31, 1000, 4097}, grains[] = {1, 3, 64, 5000};
     for (int t = 0; t < 5; t++) {
@@ -50,7 +49,6 @@ static void loop_covers_all(void **state)
 
 static void empty_loop_calls_nothing(void **state)
 {
-    (void)state;
     struct visits visits = {.threads = 2, .grain = 1}; /* a call would write to NULL */
     lr_parallel_for(2, 0, 1, visit, &visits);
     lr_parallel_for(2, -5, 1, visit, &visits);
@@ -58,7 +56,6 @@ static void empty_loop_calls_nothing(void **state)
 
 static void odd_arguments_run_on_the_caller(void **state)
 {
-    (void)state;
     atomic_int count[3] = {0};
     struct visits visits = {.count = count, .threads = 1, .grain = 1};
     lr_parallel_for(0, 3, 0, visit, &visits);
@@ -69,7 +66,6 @@ static void odd_arguments_run_on_the_caller(void **state)
 /* The caller does at the end what no thread has begun; with one thread, all of it. */
 static void loop_goes_on_beside_the_caller(void **state)
 {
-    (void)state;
     for (int threads = 0; threads < 5; threads++) {
         for (int64_t count = 0; count < 40; count += 13) {
             struct visits visits = {.threads = threads > 0 ? threads : 1, .grain = 3};
@@ -90,7 +86,6 @@ static void loop_goes_on_beside_the_caller(void **state)
 
 static void memory_is_zeroed(void **state)
 {
-    (void)state;
     int64_t *block = lr_alloc(1000, sizeof(*block), "a block", NULL);
     for (int k = 0; k < 1000; k++) assert_true(block[k] == 0);
     free(block);
@@ -102,7 +97,6 @@ static void memory_is_zeroed(void **state)
 /* Memory beside the block stays. */
 static void memory_is_freed_in_pieces(void **state)
 {
-    (void)state;
     const int64_t bytes = (40 << 20) + 12345;
     char *before = malloc(5000), *block = malloc((size_t)bytes), *behind = malloc(5000);
     assert_true(before != NULL && block != NULL && behind != NULL);
@@ -118,9 +112,7 @@ static void memory_is_freed_in_pieces(void **state)
 
 static void too_much_memory_is_a_sentence(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_alloc((int64_t)1 << 61, 8, "the moon", &log.log));
     assert_int_equal(log.status, LR_FAILED);
     assert_string_equal(log.error, "no memory for the moon (16.0 EiB)");
@@ -134,7 +126,6 @@ static void too_much_memory_is_a_sentence(void **state)
 
 static void machine_is_described(void **state)
 {
-    (void)state;
     assert_true(lr_num_processors() >= 1);
     assert_true(lr_physical_memory() > (int64_t)1 << 24);
     const double before = lr_clock_seconds();
@@ -143,7 +134,6 @@ static void machine_is_described(void **state)
 
 static void strings_are_copied(void **state)
 {
-    (void)state;
     assert_null(lr_copy_string(NULL, NULL));
     char *copy = lr_copy_string("x", NULL);
     assert_string_equal(copy, "x");
@@ -152,9 +142,7 @@ static void strings_are_copied(void **state)
 
 static void long_sentences_are_cut(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     char text[3000];
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
@@ -166,14 +154,12 @@ static void long_sentences_are_cut(void **state)
 
 static bool refuse(void *user, const char *what, double done, double total)
 {
-    (void)what;
     *(double *)user = done / total;
     return false;
 }
 
 static void progress_can_cancel(void **state)
 {
-    (void)state;
     double seen = 0.0;
     const lr_progress progress = {.report = refuse, .user = &seen};
     assert_int_equal(lr_progress_report(&progress, "working", 1.0, 4.0), LR_CANCELLED);
@@ -183,7 +169,6 @@ static void progress_can_cancel(void **state)
 
 static void statuses_have_names(void **state)
 {
-    (void)state;
     const char *const names[] = {"done", "failed", "usage", "bad input", "no device", "cancelled"};
     for (int k = 0; k < 6; k++) assert_string_equal(lr_status_name((lr_status)k), names[k]);
     int major = -1, minor = -1, patch = -1;

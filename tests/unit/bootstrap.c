@@ -58,7 +58,6 @@ static void count_events(const lr_event_list *list, double *times)
 /* Limits are five standard deviations of the mean over SEEDS replicates. */
 static void test_mean_and_spread(void **state)
 {
-    (void)state;
     static double sum[EVENTS], squares[EVENTS];
     double all = 0.0, all_squares = 0.0, expected = 0.0;
     for (int seed = 1; seed <= SEEDS; seed++) {
@@ -89,7 +88,6 @@ static void test_mean_and_spread(void **state)
 
 static void test_seeds(void **state)
 {
-    (void)state;
     lr_event_list *a = make_list(EVENTS), *b = make_list(EVENTS), *c = make_list(EVENTS);
     assert_int_equal(lr_event_list_bootstrap(a, 5, NULL), LR_OK);
     assert_int_equal(lr_event_list_bootstrap(b, 5, NULL), LR_OK);
@@ -104,9 +102,7 @@ static void test_seeds(void **state)
 
 static void test_edges(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_event_list *none = make_list(0), *bad = make_list(2);
     assert_int_equal(lr_event_list_bootstrap(none, 1, &log.log), LR_OK);
     assert_int_equal(none->count, 0);

@@ -23,7 +23,6 @@ static lr_row make_row(uint64_t *seed, int64_t *lor, double *probability, double
 
 static void test_figures(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int round = 0; round < 50; round++) {
         int64_t lor[2][num_lors];
@@ -59,7 +58,6 @@ static void test_figures(void **state)
 /* Against itself a row has no error; an empty one misses all; an empty reference has no ratios. */
 static void test_ends(void **state)
 {
-    (void)state;
     const int64_t lor[2] = {3, 8};
     const double probability[2] = {0.25, 0.5};
     const lr_row row = {.count = 2, .lor = lor, .probability = probability}, empty = {0};
@@ -78,7 +76,6 @@ static void test_ends(void **state)
  * the lower, and 1e-9 of the squared distance is still a tie. */
 static void test_primary(void **state)
 {
-    (void)state;
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                              .u = {1, 0, 0},
                              .v = {0, 0, 1},

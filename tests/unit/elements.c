@@ -29,7 +29,6 @@ static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
 
 static void test_merge_sorts_and_keeps_the_sum(void **state)
 {
-    (void)state;
     static const int64_t sizes[] = {1, 2, 2047, 2048, 2049, 5000, 4194304, 4194305, 18000000, INT64_C(5000000000)};
     uint64_t random = test_seed();
     for (int k = 0; k < 10; k++) {
@@ -41,7 +40,6 @@ static void test_merge_sorts_and_keeps_the_sum(void **state)
 
 static void test_repeats_are_added_in_the_order_they_came(void **state)
 {
-    (void)state;
     struct lr_elements elements = {0};
     static const int64_t lors[] = {9, 9, 2, 9};
     static const double values[] = {1e16, 1.0, 3.0, -1e16};
@@ -59,7 +57,6 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
 
 static void test_assign_scales_and_leaves_out_zeros(void **state)
 {
-    (void)state;
     struct lr_elements from = {0}, to = {0};
     assert_int_equal(lr_elements_add(&from, 3, 2.0, NULL), LR_OK);
     assert_int_equal(lr_elements_add(&from, 5, 0.0, NULL), LR_OK);
@@ -74,7 +71,6 @@ static void test_assign_scales_and_leaves_out_zeros(void **state)
 
 static void test_owned_rows_grow_copy_and_deliver(void **state)
 {
-    (void)state;
     struct lr_owned_row row = {0}, copy = {0};
     for (int64_t k = 0; k < 1000; k++) {
         assert_int_equal(lr_owned_row_reserve(&row, row.count + 1, NULL), LR_OK);

@@ -33,7 +33,6 @@ static void expect_card(const char *device, int number, double joules_a_reading)
 /* Names are those of OpenGL and of CUDA; the number decides between cards alike. */
 static void test_cards(void **state)
 {
-    (void)state;
     expect_card("NVIDIA L4", 0, 1.0);
     expect_card("NVIDIA H200/PCIe/SSE2", 1, 2.5);
     expect_card("NVIDIA H200", 0, 2.5);
@@ -43,7 +42,6 @@ static void test_cards(void **state)
 
 static void test_nobody_tells(void **state)
 {
-    (void)state;
     assert_null(open_card("NVIDIA A100-SXM4-80GB", 0)); /* which of the two? */
     assert_null(open_card("AMD Instinct", 0));
     assert_null(open_card(NULL, 0));
@@ -61,7 +59,6 @@ static void test_nobody_tells(void **state)
 
 static void test_a_card_falls_silent(void **state)
 {
-    (void)state;
     struct energy_meter *meter = open_card("NVIDIA L4", 0);
     double joules;
     assert_non_null(meter);
@@ -118,7 +115,6 @@ static void remove_counters(void)
 /* Packages are added up, what holds them is not; one comes round. */
 static void test_processors(void **state)
 {
-    (void)state;
     const struct energy_params params = {.folder = "energy-counters"};
     double joules = -1;
     remove_counters();

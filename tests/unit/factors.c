@@ -32,7 +32,6 @@ static float *random_values(int64_t count, uint64_t *state)
 
 static void products_are_products(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct fixture fixture;
@@ -68,7 +67,6 @@ static void products_are_products(void **unused)
 /* The sum over a clinical scanner's 3e8 LORs, of ones: how many are in coincidence. */
 static void sum_of_a_large_scanner(void **unused)
 {
-    (void)unused;
     lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
@@ -85,7 +83,6 @@ static void sum_of_a_large_scanner(void **unused)
 
 static void lors_of_another_scanner_are_refused(void **unused)
 {
-    (void)unused;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_RING);
     float values[160] = {0}, found[2];
@@ -113,16 +110,12 @@ static lr_status get_number(void *user, const lr_lor_span *span, float *values)
 
 static lr_status fail_to_get(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
-    (void)span;
-    (void)values;
     return LR_FAILED;
 }
 
 /* More LORs than are held at a time. */
 static void sources_are_multiplied(void **unused)
 {
-    (void)unused;
     enum { COUNT = 2500000, FIRST = 12345 };
     float offsets[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     lr_source_product product = {.num_sources = 4};
@@ -160,7 +153,6 @@ static void sources_are_multiplied(void **unused)
 /* Sparse data, as they are and expanded, from any LOR on and of some LORs. */
 static void data_are_a_source(void **unused)
 {
-    (void)unused;
     int64_t index[4] = {2, 5, 6, 11};
     float listed[4] = {7, 1, 4, 9}, all[12] = {0}, values[12];
     lr_lor_data sparse = {.count = 4, .index = index, .values = listed};
@@ -184,7 +176,6 @@ static void data_are_a_source(void **unused)
 
 static lr_status drop_events(void *user, const lr_event *events, int64_t count)
 {
-    (void)events;
     *(int64_t *)user += count;
     return LR_OK;
 }
@@ -192,7 +183,6 @@ static lr_status drop_events(void *user, const lr_event *events, int64_t count)
 /* Arrays of the caller's are read in place and never written: these cannot be. */
 static void borrowed_arrays_are_only_read(void **unused)
 {
-    (void)unused;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_RING);
     const int64_t num_lors = fixture.lors->count, num_voxels = lr_grid_num_voxels(&fixture.grid);

@@ -6,7 +6,6 @@
 
 static void rows_run_x_fastest(void **state)
 {
-    (void)state;
     const lr_grid grid = {.size = {3, 4, 5}, .voxel_mm = {1, 2, 3}, .origin_mm = {10, 20, 30}};
     assert_int_equal(lr_grid_num_voxels(&grid), 60);
     for (int row = 0; row < 60; row++) {
@@ -20,7 +19,6 @@ static void rows_run_x_fastest(void **state)
 
 static void centred_grid_is_symmetric(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){96, 95, 8}, (const double[3]){.45, .7, 2});
     double first[3], last[3];
     lr_grid_voxel_centre(&grid, 0, first);
@@ -33,7 +31,6 @@ static void centred_grid_is_symmetric(void **state)
  * the outermost half a spacing from the faces. */
 static void sample_points_tile_the_voxel(void **state)
 {
-    (void)state;
     const lr_grid grid = {.size = {3, 4, 5}, .voxel_mm = {1, 2, 3}, .origin_mm = {-1, 7, 0.5}};
     const int samples[3] = {2, 3, 4};
     double centre[3], sum[3] = {0, 0, 0};
@@ -66,7 +63,6 @@ static void assert_split(double x, double y, double z, int count, int nx, int ny
 
 static void samples_are_split(void **state)
 {
-    (void)state;
     assert_split(1, 1, 1, 1, 1, 1, 1);
     assert_split(1, 1, 1, 8, 2, 2, 2);
     assert_split(0.3, 0.3, 0.3, 27, 3, 3, 3);
@@ -84,7 +80,6 @@ static void samples_are_split(void **state)
 /* No other split of any count up to 60 has a smaller largest spacing. */
 static void split_is_the_best(void **state)
 {
-    (void)state;
     uint64_t random = test_seed();
     for (int count = 1; count <= 60; count++) {
         lr_grid grid = {.size = {1, 1, 1}};
@@ -110,8 +105,7 @@ static void split_is_the_best(void **state)
 
 static void assert_refused(lr_grid grid, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_int_equal(lr_grid_check(&grid, &log.log), LR_BAD_INPUT);
     if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
     assert_null(lr_image_create(&grid, NULL));
@@ -119,7 +113,6 @@ static void assert_refused(lr_grid grid, const char *words)
 
 static void grids_are_checked(void **state)
 {
-    (void)state;
     const lr_grid good = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     assert_int_equal(lr_grid_check(&good, NULL), LR_OK);
     lr_grid grid = good;
@@ -145,7 +138,6 @@ static void grids_are_checked(void **state)
 
 static void images_start_at_zero(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){5, 6, 7}, (const double[3]){1, 1, 1});
     lr_image *image = lr_image_create(&grid, NULL);
     for (int k = 0; k < 3; k++) {

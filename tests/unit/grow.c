@@ -15,7 +15,6 @@ struct item {
 /* Items stay, and adding one after the other moves the array seldom. */
 static void arrays_grow_and_keep(void **state)
 {
-    (void)state;
     enum { COUNT = 100000 };
     const struct lr_items items = {sizeof(struct item), "items", NULL};
     struct item *list = NULL;
@@ -51,7 +50,6 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 
 static void arrays_stay_where_memory_is_short(void **state)
 {
-    (void)state;
     struct heard heard = {0};
     const lr_log log = {hear, &heard};
     const struct lr_items items = {sizeof(double), "some doubles", &log};
@@ -70,7 +68,6 @@ static void arrays_stay_where_memory_is_short(void **state)
 
 static void texts_are_put_together(void **state)
 {
-    (void)state;
     struct lr_text text = {.what = "a text"};
     assert_int_equal(lr_text_add(&text, "", 0), LR_OK);
     assert_string_equal(text.chars, "");
@@ -88,7 +85,6 @@ static void texts_are_put_together(void **state)
 /* A text with a hole would be wrong: after a failure nothing more is added. */
 static void texts_that_failed_stay_so(void **state)
 {
-    (void)state;
     struct lr_text text = {.what = "a text"};
     assert_int_equal(lr_text_print(&text, "begin"), LR_OK);
     assert_false(text.failed);
@@ -102,7 +98,6 @@ static void texts_that_failed_stay_so(void **state)
 
 static void names_have_endings(void **state)
 {
-    (void)state;
     static const char *const endings[] = {".nii", ".nii.gz", NULL};
     assert_true(lr_path_ends("a/b.nii", ".nii"));
     assert_true(lr_path_ends("B.NII.gz", ".nii.GZ"));
@@ -121,7 +116,6 @@ static void check_owned(char *path, const char *wanted)
 
 static void names_are_taken_apart(void **state)
 {
-    (void)state;
     char text[128], longer[300];
     assert_string_equal(lr_path_name("/a/b.c"), "b.c");
     assert_string_equal(lr_path_name("b.c"), "b.c");

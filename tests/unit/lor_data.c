@@ -14,7 +14,6 @@ static lr_lors *sixteen_lors(lr_scanner **scanner)
 
 static void events_are_counted(void **state)
 {
-    (void)state;
     const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3};
     lr_lor_data *data = lr_lor_data_bin(events, 9, NULL);
     const int64_t index[] = {0, 3, 7, 15};
@@ -28,7 +27,6 @@ static void events_are_counted(void **state)
 /* The sum of counts is the number of events that name a LOR, and indices rise. */
 static void many_events_are_counted(void **state)
 {
-    (void)state;
     enum { EVENTS = 20000, LORS = 700 };
     uint64_t random = test_seed();
     int64_t *events = malloc(EVENTS * sizeof(*events));
@@ -56,7 +54,6 @@ static void many_events_are_counted(void **state)
 
 static void no_events_is_sparse_nothing(void **state)
 {
-    (void)state;
     lr_scanner *scanner;
     lr_lors *lors = sixteen_lors(&scanner);
     lr_lor_data *data = lr_lor_data_bin(NULL, 0, NULL);
@@ -74,7 +71,6 @@ static void no_events_is_sparse_nothing(void **state)
 
 static void expanding_keeps_values(void **state)
 {
-    (void)state;
     lr_scanner *scanner;
     lr_lors *lors = sixteen_lors(&scanner);
     const int64_t events[] = {15, 15, 2};
@@ -95,16 +91,13 @@ static void expanding_keeps_values(void **state)
 
 static void data_of_another_scanner_is_refused(void **state)
 {
-    (void)state;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner;
     lr_lors *lors = sixteen_lors(&scanner);
     const int64_t events[] = {2, 16};
     lr_lor_data *sparse = lr_lor_data_bin(events, 2, NULL);
     assert_null(lr_lor_data_expand(sparse, lors, &log.log));
-    assert_int_equal(log.status, LR_USAGE);
-    assert_non_null(strstr(log.error, "sixteen has 16 LORs"));
+    assert_said(&log, LR_USAGE, "sixteen has 16 LORs");
     lr_lor_data *dense = lr_lor_data_create(lors, NULL);
     dense->count = 15;
     assert_null(lr_lor_data_expand(dense, lors, &log.log));

@@ -89,7 +89,6 @@ static void each_index_is_met_once(void **state)
 {
     static const int64_t counts[] = {0, 1, 2, 7, 1000, MOST}, grains[] = {1, 3, 64, 1 << 20};
     atomic_int *met = make_met(MOST);
-    (void)state;
     for (int c = 0; c < 6; c++)
         for (int g = 0; g < 4; g++) assert_true(shares_well(met, counts[c], grains[g]));
     for (int k = 0; k < 3000; k++) assert_true(shares_well(met, 5 + k % 20, 1));
@@ -98,13 +97,11 @@ static void each_index_is_met_once(void **state)
 
 static void all_threads_work(void **state)
 {
-    (void)state;
     for (int k = 0; k < 100; k++) assert_true(all_come());
 }
 
 static void callers_may_work_in_between(void **state)
 {
-    (void)state;
     atomic_int *met = make_met(1000), *others = make_met(1000);
     struct meeting meeting = {.met = met, .count = 1000, .grain = 10};
     struct lr_parallel loop = {.threads = THREADS, .count = 1000, .grain = 10, .body = meet, .user = &meeting};
@@ -119,7 +116,6 @@ static void callers_may_work_in_between(void **state)
 static void run_inner(void *user, int64_t begin, int64_t end, int worker)
 {
     atomic_int *met = make_met(50);
-    (void)worker;
     for (int64_t k = begin; k < end; k++)
         if (!shares_well(met, 50, 3)) atomic_store((atomic_bool *)user, true);
     free(met);
@@ -128,7 +124,6 @@ static void run_inner(void *user, int64_t begin, int64_t end, int worker)
 static void loops_may_be_in_loops(void **state)
 {
     atomic_bool is_wrong;
-    (void)state;
     atomic_init(&is_wrong, false);
     lr_parallel_for(THREADS, 200, 1, run_inner, &is_wrong);
     assert_false(atomic_load(&is_wrong));
@@ -144,7 +139,6 @@ static void threads_have_loops_at_a_time(void **state)
 {
     pthread_t callers[4];
     atomic_bool is_wrong;
-    (void)state;
     atomic_init(&is_wrong, false);
     for (int k = 0; k < 4; k++) assert_int_equal(pthread_create(&callers[k], NULL, call_often, &is_wrong), 0);
     for (int k = 0; k < 4; k++) pthread_join(callers[k], NULL);
@@ -156,7 +150,6 @@ static void loops_may_be_far_between(void **state)
 {
     static const struct timespec pauses[] = {{.tv_nsec = 990000000}, {.tv_sec = 1}, {.tv_sec = 2}};
     atomic_int *met = make_met(1000);
-    (void)state;
     for (int k = 0; k < 3; k++) {
         assert_true(shares_well(met, 1000, 1) && all_come());
         nanosleep(&pauses[k], NULL);
@@ -170,7 +163,6 @@ static void a_child_has_its_own(void **state)
 {
     atomic_int *met = make_met(1000);
     int status = 0;
-    (void)state;
     assert_true(all_come());
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -190,7 +182,6 @@ static void a_child_has_its_own(void **state)
 static void plugins_share_the_pool(void **state)
 {
     double times = 3.0;
-    (void)state;
     assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
     const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
     assert_non_null(plugin);
@@ -203,7 +194,6 @@ static void plugins_share_the_pool(void **state)
 
 static void fail_elsewhere(void *user, int64_t begin, int64_t end, int worker)
 {
-    (void)end;
     while (worker == 0 && !atomic_load((atomic_bool *)user)) sched_yield(); /* another thread takes a share, too */
     if (worker > 0) lr_error(NULL, LR_BAD_INPUT, "share %d failed", (int)begin);
     if (worker > 0) atomic_store((atomic_bool *)user, true);
@@ -219,7 +209,6 @@ static void *have_no_error(void *user)
 
 static void fail_beside(void *user)
 {
-    (void)user;
     lr_error(NULL, LR_USAGE, "in the background");
 }
 
@@ -231,7 +220,6 @@ static void errors_reach_their_callers(void **state)
     bool has_none = false;
     atomic_bool has_failed;
     struct lr_background background = {0};
-    (void)state;
     atomic_init(&has_failed, false);
     lr_parallel_for(2, 2, 1, fail_elsewhere, &has_failed);
     assert_int_equal(strncmp(lr_last_error(&status), "share ", 6), 0);

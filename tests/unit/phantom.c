@@ -26,7 +26,6 @@ static double integral(const lr_image *image)
  * that; across sectors they do not touch; all lie in their wedge and in the circle. */
 static void rods_keep_their_distances(void **state)
 {
-    (void)state;
     const double radius = 40.0;
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(radius, &num_rods, NULL);
@@ -73,7 +72,6 @@ static int count_lattice_points(double diameter, double radius)
  * the lattice's, pi / (8 sqrt(3)), as it grows. */
 static void rods_fill_their_wedge(void **state)
 {
-    (void)state;
     const double radii[] = {9.6, 19.872, 57.0, 400.0};
     for (int k = 0; k < 4; k++) {
         int num_rods = 0, in_sector[LR_DERENZO_SECTORS] = {0};
@@ -93,7 +91,6 @@ static void rods_fill_their_wedge(void **state)
 
 static void derenzo_has_the_rods_area(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){96, 96, 3}, (const double[3]){0.45, 0.45, 2});
     int num_rods = 0;
     double area = 0.0;
@@ -122,7 +119,6 @@ static void derenzo_has_the_rods_area(void **state)
 /* Background cylinder and spheres by volume; contrast 4 to 1. */
 static void spheres_have_their_volumes(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){120, 120, 60}, (const double[3]){1, 1, 1});
     const double radius = 57.2; /* half the reference size */
     const double diameters[6] = {5, 6.5, 8.5, 11, 14, 18.5};
@@ -143,7 +139,6 @@ static void spheres_have_their_volumes(void **state)
 /* The phantom at half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
 static void six_spheres_are_equal(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){180, 180, 21}, (const double[3]){1, 1, 1});
     const double contrasts[2] = {6, 3};
     for (int n = 0; n < 2; n++) {
@@ -185,7 +180,6 @@ static int64_t only_voxel(lr_image *image)
 
 static void point_is_nearest_the_centre(void **state)
 {
-    (void)state;
     lr_grid grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){1, 0.1, 3});
     assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
     grid.origin_mm[0] = -0.6; /* voxel 1 at 0.4 */
@@ -196,17 +190,14 @@ static void point_is_nearest_the_centre(void **state)
 
 static void assert_refused(lr_phantom_params params, const lr_grid *grid, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     params.log = &log.log;
     assert_null(lr_phantom_create(&params, grid));
-    assert_int_equal(log.status, LR_USAGE);
-    if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
+    assert_said(&log, LR_USAGE, words);
 }
 
 static void misfits_are_refused(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 2}, (const double[3]){1, 1, 1});
     assert_refused((lr_phantom_params){.name = "derenzoo"}, &grid,
                    "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, point");
@@ -239,7 +230,6 @@ static double activity_of(float label)
 /* On a grid like the label image's, centred, each voxel is its label's activity. */
 static void labels_become_activity(void **state)
 {
-    (void)state;
     uint64_t random = test_seed();
     lr_image *labels = random_labels(&random);
     const lr_grid grid = lr_grid_centred(labels->grid.size, labels->grid.voxel_mm);
@@ -252,7 +242,6 @@ static void labels_become_activity(void **state)
 /* Any grid that holds the whole label image keeps its integral, fine or coarse, however shifted. */
 static void resampling_keeps_the_integral(void **state)
 {
-    (void)state;
     uint64_t random = test_seed();
     lr_image *labels = random_labels(&random);
     double expected = 0.0;
@@ -273,17 +262,14 @@ static void resampling_keeps_the_integral(void **state)
 
 static void other_labels_are_refused(void **state)
 {
-    (void)state;
     uint64_t random = 1;
     const float bad[] = {5.0f, -1.0f, 1.5f, NAN};
     lr_image *labels = random_labels(&random);
     for (int k = 0; k < 4; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         labels->values[17] = bad[k];
         assert_null(lr_phantom_from_labels(labels, &labels->grid, &log.log));
-        assert_int_equal(log.status, LR_BAD_INPUT);
-        assert_non_null(strstr(log.error, "in voxel 17"));
+        assert_said(&log, LR_BAD_INPUT, "in voxel 17");
     }
     lr_image_destroy(labels);
 }

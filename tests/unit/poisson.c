@@ -62,7 +62,6 @@ static void check_distribution(const float *values, double mean)
 
 static void counts_are_poisson(void **state)
 {
-    (void)state;
     const uint64_t seed = test_seed();
     const double means[] = {0.01, 1.0, 9.9, 10.1, 100.0, 1e5};
     for (int k = 0; k < 6; k++) {
@@ -77,7 +76,6 @@ static void counts_are_poisson(void **state)
 /* Element i of a long array and of a short one, beside other expectations, has the same count. */
 static void draws_depend_on_seed_and_index(void **state)
 {
-    (void)state;
     float *all = draw(25.0, 7, 20000), *again = draw(25.0, 7, 20000);
     float *other = draw(25.0, 8, 20000), *high = draw(25.0, 7 + ((uint64_t)1 << 40), 20000);
     assert_memory_equal(all, again, 20000 * sizeof(*all));
@@ -107,7 +105,6 @@ static void draws_depend_on_seed_and_index(void **state)
  * m / sqrt(n). */
 static void neighbours_are_independent(void **state)
 {
-    (void)state;
     const double means[] = {4.0, 40.0};
     for (int m = 0; m < 2; m++) {
         float *values = draw(means[m], 11, DRAWS);
@@ -120,7 +117,6 @@ static void neighbours_are_independent(void **state)
 
 static void extremes(void **state)
 {
-    (void)state;
     float *zeros = draw(0.0, 1, 1000), *large = draw(1e12, 1, 1000);
     for (int k = 0; k < 1000; k++) {
         assert_true(zeros[k] == 0.0f);
@@ -134,11 +130,9 @@ static void extremes(void **state)
 
 static void bad_expectations_are_named(void **state)
 {
-    (void)state;
     const float bad[] = {-1.0f, NAN, INFINITY};
     for (int k = 0; k < 3; k++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         float values[3] = {1.0f, 2.0f, bad[k]};
         assert_int_equal(lr_poisson(values, 3, 1, &log.log), LR_BAD_INPUT);
         assert_non_null(strstr(log.error, "expectation 2 is"));
@@ -149,7 +143,6 @@ static void bad_expectations_are_named(void **state)
 /* Counts of one seed for different purposes are uncorrelated: 5 standard errors of the coefficient. */
 static void purposes_are_independent(void **state)
 {
-    (void)state;
     enum { COUNT = 20000 };
     static float counts[LR_NUM_RANDOM_STREAMS][COUNT];
     for (int p = 0; p < LR_NUM_RANDOM_STREAMS; p++) {
@@ -167,7 +160,6 @@ static void purposes_are_independent(void **state)
 /* Parts of any length give the counts of the whole. */
 static void parts_are_those_of_the_whole(void **state)
 {
-    (void)state;
     enum { COUNT = 5000 };
     float *whole = draw(3.5, 11, COUNT);
     for (int64_t first = 0, length = 1; first < COUNT; first += length, length = 2 * length + 1) {

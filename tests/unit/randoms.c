@@ -68,8 +68,7 @@ static void session_finish(struct session *s)
 
 static lr_randoms *estimate(const struct session *s)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_randoms *randoms = lr_randoms_estimate(s->fixture.lors, s->delayeds, &log.log);
     if (randoms == NULL) fail_msg("no randoms: %s", log.error);
     return randoms;
@@ -102,7 +101,6 @@ static void sum_fans(const lr_lors *lors, const float *values, double *fans)
  * Sums over LORs of floats hold to 1e-6. */
 static void expected_delayeds_give_their_rates(void **unused)
 {
-    (void)unused;
     static const double totals[4] = {20000, 4000, 500, 60};
     static const int pooled[4] = {1, 6, 48, 240};
     for (int pattern = BY_CRYSTAL; pattern <= UNIFORM; pattern++) {
@@ -127,7 +125,6 @@ static void expected_delayeds_give_their_rates(void **unused)
 /* Not pooled, r has the fan sums that were measured, noise and all. */
 static void fan_sums_are_kept(void **unused)
 {
-    (void)unused;
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
     assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
@@ -165,7 +162,6 @@ static double chi_square(const struct session *s, const lr_randoms *randoms)
 /* The chi-square of n rates is n, give or take sqrt(2 n); five of these are allowed. */
 static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
 {
-    (void)unused;
     static const double totals[3] = {20000, 4000, 500};
     static const int pooled[3] = {1, 6, 48};
     const uint64_t seed = test_seed();
@@ -192,7 +188,6 @@ static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
  * (n - r)^2 / r has the variance 2 + 1 / r. */
 static void drawn_delayeds_fit_the_estimate(void **unused)
 {
-    (void)unused;
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
     assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
@@ -218,7 +213,6 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
 /* 50 ends in the mean group decide, to the count. */
 static void counts_decide_on_pooling(void **unused)
 {
-    (void)unused;
     static const double totals[6] = {6010, 5990, 1010, 990, 130, 120};
     static const int pooled[6] = {1, 6, 6, 48, 48, 240};
     for (int k = 0; k < 6; k++) {
@@ -251,7 +245,6 @@ static lr_lor_data draw_events(const lr_lors *lors, int64_t num_events)
  * place are not pooled with each other. */
 static void clinical_scanner(void **unused)
 {
-    (void)unused;
     static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
     static const int num_delayeds[2] = {35320, 9000};
     static const int pooled[2] = {56, 12};
@@ -280,15 +273,12 @@ static void clinical_scanner(void **unused)
 
 static void bad_delayeds_are_refused(void **unused)
 {
-    (void)unused;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     struct session s;
     session_init(&s, UNIFORM, 1000);
     s.delayeds->values[5] = -1.0f;
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "the delayeds of LOR 5 "));
+    assert_said(&log, LR_BAD_INPUT, "the delayeds of LOR 5 ");
     memset(s.delayeds->values, 0, (size_t)s.delayeds->count * sizeof(float));
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
     assert_non_null(strstr(log.error, "no delayed coincidences"));
@@ -306,7 +296,6 @@ static void ends_are_enough(void **state)
 {
     struct session s;
     double ends[NUM_CRYSTALS] = {0};
-    (void)state;
     session_init(&s, BY_CRYSTAL, 90000.0);
     for (int64_t l = 0; l < s.delayeds->count; l++) {
         int32_t crystals[2];

@@ -20,7 +20,6 @@ static double dot(const double a[3], const double b[3])
 /* Module k of ring j: radius, angle, z; u towards increasing angle, v along z, normal inwards. */
 static void ring_places_modules(void **state)
 {
-    (void)state;
     const int crystals[2] = {13, 12};
     lr_ring ring = plain_ring(59.0, 18, crystals, 1.55, 1.45, 15.0);
     ring.rings = 3;
@@ -67,7 +66,6 @@ static lr_scanner *create_safir(void)
 /* The published crystal centres of the prototype's panels, 6.5 mm behind the face. */
 static void panel_of_blocks_has_gaps(void **state)
 {
-    (void)state;
     lr_scanner *scanner = create_safir();
     assert_non_null(scanner);
     assert_int_equal(scanner->num_modules, 48);
@@ -92,7 +90,6 @@ static void panel_of_blocks_has_gaps(void **state)
 /* Every line of the prototype's crystal map (ring det layer x y z) is a crystal of ours. */
 static void panel_matches_the_crystal_map(void **state)
 {
-    (void)state;
     char path[1024], line[256];
     if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = create_safir();
@@ -122,7 +119,6 @@ static void panel_matches_the_crystal_map(void **state)
 /* Number of crystals of scanners that are known (reference: vendors' counts). */
 static void crystals_are_counted(void **state)
 {
-    (void)state;
     const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
     const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
     const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
@@ -137,7 +133,6 @@ static void crystals_are_counted(void **state)
 /* Crystal number and module are each other's inverse, with modules of unequal sizes. */
 static void crystals_find_their_module(void **state)
 {
-    (void)state;
     const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2), tilted_module(-100, 0, 0, 180, 0, 1, 1),
                                   tilted_module(0, 100, 0, 90, 0, 5, 7)};
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
@@ -151,7 +146,6 @@ static void crystals_find_their_module(void **state)
 /* Inward normals by docs/method/common.md, "Frame and scanner", whatever the hand of u, v. */
 static void normals_point_inwards(void **state)
 {
-    (void)state;
     lr_module modules[6] = {
         tilted_module(100, 0, 0, 0, 0, 2, 2),                       /* u x v points outwards */
         tilted_module(-100, 0, 0, 180, 0, 2, 2),                    /* the same, with v turned round below */
@@ -186,7 +180,6 @@ static void normals_point_inwards(void **state)
 /* If the axis and the origin lie on different sides of a tilted module, the axis decides. */
 static void axis_decides_before_origin(void **state)
 {
-    (void)state;
     const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     const lr_module *module = &scanner->modules[0];
@@ -198,7 +191,6 @@ static void axis_decides_before_origin(void **state)
 /* Axes given to seven digits come out orthonormal to rounding. */
 static void axes_are_orthonormal(void **state)
 {
-    (void)state;
     lr_module modules[2] = {tilted_module(80, 60, 0, 33, 17, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
     for (int k = 0; k < 3; k++) {
         modules[0].u[k] = round(modules[0].u[k] * 1e6) / 1e6 * (1.0 + 5e-7);
@@ -216,7 +208,6 @@ static void axes_are_orthonormal(void **state)
 
 static void detection_plane_lies_behind_the_face(void **state)
 {
-    (void)state;
     const lr_module modules[2] = {tilted_module(100, 0, 5, 0, 0, 2, 2), tilted_module(-100, 0, 5, 180, 0, 2, 2)};
     lr_scanner *scanner =
         lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 3.0});

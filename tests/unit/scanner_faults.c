@@ -33,7 +33,6 @@ static void assert_refused(struct pair *pair, const char *words)
 
 static void unspoilt_pair_is_accepted(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     lr_scanner *scanner = lr_scanner_create(&pair.params);
@@ -43,7 +42,6 @@ static void unspoilt_pair_is_accepted(void **state)
 
 static void sizes_are_checked(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     pair.modules[1].crystals[0] = 0;
@@ -64,7 +62,6 @@ static void sizes_are_checked(void **state)
 
 static void axes_are_checked(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     pair.modules[1].u[1] *= 1.001;
@@ -77,7 +74,6 @@ static void axes_are_checked(void **state)
 
 static void scanner_numbers_are_checked(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     pair.params.num_modules = 1;
@@ -96,7 +92,6 @@ static void scanner_numbers_are_checked(void **state)
 
 static void rules_are_checked(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     pair.params.coincidence.field_of_view_mm = -5.0;
@@ -120,7 +115,6 @@ static void rules_are_checked(void **state)
 /* Two modules side by side, 16 mm wide each: 1.2 mm too near, touching, just within tolerance. */
 static void overlap_is_measured(void **state)
 {
-    (void)state;
     struct pair pair;
     init_pair(&pair);
     pair.modules[1] = tilted_module(100, 14.8, 0, 0, 0, 4, 4);
@@ -140,7 +134,6 @@ static void overlap_is_measured(void **state)
  * plane; and two crossed edges, which only the axis across both edges separates. */
 static void overlap_of_turned_boxes(void **state)
 {
-    (void)state;
     const double h = sqrt(0.5);
     lr_module a = {.centre_mm = {0, 0, 1},
                    .u = {1, 0, 0},
@@ -181,11 +174,9 @@ static void overlap_of_turned_boxes(void **state)
 /* Modules in a regular polygon fit as long as their width is at most the side 2 r tan(pi / n). */
 static void ring_overlap_starts_at_the_polygon_side(void **state)
 {
-    (void)state;
     const int crystals[2] = {10, 4};
     const double side = 2.0 * 100.0 * tan(acos(-1.0) / 12);
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const lr_scanner_params params = {.name = "ring", .log = &log.log};
     lr_ring ring = plain_ring(100.0, 12, crystals, side / 10, 4.0, 20.0);
     lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
@@ -204,16 +195,13 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
 
 static void assert_ring_refused(const lr_ring *ring, const char *words)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_scanner_create_ring(&(lr_scanner_params){.name = "r", .log = &log.log}, ring));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
+    assert_said(&log, LR_BAD_INPUT, words);
 }
 
 static void rings_are_checked(void **state)
 {
-    (void)state;
     const int crystals[2] = {4, 4}, empty[2] = {4, 0};
     const lr_ring good = plain_ring(100.0, 12, crystals, 5.0, 4.0, 20.0);
     lr_ring ring = good;

@@ -114,7 +114,6 @@ static void check_selection(const struct world *world, const lr_selection *selec
 
 static void test_every_selection_is_its_flags(void **unused)
 {
-    (void)unused;
     static const double shares[] = {0.0, 0.03, 0.5, 0.95, 1.0};
     uint64_t state = test_seed();
     struct world world;
@@ -139,7 +138,6 @@ static void expect_refusal(struct world *world, lr_selection selection, const ch
 
 static void test_faults_are_named(void **unused)
 {
-    (void)unused;
     struct world world;
     world_init(&world);
     const int64_t lors[] = {4, 9, 9, 7, 756}; /* 21 pairs of 36 */
@@ -189,7 +187,6 @@ static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num
 
 static void test_windows_cover_their_list(void **state)
 {
-    (void)state;
     static const int32_t pairs[] = {0, 1, 4, 5, 6, 20};
     struct world world;
     world_init(&world);

@@ -18,7 +18,6 @@ static const char *digest(const void *bytes, size_t count, size_t piece, char te
 
 static void examples(void **state)
 {
-    (void)state;
     static const char two_blocks[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     char text[lr_sha256_chars];
     assert_string_equal(digest("", 0, 1, text), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -34,7 +33,6 @@ static void examples(void **state)
 
 static void cuts_do_not_matter(void **state)
 {
-    (void)state;
     unsigned char bytes[300];
     for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(7 * k);
     for (size_t count = 0; count <= sizeof(bytes); count++) {

@@ -25,7 +25,6 @@ static void check_parts(const struct fixture *f, lr_rows_share share, int64_t nu
 
 static void test_every_row_once(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct fixture f;
         fixture_init(&f, (enum fixture_kind)kind);
@@ -64,7 +63,6 @@ static lr_status count_elements(void *user, const lr_row *row)
  * ends: equal numbers of rows would be far off. */
 static void test_balance(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, FIXTURE_RING);
     f.grid = lr_grid_centred((int[3]){9, 9, 24}, (double[3]){1.0, 1.0, 1.2});
@@ -96,7 +94,6 @@ static void test_balance(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     struct fixture f;
     struct test_log log;
     int64_t range[2];

@@ -32,15 +32,11 @@ static void free_edge(struct edge *edge)
 
 static void count_message(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)level;
-    (void)status;
-    (void)sentence;
     ++*(int *)user;
 }
 
 static void older_programs_make_operators(void **state)
 {
-    (void)state;
     struct fixture fixture;
     struct edge edge;
     int num_messages = 0;
@@ -72,7 +68,6 @@ static void older_programs_make_operators(void **state)
 /* A newer program's further fields are not known here. */
 static void newer_programs_make_vectors(void **state)
 {
-    (void)state;
     struct {
         lr_vector_params params;
         char more[64];
@@ -86,24 +81,18 @@ static void newer_programs_make_vectors(void **state)
 
 static lr_status drop_events(void *user, const lr_event *events, int64_t count)
 {
-    (void)events;
     *(int64_t *)user += count;
     return LR_OK;
 }
 
 static bool refuse(void *user, const char *what, double done, double total)
 {
-    (void)user;
-    (void)what;
-    (void)done;
-    (void)total;
     return false;
 }
 
 /* `progress` came after `log`. */
 static void older_programs_read_events(void **state)
 {
-    (void)state;
     struct fixture fixture;
     struct test_folder folder;
     struct edge edge;

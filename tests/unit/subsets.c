@@ -13,7 +13,6 @@ enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };
 /* Every LOR of every fixture, one by one. */
 static void fans_are_sums_over_lors(void **unused)
 {
-    (void)unused;
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct fixture fixture;
@@ -54,7 +53,6 @@ static void fans_are_sums_over_lors(void **unused)
 /* Tilted modules within a field of view: their rules do not part into columns and rings. */
 static void fans_of_masks_that_do_not_part(void **unused)
 {
-    (void)unused;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TILTED);
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
@@ -165,7 +163,6 @@ static int64_t count_dealt(const lr_lors *lors, const int lines[2], int subsets)
  * four: as many, and more, of a scanner share each direction and distance. */
 static void subsets_are_balanced(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"ge-explore-vista-dr", "siemens-mmr", "safir-dual-ring-prototype",
                                         "penn-labr3"};
     static const int lines[][2] = {
@@ -175,8 +172,7 @@ static void subsets_are_balanced(void **unused)
         {132, 12 + 60}};
     static const int counts[] = {2, 3, 4, 6, 7, 8, 9, 14, 21};
     for (int n = 0; n < 4; n++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         lr_scanner *scanner = lr_scanner_read(names[n], &log.log);
         if (scanner == NULL) fail_msg("%s: %s", names[n], log.error);
         lr_lors *lors = lr_lors_create(scanner, NULL);
@@ -198,7 +194,6 @@ static void subsets_are_balanced(void **unused)
 
 static void too_many_subsets_are_refused(void **unused)
 {
-    (void)unused;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     const int num_pairs = (int)fixture.lors->num_pairs;
