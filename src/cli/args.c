@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <lr/lr.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,7 +144,8 @@ static const struct {
 
 static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
 {
-    if (!option->repeats && args_has(args, option->name)) {
+    const char *repeated = args->syntax->repeated;
+    if (args_has(args, option->name) && (repeated == NULL || strcmp(repeated, option->name) != 0)) {
         args_complain(args, "%s is given twice", option->name);
     } else if (args->num_given == CLI_MAX_GIVEN) {
         args_complain(args, "more than %d options", CLI_MAX_GIVEN);
@@ -278,22 +280,96 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
     return args->status;
 }
 
-/* --- help --- */
+/* --- help, manual pages and completion --- */
+
+/* What may follow the verb and its options in a help page: "--rays R". */
+static const char *write_option(char text[64], const struct cli_option *option)
+{
+    snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    return text;
+}
+
+static const char *after_sentence(const struct cli_syntax *syntax, const struct cli_option *option)
+{
+    return syntax->repeated != NULL && strcmp(syntax->repeated, option->name) == 0 ? " (may be repeated)" : "";
+}
 
 void args_print_help(const struct cli_syntax *syntax)
 {
+    char left[64];
     printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb, syntax->positionals ? " " : "",
            syntax->positionals ? syntax->positionals : "", syntax->summary);
     for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         printf("\n%s\n", group->title);
-        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
-            char left[64];
-            snprintf(left, sizeof(left), "%s%s%s", option->name, option->metavar ? " " : "",
-                     option->metavar ? option->metavar : "");
-            printf("  %-26s %s%s\n", left, option->help, option->repeats ? " (may be repeated)" : "");
-        }
+        for (const struct cli_option *option = group->options; option->name != NULL; option++)
+            printf("  %-26s %s%s\n", write_option(left, option), option->help, after_sentence(syntax, option));
     }
     printf("\nexample\n  %s\n", syntax->example);
+}
+
+/* Writes a line of troff, to which backslashes, hyphens, and dots at the beginning of a line mean something else. */
+static void put_troff(FILE *stream, const char *text, const char *more)
+{
+    fputs(text[0] == '.' || text[0] == '\'' ? "\\&" : "", stream);
+    for (; *text != '\0'; text++)
+        *text == '\\' ? fputs("\\e", stream) : *text == '-' ? fputs("\\-", stream) : fputc(*text, stream);
+    fprintf(stream, "%s\n", more);
+}
+
+void args_print_title(FILE *stream, const char *name, const char *summary)
+{
+    char page[64];
+    snprintf(page, sizeof(page), "%s", name);
+    for (char *space = strchr(page, ' '); space != NULL; space = strchr(space, ' ')) *space = '-';
+    fprintf(stream, ".TH %s 1 \"\" \"LORaster %s\" \"LORaster\"\n.SH NAME\n%s \\- ", page, lr_version(), page);
+    put_troff(stream, summary, "");
+    fprintf(stream, ".SH SYNOPSIS\n.B %s\n", name);
+}
+
+void args_print_manual(FILE *stream, const struct cli_syntax *syntax)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "loraster %s", syntax->verb);
+    args_print_title(stream, text, syntax->summary);
+    if (syntax->positionals != NULL) put_troff(stream, syntax->positionals, "");
+    fputs("[options]\n.SH OPTIONS\n", stream);
+    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
+        fputs(".SS ", stream);
+        put_troff(stream, group->title, "");
+        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
+            fputs(".TP\n.B ", stream);
+            put_troff(stream, write_option(text, option), "");
+            put_troff(stream, option->help, after_sentence(syntax, option));
+        }
+    }
+    fputs(".SH EXAMPLE\n", stream);
+    put_troff(stream, syntax->example, "\n.SH SEE ALSO\n.BR loraster (1)");
+}
+
+void args_offer(const char *word, const char *typed, const char *sentence)
+{
+    if (strncmp(word, typed, strlen(typed)) == 0) printf("%s\t%s\n", word, sentence);
+}
+
+void args_complete(const struct cli_syntax *syntax, char *const *words)
+{
+    static const char scanner[] = "NAME|FILE"; /* what stands for a preset */
+    const struct cli_option *open = NULL;      /* its value comes next */
+    for (; words[1] != NULL; words++) {
+        if (strcmp(words[0], "=") == 0) continue; /* bash divides --mode=exact into three words */
+        const struct cli_option *option = open == NULL ? find_option(syntax, words[0], strlen(words[0])) : NULL;
+        open = option != NULL && option->metavar != NULL ? option : NULL;
+    }
+    const char *typed = strcmp(words[0], "=") == 0 ? "" : words[0];
+    const char *metavar = open != NULL ? open->metavar : typed[0] != '-' ? syntax->positionals : NULL;
+    const char *const *values = metavar != NULL && strcmp(metavar, scanner) == 0 ? lr_scanner_presets()
+                                : open != NULL                                   ? open->words
+                                                                                 : NULL;
+    for (int k = 0; values != NULL && values[k] != NULL; k++) args_offer(values[k], typed, "");
+    const struct cli_group *const end = metavar != NULL ? syntax->groups : groups_end(syntax);
+    for (const struct cli_group *group = syntax->groups; group != end; group++)
+        for (const struct cli_option *option = group->options; option->name != NULL; option++)
+            args_offer(option->name, typed, option->help);
 }
 
 /* --- reading values --- */
@@ -548,6 +624,7 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
     const char *text = args_text(args, name);
     char list[256] = "";
     if (text == NULL) return fallback;
+    if (words == NULL) words = find_option(args->syntax, name, strlen(name))->words;
     for (int k = 0; words[k] != NULL; k++) {
         if (strcasecmp(words[k], text) == 0) return k;
         const size_t used = strlen(list);
@@ -560,4 +637,10 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
     args_complain(args, "%s %s: must be one of %s%s%s", name, text, list, nearest != NULL ? ": did you mean " : "",
                   nearest != NULL ? nearest : "");
     return fallback;
+}
+
+const char *args_chosen(struct cli_args *args, const char *name)
+{
+    const struct cli_option *option = find_option(args->syntax, name, strlen(name));
+    return option != NULL ? option->words[args_word(args, name, NULL, 0)] : NULL;
 }

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The command line as a table: each verb declares its options, and everything else (parsing,
- * "did you mean", help) follows from the declarations. */
+ * The command line as a table: each verb declares its options, and everything else (parsing, "did you mean", help,
+ * manual pages, completion by a shell) follows from the declarations. */
 #ifndef LR_CLI_ARGS_H
 #define LR_CLI_ARGS_H
 
 #include "report.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* One option. Names begin with dashes ("--rays", "-o"). */
 struct cli_option {
     const char *name;
-    const char *metavar; /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
-    const char *help;    /* one line, lower case, no full stop */
-    bool repeats;        /* may be given more than once */
+    const char *metavar;      /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
+    const char *help;         /* one line, lower case, no full stop */
+    const char *const *words; /* all that its value may be, NULL at the end; NULL = anything */
 };
+
+/* The words of an option's value. */
+#define CLI_WORDS(...)                                                                                                 \
+    (const char *const[])                                                                                              \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
 
 /* A named list of options that several verbs share. An option with name NULL ends `options`. */
 struct cli_group {
@@ -43,6 +51,7 @@ struct cli_syntax {
     int most_positionals;    /* 0 = 4 */
     const char *summary;     /* one sentence that says what the verb does */
     const char *example;     /* one complete command */
+    const char *repeated;    /* the option that may be given more than once; NULL = none */
     bool takes_ranks;        /* several processes, started by mpirun, can run the verb together */
     const char *program;     /* another program that runs the verb; only name and summary are needed here then */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* the list ends at the first NULL name or at the end of the array */
@@ -75,6 +84,20 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
 
 /* Prints the verb's help to stdout. */
 void args_print_help(const struct cli_syntax *syntax);
+
+/* Writes the beginning of a manual page, in troff: its title, and what it is about. name: "loraster" or "loraster VERB".
+ */
+void args_print_title(FILE *stream, const char *name, const char *summary);
+
+/* Writes the verb's manual page. */
+void args_print_manual(FILE *stream, const struct cli_syntax *syntax);
+
+/* Prints what may come in place of the last of the words after the verb, which is typed as far as it is given: a line
+ * each, the word, a tab and a sentence. Names of files are left to the shell. */
+void args_complete(const struct cli_syntax *syntax, char *const *words);
+
+/* Prints such a line if the word begins as what is typed. */
+void args_offer(const char *word, const char *typed, const char *sentence);
 
 bool args_has(const struct cli_args *args, const char *name);
 
@@ -111,8 +134,13 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 /* A size in bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are accepted too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
-/* Index of the option's text in `words` (NULL at the end), ignoring case; the fallback if the option is not given. */
+/* Index of the option's text in `words`, ignoring case; the fallback if the option is not given. words: NULL = those of
+ * the option's declaration. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
+
+/* The word of its declaration that the option has, the first one if it is not given; NULL if the verb has no such
+ * option. */
+const char *args_chosen(struct cli_args *args, const char *name);
 
 /* Reports an error of the command line and sets `status` to LR_USAGE. */
 void args_complain(struct cli_args *args, const char *format, ...) LR_PRINTF(2, 3);

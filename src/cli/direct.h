@@ -11,6 +11,8 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
+extern const char *const direct_models[]; /* by lr_radial_model, those that --model names */
+
 /* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
 

@@ -67,6 +67,90 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     return report_exit_code(report, status);
 }
 
+/* The verb that the words begin with, which are *num_words of them, or NULL. */
+static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, char *const *words, int *num_words)
+{
+    for (int k = 0; words[0] != NULL && verbs[k] != NULL; k++) {
+        const char *name = verbs[k]->syntax->verb, *space = strchr(name, ' ');
+        const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
+        *num_words = space != NULL ? 2 : 1;
+        if (strlen(words[0]) == length && strncmp(words[0], name, length) == 0 &&
+            (space == NULL || (words[1] != NULL && strcmp(words[1], space + 1) == 0)))
+            return verbs[k];
+    }
+    return NULL;
+}
+
+/* Lets the program that has the verb replace this one, with the same words, standard files and signals. */
+static int start_program(struct report *report, const struct cli_syntax *syntax, char *const *argv)
+{
+    char path[PATH_MAX];
+    if (lr_helper_find(syntax->program, path)) {
+        stop_hold_signals();
+        if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
+        execv(path, argv);
+        report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
+        return CLI_FAILED;
+    }
+    report_error(report, LR_FAILED,
+                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
+                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
+                 "folder BUILD",
+                 syntax->verb, syntax->program, path, syntax->program);
+    return CLI_FAILED;
+}
+
+static const char last_sentences[] =
+    "loraster VERB --help shows its options and an example; loraster --version the version.\n"
+    "Lengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
+    "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n";
+
+/* Writes the manual pages loraster.1 and, of the verbs that this program has itself, loraster-VERB.1 into a folder. The
+ * build makes them so. */
+static lr_status write_manuals(struct report *report, const struct cli_verb *const *verbs, const char *folder)
+{
+    char path[PATH_MAX];
+    struct common_text page;
+    CLI_TRY(common_make_folder(report, folder));
+    for (int k = 0; verbs[k] != NULL; k++) {
+        if (verbs[k]->syntax->program != NULL) continue;
+        const int length = snprintf(path, sizeof(path), "%s/loraster-%s.1", folder, verbs[k]->syntax->verb);
+        for (char *c = path + strlen(folder); c < path + length; c++) *c = *c == ' ' ? '-' : *c;
+        common_text_begin(&page);
+        if (page.stream != NULL) args_print_manual(page.stream, verbs[k]->syntax);
+        CLI_TRY(common_text_write(&page, report, path));
+    }
+    common_text_begin(&page);
+    if (page.stream != NULL) {
+        args_print_title(page.stream, "loraster", "renders PET system matrices");
+        fprintf(page.stream, "VERB [options]\n.SH VERBS\n");
+        for (int k = 0; verbs[k] != NULL; k++)
+            fprintf(page.stream, ".TP\n.B %s\n%s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
+        fprintf(page.stream, ".SH NOTES\nloraster-VERB(1), such as loraster-matrix-verify(1), has its options.\n%s",
+                last_sentences);
+    }
+    snprintf(path, sizeof(path), "%s/loraster.1", folder);
+    return common_text_write(&page, report, path);
+}
+
+/* Prints the words that may stand for the first one or, after that, for the second one of a verb. */
+static void complete(const struct cli_verb *const *verbs, char *const *words)
+{
+    const char *first = words[0];
+    char word[64], last[64] = "";
+    for (int k = 0; first != NULL && verbs[k] != NULL; k++) {
+        const struct cli_syntax *syntax = verbs[k]->syntax;
+        const char *space = strchr(syntax->verb, ' ');
+        const size_t length = space != NULL ? (size_t)(space - syntax->verb) : strlen(syntax->verb);
+        snprintf(word, sizeof(word), "%.*s", (int)length, syntax->verb);
+        if (words[1] == NULL && strcmp(word, last) != 0)
+            args_offer(word, first, space == NULL ? syntax->summary : "");
+        else if (words[1] != NULL && words[2] == NULL && space != NULL && strcmp(word, first) == 0)
+            args_offer(space + 1, words[1], syntax->summary);
+        strcpy(last, word);
+    }
+}
+
 /* Runs the verb that the command line names. argv[0] is the program's name. */
 static int run(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
@@ -84,37 +168,23 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
         printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
         for (int k = 0; verbs[k] != NULL; k++)
             printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
-        printf("\nloraster VERB --help shows its options and an example; loraster --version the "
-               "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
-               "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
+        printf("\n%s", last_sentences);
         return report_exit_code(report, flush_output(report, LR_OK));
     }
-
-    for (int k = 0; verbs[k] != NULL; k++) {
-        const char *name = verbs[k]->syntax->verb, *space = strchr(name, ' ');
-        const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
-        const bool is_same = strlen(first) == length && strncmp(first, name, length) == 0 &&
-                             (space == NULL || (second != NULL && strcmp(second, space + 1) == 0));
-        const char *program = verbs[k]->syntax->program;
-        if (is_same && program == NULL) return run_verb(report, verbs[k], argv + (space != NULL ? 3 : 2));
-        if (!is_same) continue;
-
-        /* The program that has the verb replaces this one, with the same words, standard files and signals. */
-        char path[PATH_MAX];
-        if (lr_helper_find(program, path)) {
-            stop_hold_signals();
-            if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
-            execv(path, argv);
-            report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
-            return CLI_FAILED;
-        }
-        report_error(report, LR_FAILED,
-                     "%s is done by the program %s, which is not installed and %s: build it with cmake "
-                     "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
-                     "folder BUILD",
-                     name, program, path, program);
-        return CLI_FAILED;
+    if (strcmp(first, "--manuals") == 0 && second != NULL)
+        return report_exit_code(report, write_manuals(report, verbs, second));
+    const bool completes = strcmp(first, "--complete") == 0;
+    char *const *words = argv + 1 + completes;
+    int num_words = 0;
+    const struct cli_verb *verb = find_verb(verbs, words, &num_words);
+    const char *program = verb != NULL ? verb->syntax->program : NULL;
+    if (completes && (program == NULL || words[num_words] == NULL)) {
+        complete(verbs, words);
+        if (verb != NULL && words[num_words] != NULL) args_complete(verb->syntax, words + num_words);
+        return report_exit_code(report, flush_output(report, LR_OK));
     }
+    if (program != NULL) return start_program(report, verb->syntax, argv);
+    if (verb != NULL) return run_verb(report, verb, words + num_words);
 
     const char *names[MOST_VERBS + 1] = {0};
     char asked[128] = "";

@@ -407,12 +407,12 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"-o", "FOLDER", "default demo-out", false},
-    {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", false},
-    {"--seed", "N", "of the Poisson counts; default 1", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", false},
-    {"--threads", "N", "default: all processors", false},
+    {"-o", "FOLDER", "default demo-out", NULL},
+    {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", NULL},
+    {"--seed", "N", "of the Poisson counts; default 1", NULL},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 

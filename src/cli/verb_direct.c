@@ -200,19 +200,19 @@ finish:
 }
 
 static const struct cli_option lut_options[] = {
-    {"--azimuth-deg", "D", "of the view; default 0", false},
-    {"--tilt-deg", "D", "of the view; default 0", false},
-    {"-o", "FILE", "picture to write (.png): LORmap, mSR and three kernels of mSRval", false},
+    {"--azimuth-deg", "D", "of the view; default 0", NULL},
+    {"--tilt-deg", "D", "of the view; default 0", NULL},
+    {"-o", "FILE", "picture to write (.png): LORmap, mSR and three kernels of mSRval", NULL},
     {0},
 };
 
 static const struct cli_option project_options[] = {
-    {"--image", "IMAGE", "project it forward into histo-images of the set of views", false},
-    {"--histo", "FILE", "project these histo-images back (HDF5; they know their views)", false},
-    {"--azimuth-deg", "D", "one view of this azimuth instead of a set: an image from an image", false},
-    {"--tilt-deg", "D", "one view of this tilt", false},
-    {"--transpose", NULL, "one view: --image is its histo-image, which goes back", false},
-    {"-o", "FILE", "histo-images (HDF5), or the image (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"--image", "IMAGE", "project it forward into histo-images of the set of views", NULL},
+    {"--histo", "FILE", "project these histo-images back (HDF5; they know their views)", NULL},
+    {"--azimuth-deg", "D", "one view of this azimuth instead of a set: an image from an image", NULL},
+    {"--tilt-deg", "D", "one view of this tilt", NULL},
+    {"--transpose", NULL, "one view: --image is its histo-image, which goes back", NULL},
+    {"-o", "FILE", "histo-images (HDF5), or the image (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     {0},
 };
 
@@ -244,16 +244,17 @@ const struct cli_verb verb_direct_project = {&project_syntax, run_project};
 /* --- deposit: events with time of flight into histo-images --- */
 
 static const struct cli_option photon_options[] = {
-    {"--activity", "IMAGE", "instead of --events: photon pairs from this image", false},
-    {"--count", "N", "pairs to be detected; default 100000", false},
-    {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", false},
-    {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone", false},
-    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
-    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
-    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", false},
-    {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", false},
-    {"--seed", "N", "default 1", false},
-    {"--threads", "N", "default: all processors; the events are the same", false},
+    {"--activity", "IMAGE", "instead of --events: photon pairs from this image", NULL},
+    {"--count", "N", "pairs to be detected; default 100000", NULL},
+    {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", NULL},
+    {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone",
+     direct_models},
+    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", NULL},
+    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", NULL},
+    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL},
+    {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", NULL},
+    {"--seed", "N", "default 1", NULL},
+    {"--threads", "N", "default: all processors; the events are the same", NULL},
     {0},
 };
 
@@ -344,8 +345,6 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
 
 static lr_status deposit_run(struct cli_args *args)
 {
-    static const char *const rules[] = {"nearest", "trilinear", NULL};
-    static const char *const backends[] = {"auto", "cpu", "compute", NULL};
     static const int64_t at_least_zero[2] = {0, INT_MAX}, threads[2] = {1, INT_MAX};
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     struct direct_setup setup = {.grid.report = args->report};
@@ -394,10 +393,10 @@ static lr_status deposit_run(struct cli_args *args)
         .scanner = source.scanner,
         .grid = &setup.grid.grid,
         .set = setup.set,
-        .rule = (lr_deposit_rule)args_word(args, "--rule", rules, LR_DEPOSIT_NEAREST),
+        .rule = (lr_deposit_rule)args_word(args, "--rule", NULL, LR_DEPOSIT_NEAREST),
         .delayeds = args_has(args, "--delayeds"),
         .info = &source.info,
-        .backend = backends[args_word(args, "--backend", backends, 0)],
+        .backend = args_chosen(args, "--backend"),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .log = &args->report->log,
     };
@@ -416,14 +415,15 @@ finish:
 }
 
 static const struct cli_option deposit_options[] = {
-    {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
-    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events", false},
+    {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", NULL},
+    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events", NULL},
     COMMON_UNTIL_DAMAGE_OPTION,
-    {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
-    {"--rule", "NAME", "nearest or trilinear; default nearest", false},
-    {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"-o", "FILE", "histo-images to write (HDF5)", false},
+    {"--delayeds", NULL, "delayed coincidences instead of prompts", NULL},
+    {"--rule", "NAME", "nearest or trilinear; default nearest", CLI_WORDS("nearest", "trilinear")},
+    {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor",
+     CLI_WORDS("auto", "cpu", "compute")},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"-o", "FILE", "histo-images to write (HDF5)", NULL},
     {0},
 };
 
@@ -519,12 +519,12 @@ finish:
 }
 
 static const struct cli_option factors_options[] = {
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
-    {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", false},
-    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--directions", "N", "lines through each voxel in each view; default 32", false},
-    {"--threads", "N", "default: all processors; the factors are the same", false},
-    {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", NULL},
+    {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", NULL},
+    COMMON_MU_UNIT_OPTION,
+    {"--directions", "N", "lines through each voxel in each view; default 32", NULL},
+    {"--threads", "N", "default: all processors; the factors are the same", NULL},
+    {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", NULL},
     {0},
 };
 

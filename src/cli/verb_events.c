@@ -208,13 +208,12 @@ static lr_status run_show(struct cli_args *args)
 
 static lr_status run_convert(struct cli_args *args)
 {
-    static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
     static const int minors[] = {12, 10, 9};
     const lr_log *log = &args->report->log;
     struct opened opened = read_command(args, 2);
     const lr_event_counts *counts = &opened.info.counts;
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
-    const int version = args_word(args, "--petsird-version", versions, 0);
+    const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
     lr_events_info before = {0};
     if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
@@ -297,22 +296,23 @@ finish:
 
 #define SOURCE_OPTIONS                                                                                                 \
     COMMON_UNTIL_DAMAGE_OPTION,                                                                                        \
-        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},                     \
+        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", NULL},                      \
         {"--crystal-map", "FILE",                                                                                      \
          "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "                      \
          "--scanner it is the scanner, too",                                                                           \
-         false},                                                                                                       \
+         NULL},                                                                                                        \
     {                                                                                                                  \
-        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false                     \
+        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL                      \
     }
 
 static const struct cli_option show_options[] = {SOURCE_OPTIONS, {0}};
 
 static const struct cli_option convert_options[] = {
     SOURCE_OPTIONS,
-    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)", false},
-    {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
-    {"--without-tof", NULL, "leave the times of flight out", false},
+    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)",
+     CLI_WORDS("0.12", "0.10", "0.9")},
+    {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", NULL},
+    {"--without-tof", NULL, "leave the times of flight out", NULL},
     {0}};
 
 static const struct cli_syntax show_syntax = {

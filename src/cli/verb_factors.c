@@ -149,24 +149,24 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option output_options[] = {
-    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
     {0},
 };
 
 static const struct cli_option factor_options[] = {
-    {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", false},
-    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", NULL},
+    COMMON_MU_UNIT_OPTION,
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 
 static const struct cli_option randoms_options[] = {
-    {"--events", "FILE", "list mode with delayeds: PETSIRD, SAFIR, Siemens (.l)", false},
-    {"--crystal-map", "FILE", "of SAFIR (*crystal_map.txt); default: the one beside", false},
-    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    {"--events", "FILE", "list mode with delayeds: PETSIRD, SAFIR, Siemens (.l)", NULL},
+    {"--crystal-map", "FILE", "of SAFIR (*crystal_map.txt); default: the one beside", NULL},
+    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL},
     COMMON_UNTIL_DAMAGE_OPTION,
-    {"--delayeds", "FILE", "or delayeds as LOR data (HDF5, or STIR's .hs)", false},
+    {"--delayeds", "FILE", "or delayeds as LOR data (HDF5, or STIR's .hs)", NULL},
     {0},
 };
 

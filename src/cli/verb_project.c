@@ -147,23 +147,23 @@ finish:
 }
 
 static const struct cli_option project_options[] = {
-    {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", false},
-    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
+    {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", NULL},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
     LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };
 
 static const struct cli_option backproject_options[] = {
-    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", NULL},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},

@@ -573,15 +573,15 @@ finish:
 }
 
 static const struct cli_option options[] = {
-    {"--at", "X,Y,Z", "the point to look from, in mm", false},
-    {"--module", "M", "only the image with this primary module", false},
-    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", false},
+    {"--at", "X,Y,Z", "the point to look from, in mm", NULL},
+    {"--module", "M", "only the image with this primary module", NULL},
+    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", NULL},
     {0},
 };
 
 static const struct cli_option compare_options[] = {
-    {"--compare", "[R,R,...]", "draw sampled against exact elements of one primary module", false},
-    {"--voxel-mm", "DX,DY,DZ", "of the voxel with these edges around the point", false},
+    {"--compare", "[R,R,...]", "draw sampled against exact elements of one primary module", NULL},
+    {"--voxel-mm", "DX,DY,DZ", "of the voxel with these edges around the point", NULL},
     {0},
 };
 

@@ -182,7 +182,7 @@ static lr_status run_show(struct cli_args *args)
 }
 
 static const struct cli_option show_options[] = {
-    {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", false},
+    {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", NULL},
     {0},
 };
 
@@ -308,7 +308,7 @@ finish:
 }
 
 static const struct cli_option check_options[] = {
-    {"--png", "FILE", "also draw the modules, with what looks wrong in red", false},
+    {"--png", "FILE", "also draw the modules, with what looks wrong in red", NULL},
     {0},
 };
 

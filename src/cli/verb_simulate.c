@@ -64,9 +64,9 @@ finish:
 }
 
 static const struct cli_option options[] = {
-    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", false},
-    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", false},
-    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", NULL},
+    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", NULL},
+    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     {0},
 };
 
@@ -333,16 +333,16 @@ finish:
 }
 
 static const struct cli_option simulate_options[] = {
-    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", false},
-    {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
-    {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
-    {"--counts", "N", "scale the expectation to N counts in all", false},
-    {"--expected", NULL, "write the expectation instead of Poisson counts", false},
-    {"--seed", "N", "of the Poisson counts; default 1", false},
-    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
-    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
-    {"--duration", "S", "of list mode, seconds; default 60", false},
-    {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
+    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", NULL},
+    {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", NULL},
+    {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", NULL},
+    {"--counts", "N", "scale the expectation to N counts in all", NULL},
+    {"--expected", NULL, "write the expectation instead of Poisson counts", NULL},
+    {"--seed", "N", "of the Poisson counts; default 1", NULL},
+    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", NULL},
+    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
+    {"--duration", "S", "of list mode, seconds; default 60", NULL},
+    {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
     LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},

@@ -66,20 +66,20 @@ static lr_status run(struct cli_args *args)
 #endif
 
 static const struct cli_option open_options[] = {
-    {"--scanner", "NAME|FILE", "a preset of loraster scanner list, or a file", false},
-    {"--image", "FILE", "activity", false},
-    {"--mu", "FILE", "attenuation, 1/mm or 1/cm", false},
-    {"--data", "FILE", "LOR data or list mode", false},
-    {"--session", "FILE", "what was saved before", false},
+    {"--scanner", "NAME|FILE", "a preset of loraster scanner list, or a file", NULL},
+    {"--image", "FILE", "activity", NULL},
+    {"--mu", "FILE", "attenuation, 1/mm or 1/cm", NULL},
+    {"--data", "FILE", "LOR data or list mode", NULL},
+    {"--session", "FILE", "what was saved before", NULL},
     {0},
 };
 
 static const struct cli_option run_options[] = {
-    {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", false},
-    {"--no-window", NULL, "draws where nobody sees it", false},
-    {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", false},
-    {"--device", "N", "without a window: which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", NULL},
+    {"--no-window", NULL, "draws where nobody sees it", NULL},
+    {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", NULL},
+    {"--device", "N", "without a window: which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 

@@ -21,9 +21,9 @@ int program_main(const struct cli_verb *const *verbs, char *const *argv);
 /* The program that has the verbs `bench`; both programs list their summaries. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
-#define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."
+#define VERB_BENCH_DIRECT "Times projections of the family direct in the cases of its papers."
 #define VERB_BENCH_CLUSTER "Times ranks that reconstruct together, and says how far they come."
-#define VERB_BENCH_LISTMODE "Times list mode over random lines, beside its paper's figures."
+#define VERB_BENCH_LISTMODE "Times list mode over random lines in the cases of its paper."
 
 extern const struct cli_verb verb_info;
 extern const struct cli_verb verb_scanner_list;

@@ -370,7 +370,7 @@ class Model(ProgramTest):
                       "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
             one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native",
                    "device": "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000,
-                   "rank_count": run["ranks"], "schemes": [{"scheme": "paper"}, scheme],
+                   "rank_count": run["ranks"], "results": [{"scheme": "paper"}, scheme],
                    **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
             found += [one, {**one, "scaling": "weak"}]
         timings = self.model.read_bench(found)
