@@ -190,7 +190,7 @@ double bench_flop_ceiling(const char *device);
 /* Seconds of a projection that rates are computed from: the device's if it has a clock. */
 double bench_seconds(const struct bench_direction *direction);
 
-/* Those of one direction, forward (0) or back (1): fills at most BENCH_MAX_CEILINGS entries and returns how many; 0 on a
+/* Ceilings of one direction, forward (0) or back (1): fills at most BENCH_MAX_CEILINGS entries and returns how many; 0 on a
  * device whose ceilings are not known. */
 int bench_model_ceilings(const struct bench_result *result, int direction,
                          struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);

@@ -204,21 +204,20 @@ static void write_figures(const void *user, struct json *json)
 
 static void read_wish(struct cluster_bench *bench, struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    const int voxels = (int)args_int(args, "--voxels", 32, at_least_one);
+    const int voxels = (int)args_int(args, "--voxels", 32, args_from_1);
     const int scheme = args_word(args, "--combine", NULL, -1);
     const double voxel_mm = args_number(args, "--voxel-mm", 64.0 / voxels, true);
     for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) bench->schemes[k] = scheme < 0 || k == scheme;
     bench->is_weak = args_has(args, "--weak");
-    bench->iterations = (int)args_int(args, "--iterations", 8, at_least_one);
-    bench->local_iterations = (int)args_int(args, "--local-iterations", 4, at_least_one);
+    bench->iterations = (int)args_int(args, "--iterations", 8, args_from_1);
+    bench->local_iterations = (int)args_int(args, "--local-iterations", 4, args_from_1);
     bench->counts = args_number(args, "--counts", 1e6, true);
     bench->voxels = voxels;
     bench->voxel_mm = voxel_mm;
     bench->params = (lr_operator_params){
         .backend = args_chosen(args, "--backend"),
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .store = args_has(args, "--store") ? LR_STORE_YES : LR_STORE_NO,
         .log = &bench->report->log,
     };
@@ -329,7 +328,7 @@ static const struct cli_option options[] = {
     {"--iterations", "N", "default 8", NULL},
     {"--combine", "HOW", "exact, paper or distributed; default all", scheme_names},
     {"--local-iterations", "N", "paper, distributed: between two exchanges; default 4", NULL},
-    CLUSTER_EXCHANGE_OPTION,
+    {CLUSTER_EXCHANGE_OPTION},
     {"--backend", "NAME", "cpu, raster, compute or native; default auto",
      CLI_WORDS("auto", "cpu", "raster", "compute", "native")},
     {"--store", NULL, "keep the matrix in memory", NULL},
@@ -338,12 +337,11 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench cluster",
+const struct cli_verb verb_bench_cluster = {
+    .name = "bench cluster",
     .summary = VERB_BENCH_CLUSTER,
     .example = "mpirun -n 2 loraster bench cluster --voxels 64",
     .takes_ranks = true,
-    .groups = {{"ranks", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"ranks", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_cluster = {&syntax, run};

@@ -45,17 +45,16 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
 
 static struct bench_wish read_wish(struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, BENCH_MAX_REPEAT}, subsets[2] = {1, 100000};
     struct bench_wish wish = {
         .size = (enum bench_size)args_word(args, "--size", NULL, BENCH_SIZE_AUTO),
-        .rays = (int)args_int(args, "--rays", 4, at_least_one),
+        .rays = (int)args_int(args, "--rays", 4, args_from_1),
         .repeat = (int)args_int(args, "--repeat", 5, repeats),
         .subsets = (int)args_int(args, "--updates", 0, subsets),
         .seconds = args_number(args, "--seconds", 10, true),
-        .seed = (uint64_t)args_int(args, "--seed", 1, at_least_zero),
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_from_0),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
     };
     const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
@@ -350,12 +349,11 @@ static const struct cli_option clock_options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench correspondence",
+const struct cli_verb verb_bench_correspondence = {
+    .name = "bench correspondence",
     .summary = VERB_BENCH_CORRESPONDENCE,
     .example = "loraster bench correspondence --workload pair,vista --mode exact -o bench.json",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what", options}, {"how", clock_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what", options}, {"how", clock_options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_correspondence = {&syntax, run};

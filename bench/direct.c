@@ -360,7 +360,7 @@ static const char *const workload_names[] = {"clinical", "caches", "large", "fig
 
 /* --- measuring --- */
 
-/* By the device's clock, if it has one. */
+/* Seconds by the device's clock, if it has one. */
 static double best_seconds(const struct direct_measured *measured)
 {
     return measured->device_s > 0 ? measured->device_s : measured->wall_s;
@@ -713,7 +713,6 @@ static lr_status measure_chosen(struct direct_bench *bench)
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
     struct direct_bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
@@ -736,8 +735,8 @@ static lr_status run(struct cli_args *args)
                       bench->name);
     }
 
-    bench->device = (int)args_int(args, "--device", 0, at_least_zero);
-    bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
+    bench->device = (int)args_int(args, "--device", 0, args_from_0);
+    bench->threads = (int)args_int(args, "--threads", 0, args_from_1);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     lr_status status = args->status == LR_OK ? measure_chosen(bench) : args->status;
@@ -769,12 +768,11 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench direct",
+const struct cli_verb verb_bench_direct = {
+    .name = "bench direct",
     .summary = VERB_BENCH_DIRECT,
     .example = "loraster bench direct --workload clinical --backend compute",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what and how", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_direct = {&syntax, run};

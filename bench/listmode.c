@@ -779,7 +779,6 @@ static void write_figures(const void *user, struct json *json)
 
 static void choose(struct listmode_bench *bench, struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     const int table = args_word(args, "--table", NULL, -1);
     const int kernel = args_word(args, "--kernel", NULL, -1);
@@ -798,13 +797,13 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
         args_complain(args, "--variant is for --backend cuda");
     if (!bench->with_tof && !bench->without_tof)
         args_complain(args, "--only-tof and --without-tof contradict each other");
-    bench->lines = args_int(args, "--events", 1000000, at_least_one);
-    bench->all_lines = args_int(args, "--lines", 0, at_least_one);
-    bench->subsets = (int)args_int(args, "--subsets", 0, at_least_one);
+    bench->lines = args_int(args, "--events", 1000000, args_from_1);
+    bench->all_lines = args_int(args, "--lines", 0, args_from_1);
+    bench->subsets = (int)args_int(args, "--subsets", 0, args_from_1);
     bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
     bench->tof_ps = args_number(args, "--tof-ps", 600, true);
-    bench->device = (int)args_int(args, "--device", 0, at_least_zero);
-    bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
+    bench->device = (int)args_int(args, "--device", 0, args_from_0);
+    bench->threads = (int)args_int(args, "--threads", 0, args_from_1);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
@@ -875,12 +874,11 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench listmode",
+const struct cli_verb verb_bench_listmode = {
+    .name = "bench listmode",
     .summary = VERB_BENCH_LISTMODE,
     .example = "loraster bench listmode --table first --backend native",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what and how", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_listmode = {&syntax, run};

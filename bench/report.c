@@ -133,13 +133,13 @@ static void write_object(const struct cli_args *args, bench_figures *figures, co
     char text[1024], line[256];
     const time_t now = time(NULL);
     struct tm utc;
-    common_json_open(&json, args->syntax->verb);
+    common_json_open(&json, args->verb->name);
     json_text(&json, "commit", bench_commit);
     const bool has_date = gmtime_r(&now, &utc) != NULL && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) > 0;
     json_text(&json, "date", has_date ? text : NULL);
 
     /* The command line again, from what was read of it. */
-    size_t used = (size_t)snprintf(text, sizeof(text), "loraster %s", args->syntax->verb);
+    size_t used = (size_t)snprintf(text, sizeof(text), "loraster %s", args->verb->name);
     for (int k = 0; k < args->num_given && used < sizeof(text); k++) {
         const struct cli_given *given = &args->given[k];
         used += (size_t)snprintf(text + used, sizeof(text) - used, " %s%s%s", given->option->name,

@@ -15,14 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct cli_option common_general_options[] = {
-    {"--json", NULL, "one JSON object on standard output", NULL},
-    {"--quiet", NULL, "only warnings and errors", NULL},
-    {"--verbose", NULL, "also what the drivers and shaders say, with the seconds", NULL},
-    {"--help", NULL, "this page", NULL},
-    {0},
-};
-
 const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".mhd", ".mha", ".npy", NULL};
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
@@ -393,7 +385,7 @@ const struct cli_option common_operator_options[] = {
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", NULL},
     {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", NULL},
     {"--mu", "IMAGE", "attenuation map", NULL},
-    COMMON_MU_UNIT_OPTION,
+    {COMMON_MU_UNIT_OPTION},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", NULL},
     {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless", NULL},
     {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", NULL},
@@ -403,9 +395,6 @@ const struct cli_option common_operator_options[] = {
     {"--threads", "N", "default: all processors", NULL},
     {0},
 };
-
-static const int64_t at_least_one[2] = {1, INT_MAX};
-static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 /* Reads --grid, --voxel-mm and --origin-mm. Returns true if the grid was given by these options. */
 static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
@@ -466,14 +455,14 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     setup->params = (lr_operator_params){
         .backend = args_chosen(args, "--backend"),
         .mode = (lr_mode)args_word(args, "--mode", NULL, LR_MODE_AUTO),
-        .rays = (int)args_int(args, "--rays", 0, at_least_one),
-        .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
+        .rays = (int)args_int(args, "--rays", 0, args_from_1),
+        .mu_steps = (int)args_int(args, "--mu-steps", 0, args_from_1),
         .deterministic = args_has(args, "--deterministic"),
         .penetration = args_has(args, "--penetration"),
         .layers_alone = args_has(args, "--layers-alone"),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &setup->report->log,
         .progress = &setup->report->progress,
     };
@@ -481,7 +470,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         args_complain(args, "--penetration goes through all layers, and with --layers-alone each "
                             "counts as if it were the only one: give one of the two");
     }
-    setup->verb = args->syntax->verb;
+    setup->verb = args->verb->name;
     setup->dry_run = args_has(args, "--dry-run");
     setup->store = (lr_store)args_word(args, "--store", NULL, (int)store);
     setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
@@ -539,10 +528,8 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     const char *like = args_text(args, "--like");
     const bool given = read_explicit_grid(args, &setup->grid);
     if (given && like != NULL) args_complain(args, "--grid and --like exclude each other");
-    if (!given && like == NULL && image == NULL) {
-        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE",
-                      args->syntax->verb);
-    }
+    if (!given && like == NULL && image == NULL)
+        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE", args->verb->name);
     CLI_TRY(args->status);
     if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
     if (!given && like == NULL) {
@@ -633,10 +620,10 @@ void setup_json(const struct setup *setup, struct json *json)
 
 /* --- outputs of a command line --- */
 
-static const struct cli_output *find_output(const struct cli_syntax *syntax, const char *name)
+static const struct cli_output *find_output(const struct cli_verb *verb, const char *name)
 {
-    for (int k = 0; k < CLI_MAX_OUTPUTS && syntax->outputs[k].name != NULL; k++)
-        if (strcmp(syntax->outputs[k].name, name) == 0) return &syntax->outputs[k];
+    for (int k = 0; k < CLI_MAX_OUTPUTS && verb->outputs[k].name != NULL; k++)
+        if (strcmp(verb->outputs[k].name, name) == 0) return &verb->outputs[k];
     return NULL;
 }
 
@@ -651,13 +638,13 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
     for (int k = 0; k < args->num_given; k++) {
         const struct cli_given *given = &args->given[k];
         if (given->value == NULL) continue;
-        if (find_output(args->syntax, given->option->name) == NULL)
+        if (find_output(args->verb, given->option->name) == NULL)
             read[num_read++] = given->value;
         else if (extra == NULL)
             written[num_written++] = given->value;
     }
     for (int k = 0; k < args->num_positional; k++)
-        if (k != 1 || find_output(args->syntax, CLI_SECOND_WORD) == NULL)
+        if (k != 1 || find_output(args->verb, CLI_SECOND_WORD) == NULL)
             read[num_read++] = args->positional[k];
         else if (extra == NULL)
             written[num_written++] = args->positional[k];
@@ -672,8 +659,8 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
 
 lr_status outputs_check(const struct cli_args *args)
 {
-    for (int k = 0; k < CLI_MAX_OUTPUTS && args->syntax->outputs[k].name != NULL; k++) {
-        const struct cli_output *output = &args->syntax->outputs[k];
+    for (int k = 0; k < CLI_MAX_OUTPUTS && args->verb->outputs[k].name != NULL; k++) {
+        const struct cli_output *output = &args->verb->outputs[k];
         const bool is_word = strcmp(output->name, CLI_SECOND_WORD) == 0;
         const char *path = !is_word                   ? args_text(args, output->name)
                            : args->num_positional > 1 ? args->positional[1]

@@ -31,7 +31,7 @@ const struct cli_option direct_kernel_options[] = {
 
 const char *const direct_variant_names[] = {"bands",         "columns",       "threads", "instructions",
                                             "shared-memory", "texture-cache", NULL};
-/* Of a verb that has other families, too, these are the words of --backend with this one. */
+/* Words of --backend with this family, of verbs that have others, too. */
 static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 
 const struct cli_option direct_device_options[] = {
@@ -47,13 +47,11 @@ const struct cli_option direct_device_options[] = {
     {0},
 };
 
-static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 {
     const lr_view_set set = {
-        .azimuths = (int)args_int(args, "--azimuths", 0, at_least_one),
-        .tilts = (int)args_int(args, "--tilts", 0, at_least_one),
+        .azimuths = (int)args_int(args, "--azimuths", 0, args_from_1),
+        .tilts = (int)args_int(args, "--tilts", 0, args_from_1),
         .acceptance_deg = args_number(args, "--acceptance-deg", 0, true),
     };
     CLI_TRY(args->status);
@@ -125,8 +123,8 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const s
         .num_views = work->num_views,
         .kernel = setup->kernel,
         .backend = backends[args_word(args, "--backend", backends, 0)],
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .storage = (lr_direct_storage)args_word(args, "--storage", NULL, 0),
         .variant = direct_read_variant(args),
         .factors = work->factors != NULL ? &factors : NULL,

@@ -306,7 +306,7 @@ void matrix_choice_finish(struct matrix_choice *choice)
 
 const struct cli_option matrix_factor_options[] = {
     {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", NULL},
-    LOR_FACTORS_MU_AS("lines"),
+    {LOR_FACTORS_MU_AS("lines")},
     {0},
 };
 

@@ -367,11 +367,10 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "info",
+const struct cli_verb verb_info = {
+    .name = "info",
     .summary = "Says which devices and backends work here, and why others do not.",
     .example = "loraster info --json",
-    .groups = {{"requirements", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"requirements", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_info = {&syntax, run};

@@ -561,7 +561,7 @@ static const struct cli_option output_options[] = {
     {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", NULL},
     {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", formats},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", NULL},
-    FORECAST_DRY_RUN,
+    {FORECAST_DRY_RUN},
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", NULL},
     {"--part", "K/N", "only the K-th of N parts of the rows, for matrix join (.h5, .npz)", NULL},
     {0},
@@ -570,8 +570,8 @@ static const struct cli_option output_options[] = {
 static const char *const output_endings[] = {".h5", ".hdf5", ".npz", ".mtx", ".tsv", ".hpm", ".nii", ".nii.gz",
                                              ".hv", ".hdr",  ".mhd", ".mha", ".npy", "",     NULL};
 
-static const struct cli_syntax syntax = {
-    .verb = "matrix",
+const struct cli_verb verb_matrix = {
+    .name = "matrix",
     .summary = "Writes rows of the system matrix: what points or voxels give to each LOR.",
     .repeated = "--at",
     .example = "loraster matrix --scanner ge-explore-vista-dr --at 0,0,0 --at 5,0,2 -o rows.tsv",
@@ -579,10 +579,8 @@ static const struct cli_syntax syntax = {
     .groups = {{"rows", row_options},
                {"output", output_options},
                {"factors", matrix_factor_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run,
 };
-
-const struct cli_verb verb_matrix = {&syntax, run};

@@ -63,17 +63,16 @@ static const struct cli_option options[] = {
 
 static const char *const endings[] = {".h5", ".hdf5", ".npz", ".mtx", "", NULL};
 
-static const struct cli_syntax syntax = {
-    .verb = "matrix join",
+const struct cli_verb verb_matrix_join = {
+    .name = "matrix join",
     .positionals = "PART...",
     .most_positionals = CLI_MAX_POSITIONAL,
     .summary = "Joins the files of matrix --part to the one that a whole run would have written.",
     .example = "loraster matrix join part-1.h5 part-2.h5 -o matrix.h5",
     .outputs = {{"-o", endings}},
-    .groups = {{"output", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"output", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_matrix_join = {&syntax, run};
 
 /* --- verify: checks a file's structure while it is read, its sums against the sensitivity, and some rows against the
  * reference --- */
@@ -507,18 +506,16 @@ static const struct cli_option npz_options[] = {
     {0},
 };
 
-static const struct cli_syntax verify_syntax = {
-    .verb = "matrix verify",
+const struct cli_verb verb_matrix_verify = {
+    .name = "matrix verify",
     .positionals = "FILE",
     .summary = "Checks a matrix file: structure, sums, and rows against the reference.",
     .example = "loraster matrix verify matrix.h5",
     .groups = {{"verify", verify_options},
                {"what .npz holds (HDF5 says so itself)", npz_options},
                {"factors", matrix_factor_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = verify_run,
 };
-
-const struct cli_verb verb_matrix_verify = {&verify_syntax, verify_run};

@@ -47,7 +47,7 @@ static lr_status run(struct cli_args *args)
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "phantom", name);
         common_json_grid(&json, "grid", &image->grid);
@@ -70,17 +70,16 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "phantom",
+const struct cli_verb verb_phantom = {
+    .name = "phantom",
     .positionals = "NAME",
     .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
     .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
                "-o activity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
-    .groups = {{"phantom and output", options}, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"phantom and output", options}, {COMMON_GRID_GROUP}},
+    .run = run,
 };
-
-const struct cli_verb verb_phantom = {&syntax, run};
 
 /* --- simulate --- */
 
@@ -343,24 +342,22 @@ static const struct cli_option simulate_options[] = {
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
-    LOR_FACTORS_MU_AS("lines"),
-    FORECAST_DRY_RUN,
+    {LOR_FACTORS_MU_AS("lines")},
+    {FORECAST_DRY_RUN},
     {0},
 };
 
 static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
 
-static const struct cli_syntax simulate_syntax = {
-    .verb = "simulate",
+const struct cli_verb verb_simulate = {
+    .name = "simulate",
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
     .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
     .groups = {{"input and output", simulate_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = simulate_run,
 };
-
-const struct cli_verb verb_simulate = {&simulate_syntax, simulate_run};

@@ -7,12 +7,6 @@
 
 #include "args.h"
 
-/* A verb: its syntax and the function that runs it; messages go to args->report. */
-struct cli_verb {
-    const struct cli_syntax *syntax;
-    lr_status (*run)(struct cli_args *args);
-};
-
 /* Runs the verb that the words after argv[0] name, and returns the exit code of the program. If another program has the
  * verb, that program replaces this one in the same process, with the same words. `verbs` ends with NULL. In this list,
  * a verb of two words must come before a verb that is only its first word. */

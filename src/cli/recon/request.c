@@ -34,11 +34,11 @@ const struct cli_option recon_input_options[] = {
      "scanner, too",
      NULL},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL},
-    COMMON_UNTIL_DAMAGE_OPTION,
+    {COMMON_UNTIL_DAMAGE_OPTION},
     {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", NULL},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", NULL},
     {"--png", "FILE", "also draw three slices through the centre of the activity", NULL},
-    FORECAST_DRY_RUN,
+    {FORECAST_DRY_RUN},
     {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", NULL},
     {0},
 };
@@ -65,7 +65,7 @@ const struct cli_option recon_algorithm_options[] = {
      NULL},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", CLI_WORDS("auto", "none")},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
-    LOR_FACTORS_MU_AS("factors"),
+    {LOR_FACTORS_MU_AS("factors")},
     {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", NULL},
     {0},
 };
@@ -131,7 +131,7 @@ const struct cli_option recon_ranks_options[] = {
      recon_schemes},
     {"--local-iterations", "N",
      "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4", NULL},
-    CLUSTER_EXCHANGE_OPTION,
+    {CLUSTER_EXCHANGE_OPTION},
     {0},
 };
 
