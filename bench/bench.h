@@ -200,6 +200,8 @@ int bench_model_ceilings(const struct bench_result *result, int direction,
 /* Writes a verb's own keys into its open object, among them the array "results". */
 typedef void bench_figures(const void *bench, struct json *json);
 
+#define BENCH_OUTPUT_OPTION "-o", "FILE", "file for the figures (JSON), instead of standard output", NULL
+
 /* Writes the verb's object to the file of -o or, without that or with --json, to standard output. */
 lr_status bench_write(const struct cli_args *args, bench_figures *figures, const void *bench);
 

@@ -334,6 +334,7 @@ static const struct cli_option options[] = {
     {"--store", NULL, "keep the matrix in memory", NULL},
     {"--device", "N", "which usable device; default: that of the rank", NULL},
     {"--threads", "N", "of each rank; default: its share of the processors", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 
@@ -342,6 +343,7 @@ const struct cli_verb verb_bench_cluster = {
     .summary = VERB_BENCH_CLUSTER,
     .example = "mpirun -n 2 loraster bench cluster --voxels 64",
     .takes_ranks = true,
+    .outputs = {{"-o", common_json_endings}},
     .groups = {{"ranks", options}},
     .run = run,
 };

@@ -345,7 +345,7 @@ static const struct cli_option clock_options[] = {
     {"--device", "N", "which usable device of loraster info; default 0", NULL},
     {"--threads", "N", "default: all processors", NULL},
     {"--max-memory", "SIZE", "limit on the device, such as 512M or 4G", NULL},
-    {"-o", "FILE", "file for the figures (JSON), instead of standard output", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 

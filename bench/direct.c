@@ -764,7 +764,7 @@ static const struct cli_option options[] = {
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", NULL},
     {"--device", "N", "which usable device of loraster info; default 0", NULL},
     {"--threads", "N", "default: all processors", NULL},
-    {"-o", "FILE", "file for the figures (JSON), instead of standard output", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 

@@ -674,8 +674,9 @@ def bench():
              "--counts", 5000, "--iterations", 4, "--store", "--backend", "native", "--json"]
     errors = []
     for size in (1, 2):
-        done = run(*words) if size == 1 else ranks(size, *words, "--weak")
+        done = run(*words) if size == 1 else ranks(size, *words, "--weak", "-o", path("bench.json"))
         found = json.loads(done.stdout)
+        assert size == 1 or json.loads(Path(path("bench.json")).read_text())["results"] == found["results"]
         schemes = [scheme["scheme"] for scheme in found["results"]]
         assert schemes == (["exact"] if size == 1 else ["exact", "paper", "distributed"])
         for scheme in found["results"]:
