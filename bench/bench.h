@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the
- * combinations, measure.c has the geometries, the exact rows of some voxels and the clock, report.c what a device
- * could do at most, and what is said in the end. */
+ * combinations, measure.c has the geometries, the exact rows of some voxels and the clock; and report.c, for all verbs
+ * of bench: what a device could do at most, and the JSON that they write. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 
@@ -187,37 +187,30 @@ int bench_visit_ceilings(const char *device, const struct bench_visits *visits,
 /* Multiplications fused with additions count as two; 0 on a device whose ceiling is not known. */
 double bench_flop_ceiling(const char *device);
 
-/* --- what is said --- */
+/* Seconds of a projection that rates are computed from: the device's if it has a clock. */
+double bench_seconds(const struct bench_direction *direction);
 
-/* Findings of the whole run. */
-struct bench_report {
-    char command[1024];
-    char date[32]; /* UTC */
-    char processor[128];
-    bool has_device;
-    lr_device device;
-    const struct bench_wish *wish;
-    struct bench_heading {
-        const struct bench_workload *workload;
-        char scanner[128];
-        int64_t num_lors;
-        double elements, elements_error; /* of the whole grid */
-        int elements_voxels;
-    } headings[BENCH_NUM_WORKLOADS];
-    int num_headings;
-    struct bench_result results[BENCH_NUM_WORKLOADS * BENCH_NUM_BACKENDS * BENCH_NUM_MODES];
-    int num_results;
-};
+/* Ceilings of one direction, forward (0) or back (1): fills at most BENCH_MAX_CEILINGS entries and returns how many; 0 on a
+ * device whose ceilings are not known. */
+int bench_model_ceilings(const struct bench_result *result, int direction,
+                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
 
-void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish);
+/* --- JSON: the format that all verbs of bench share --- */
 
-/* Markdown: who measured, one table a workload, one or two lines a combination. */
-void bench_table_begin(const struct bench_report *report);
-void bench_table_heading(const struct bench_heading *heading);
-void bench_table_result(const struct bench_result *result);
+/* Writes a verb's own keys into its open object, among them the array "results". */
+typedef void bench_figures(const void *bench, struct json *json);
 
-void bench_json(const struct bench_report *report, struct json *json);
+#define BENCH_OUTPUT_OPTION "-o", "FILE", "file for the figures (JSON), instead of standard output", NULL
 
-void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings, int count);
+/* Writes the verb's object to the file of -o or, without that or with --json, to standard output. */
+lr_status bench_write(const struct cli_args *args, bench_figures *figures, const void *bench);
+
+/* Keys "wall_seconds" and "device_seconds" of the open object; 0 = not known, null. */
+void bench_json_seconds(struct json *json, double wall_s, double device_s);
+
+/* The value, or if it is 0 NaN, which is written as null. */
+double bench_unless_zero(double value);
+
+void bench_json_ceilings(struct json *json, const struct bench_ceiling *ceilings, int count);
 
 #endif

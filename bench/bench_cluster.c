@@ -3,6 +3,7 @@
  *
  * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
  * their work: times of the parts, and errors of the images. */
+#include "bench.h"
 #include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -154,87 +155,69 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     return lr_comm_most(bench->cluster.comm, &outcome->seconds, 1);
 }
 
-static void print(const struct cluster_bench *bench)
+static void write_figures(const void *user, struct json *json)
 {
-    char bytes[32], memory[32];
-    printf("| ranks | scheme | iterations | seconds | project | exchange | wait | compose | sent by a "
-           "rank | memory | image error |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        const struct cluster_outcome *outcome = &bench->outcomes[k];
-        const struct cluster_step *last = &outcome->steps[outcome->num_steps - 1];
-        printf("| %d | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %s | %s | %.4f |\n", bench->cluster.size,
-               scheme_names[outcome->scheme], last->number, outcome->seconds, outcome->project_s, outcome->exchange_s,
-               outcome->waiting_s, outcome->combine_s, common_bytes(bytes, (int64_t)outcome->sent_bytes),
-               common_bytes(memory, (int64_t)outcome->memory_bytes), last->image_error);
-    }
-}
-
-static void print_json(const struct cluster_bench *bench)
-{
-    struct json json = common_json_begin("bench cluster");
+    const struct cluster_bench *bench = user;
     const lr_operator_info *info = lr_operator_get_info(bench->op);
-    json_text(&json, "scanner", bench->scanner->name);
-    common_json_grid(&json, "grid", &bench->grid);
-    json_int(&json, "num_lors", bench->all->count);
-    json_text(&json, "backend", info->backend);
-    json_text(&json, "device", info->device);
-    json_int(&json, "threads", info->threads);
-    json_text(&json, "scaling", bench->is_weak ? "weak" : "strong");
-    json_number(&json, "counts", bench->counts);
-    json_int(&json, "local_iterations", bench->local_iterations);
-    json_int(&json, "rank_count", bench->cluster.size);
-    cluster_json(&bench->cluster, &json);
-    json_number(&json, "setup_seconds", bench->setup_s);
-    json_open(&json, "schemes", '[');
+    json_text(json, "scanner", bench->scanner->name);
+    common_json_grid(json, "grid", &bench->grid);
+    json_int(json, "num_lors", bench->all->count);
+    json_text(json, "backend", info->backend);
+    json_text(json, "device", info->device);
+    json_int(json, "threads", info->threads);
+    json_text(json, "scaling", bench->is_weak ? "weak" : "strong");
+    json_number(json, "counts", bench->counts);
+    json_int(json, "local_iterations", bench->local_iterations);
+    json_int(json, "rank_count", bench->cluster.size);
+    cluster_json(&bench->cluster, json);
+    json_number(json, "setup_seconds", bench->setup_s);
+    json_open(json, "results", '[');
     for (int n = 0; n < bench->num_outcomes; n++) {
         const struct cluster_outcome *outcome = &bench->outcomes[n];
-        json_open(&json, NULL, '{');
-        json_text(&json, "scheme", scheme_names[outcome->scheme]);
-        json_number(&json, "seconds", outcome->seconds);
-        json_number(&json, "project_seconds", outcome->project_s);
-        json_number(&json, "most_project_seconds", outcome->most_project_s);
-        json_number(&json, "exchange_seconds", outcome->exchange_s);
-        json_number(&json, "waiting_seconds", outcome->waiting_s);
-        json_number(&json, "compose_seconds", outcome->combine_s);
-        json_number(&json, "sent_bytes", outcome->sent_bytes);
-        json_number(&json, "peak_memory_bytes", outcome->memory_bytes);
-        json_open(&json, "iterations", '[');
+        json_open(json, NULL, '{');
+        json_text(json, "scheme", scheme_names[outcome->scheme]);
+        json_number(json, "seconds", outcome->seconds);
+        json_number(json, "project_seconds", outcome->project_s);
+        json_number(json, "most_project_seconds", outcome->most_project_s);
+        json_number(json, "exchange_seconds", outcome->exchange_s);
+        json_number(json, "waiting_seconds", outcome->waiting_s);
+        json_number(json, "compose_seconds", outcome->combine_s);
+        json_number(json, "sent_bytes", outcome->sent_bytes);
+        json_number(json, "peak_memory_bytes", outcome->memory_bytes);
+        json_open(json, "iterations", '[');
         for (int k = 0; k < outcome->num_steps; k++) {
             const struct cluster_step *step = &outcome->steps[k];
-            json_open(&json, NULL, '{');
-            json_int(&json, "number", step->number);
-            json_number(&json, "elapsed_seconds", step->elapsed_s);
-            json_number(&json, "log_likelihood", step->log_likelihood);
-            json_number(&json, "image_error", step->image_error);
-            json_close(&json, '}');
+            json_open(json, NULL, '{');
+            json_int(json, "number", step->number);
+            json_number(json, "elapsed_seconds", step->elapsed_s);
+            json_number(json, "log_likelihood", step->log_likelihood);
+            json_number(json, "image_error", step->image_error);
+            json_close(json, '}');
         }
-        json_close(&json, ']');
-        json_close(&json, '}');
+        json_close(json, ']');
+        json_close(json, '}');
     }
-    json_close(&json, ']');
-    common_json_end(&json);
+    json_close(json, ']');
 }
 
 /* --- the verb --- */
 
 static void read_wish(struct cluster_bench *bench, struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", NULL};
-    const int voxels = (int)args_int(args, "--voxels", 32, at_least_one);
-    const int scheme = args_word(args, "--combine", scheme_names, -1);
+    const int voxels = (int)args_int(args, "--voxels", 32, args_from_1);
+    const int scheme = args_word(args, "--combine", NULL, -1);
     const double voxel_mm = args_number(args, "--voxel-mm", 64.0 / voxels, true);
     for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) bench->schemes[k] = scheme < 0 || k == scheme;
     bench->is_weak = args_has(args, "--weak");
-    bench->iterations = (int)args_int(args, "--iterations", 8, at_least_one);
-    bench->local_iterations = (int)args_int(args, "--local-iterations", 4, at_least_one);
+    bench->iterations = (int)args_int(args, "--iterations", 8, args_from_1);
+    bench->local_iterations = (int)args_int(args, "--local-iterations", 4, args_from_1);
     bench->counts = args_number(args, "--counts", 1e6, true);
     bench->voxels = voxels;
     bench->voxel_mm = voxel_mm;
     bench->params = (lr_operator_params){
-        .backend = backends[args_word(args, "--backend", backends, 0)],
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .backend = args_chosen(args, "--backend"),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .store = args_has(args, "--store") ? LR_STORE_YES : LR_STORE_NO,
         .log = &bench->report->log,
     };
@@ -311,11 +294,7 @@ static lr_status measure_all(struct cluster_bench *bench, const struct cli_args 
         const bool is_possible = k == CLUSTER_EXACT || bench->cluster.size > 1;
         CLI_TRY(bench->schemes[k] && is_possible ? measure(bench, (enum cluster_scheme)k) : LR_OK);
     }
-    if (bench->cluster.rank == 0 && bench->num_outcomes > 0) {
-        report_clear(bench->report);
-        (bench->report->json ? print_json : print)(bench);
-    }
-    return LR_OK;
+    return bench->cluster.rank == 0 && bench->num_outcomes > 0 ? bench_write(args, write_figures, bench) : LR_OK;
 }
 
 static lr_status run(struct cli_args *args)
@@ -341,28 +320,30 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--scanner", "NAME|FILE", "default cluster-paper-32", false},
-    {"--voxels", "N", "N x N x N of them; default 32", false},
-    {"--voxel-mm", "MM", "their edge; default 64 / N", false},
-    {"--weak", NULL, "as many times more layers of voxels as there are ranks", false},
-    {"--counts", "N", "photon pairs of the phantom; default 1000000", false},
-    {"--iterations", "N", "default 8", false},
-    {"--combine", "HOW", "exact, paper or distributed; default all", false},
-    {"--local-iterations", "N", "paper, distributed: between two exchanges; default 4", false},
-    CLUSTER_EXCHANGE_OPTION,
-    {"--backend", "NAME", "cpu, raster, compute or native; default auto", false},
-    {"--store", NULL, "keep the matrix in memory", false},
-    {"--device", "N", "which usable device; default: that of the rank", false},
-    {"--threads", "N", "of each rank; default: its share of the processors", false},
+    {"--scanner", "NAME|FILE", "default cluster-paper-32", NULL},
+    {"--voxels", "N", "N x N x N of them; default 32", NULL},
+    {"--voxel-mm", "MM", "their edge; default 64 / N", NULL},
+    {"--weak", NULL, "as many times more layers of voxels as there are ranks", NULL},
+    {"--counts", "N", "photon pairs of the phantom; default 1000000", NULL},
+    {"--iterations", "N", "default 8", NULL},
+    {"--combine", "HOW", "exact, paper or distributed; default all", scheme_names},
+    {"--local-iterations", "N", "paper, distributed: between two exchanges; default 4", NULL},
+    {CLUSTER_EXCHANGE_OPTION},
+    {"--backend", "NAME", "cpu, raster, compute or native; default auto",
+     CLI_WORDS("auto", "cpu", "raster", "compute", "native")},
+    {"--store", NULL, "keep the matrix in memory", NULL},
+    {"--device", "N", "which usable device; default: that of the rank", NULL},
+    {"--threads", "N", "of each rank; default: its share of the processors", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench cluster",
+const struct cli_verb verb_bench_cluster = {
+    .name = "bench cluster",
     .summary = VERB_BENCH_CLUSTER,
-    .example = "mpirun -n 2 loraster bench cluster --voxels 64 --json",
+    .example = "mpirun -n 2 loraster bench cluster --voxels 64",
     .takes_ranks = true,
-    .groups = {{"ranks", options}, COMMON_GENERAL_GROUP},
+    .outputs = {{"-o", common_json_endings}},
+    .groups = {{"ranks", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_cluster = {&syntax, run};

@@ -45,18 +45,16 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
 
 static struct bench_wish read_wish(struct cli_args *args)
 {
-    static const char *const sizes[] = {"auto", "full", "small", NULL};
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, BENCH_MAX_REPEAT}, subsets[2] = {1, 100000};
     struct bench_wish wish = {
-        .size = (enum bench_size)args_word(args, "--size", sizes, BENCH_SIZE_AUTO),
-        .rays = (int)args_int(args, "--rays", 4, at_least_one),
+        .size = (enum bench_size)args_word(args, "--size", NULL, BENCH_SIZE_AUTO),
+        .rays = (int)args_int(args, "--rays", 4, args_from_1),
         .repeat = (int)args_int(args, "--repeat", 5, repeats),
         .subsets = (int)args_int(args, "--updates", 0, subsets),
         .seconds = args_number(args, "--seconds", 10, true),
-        .seed = (uint64_t)args_int(args, "--seed", 1, at_least_zero),
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .seed = (uint64_t)args_int(args, "--seed", 1, args_from_0),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
     };
     const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
@@ -92,63 +90,192 @@ static struct bench_wish read_wish(struct cli_args *args)
 
 /* --- measuring --- */
 
+enum { MAX_DEVICES = 32 };
+
 struct bench {
     struct report *report;
     struct bench_wish wish;
-    struct bench_report found;
-    bool prints; /* a table on standard output */
+    bool has_device; /* of OpenGL */
+    lr_device device;
+    struct heading {
+        const struct bench_workload *workload;
+        char scanner[128];
+        int64_t num_lors;
+        double elements, elements_error; /* of the whole grid */
+        int elements_voxels;
+    } headings[BENCH_NUM_WORKLOADS];
+    int num_headings;
+    struct bench_result results[BENCH_NUM_WORKLOADS * BENCH_NUM_BACKENDS * BENCH_NUM_MODES];
+    int num_results;
 };
+
+/* Finds the usable device that --device numbers. */
+static void find_device(struct bench *bench)
+{
+    lr_device devices[MAX_DEVICES];
+    const int count = lr_device_list(devices, MAX_DEVICES, &bench->report->log);
+    int usable = 0;
+    for (int d = 0; d < count && d < MAX_DEVICES && !bench->has_device; d++) {
+        bench->has_device = devices[d].usable && usable++ == bench->wish.device;
+        bench->device = devices[d];
+    }
+}
+
+/* Tells what a long run has found so far. */
+static void tell(const struct bench *bench, const struct bench_result *result)
+{
+    const char *workload = result->workload->name, *mode = bench_mode_name(result->mode);
+    report_clear(bench->report);
+    if (result->outcome == BENCH_MEASURED) {
+        report_info(bench->report, "%s, %s on %s: %.4g ms forward, %.4g ms back", workload, mode, result->backend,
+                    1e3 * bench_seconds(&result->directions[0]), 1e3 * bench_seconds(&result->directions[1]));
+    } else {
+        report_info(bench->report, "%s, %s on %s: %s: %s", workload, mode, result->backend,
+                    result->outcome == BENCH_SKIPPED ? "not here" : "failed", result->reason);
+    }
+}
 
 static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
 {
-    struct bench_heading *heading = &bench->found.headings[bench->found.num_headings++];
+    struct heading *heading = &bench->headings[bench->num_headings++];
     heading->workload = subject->workload;
     heading->num_lors = subject->lors->count;
     heading->elements = subject->whole.mean;
     heading->elements_error = subject->whole.mean_error;
     heading->elements_voxels = subject->whole.num_voxels;
     snprintf(heading->scanner, sizeof(heading->scanner), "%s", subject->scanner->name);
-    report_clear(bench->report);
-    if (bench->prints) bench_table_heading(heading);
 
     for (int backend = 0; backend < BENCH_NUM_BACKENDS; backend++) {
         for (int mode = 0; mode < BENCH_NUM_MODES; mode++)
             if (bench->wish.backends[backend] && bench->wish.modes[mode]) {
-                struct bench_result *result = &bench->found.results[bench->found.num_results];
+                struct bench_result *result = &bench->results[bench->num_results];
                 *result = (struct bench_result){
                     .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
                 CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
                 /* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
                 const struct bench_result *before = result - 1;
-                if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED &&
+                if (bench->num_results > 0 && result->outcome == BENCH_SKIPPED &&
                     before->workload == result->workload && before->backend == result->backend &&
                     before->outcome == BENCH_FAILED && before->status == result->status)
                     result->outcome = BENCH_FAILED;
 
-                bench->found.num_results++;
-                report_clear(bench->report);
-                if (bench->prints) bench_table_result(result);
+                bench->num_results++;
+                tell(bench, result);
             }
     }
     return LR_OK;
 }
 
-static void write_json(const struct bench *bench, FILE *stream)
+static void direction_json(struct json *json, const struct bench_result *result, int direction)
 {
-    struct json json = {stream, false};
-    common_json_open(&json, "bench correspondence");
-    bench_json(&bench->found, &json);
-    common_json_end(&json);
+    const struct bench_direction *found = &result->directions[direction];
+    const double voxels = (double)result->num_voxels, rate = voxels / bench_seconds(found);
+    struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
+    json_open(json, direction == 0 ? "forward" : "back", '{');
+    json_int(json, "runs", found->runs);
+    json_bool(json, "first_run", found->first_run);
+    bench_json_seconds(json, found->wall_s, found->device_s);
+    json_number(json, "wall_spread_seconds", found->wall_spread_s);
+    json_number(json, "wall_us_per_voxel", 1e6 * found->wall_s / voxels);
+    json_number(json, "device_us_per_voxel", bench_unless_zero(1e6 * found->device_s / voxels));
+    json_text(json, "rates_from", found->device_s > 0 ? "device" : "wall");
+    json_number(json, "rays_per_second", bench_unless_zero(rate * result->lines));
+    json_number(json, "elements_per_second", rate * result->elements);
+    json_open(json, "device_passes", '[');
+    for (int k = 0; k < found->num_passes; k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", found->passes[k].name);
+        json_number(json, "seconds", found->passes[k].seconds);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+
+    bench_json_ceilings(json, ceilings, bench_model_ceilings(result, direction, ceilings));
+    json_close(json, '}');
+}
+
+static void write_figures(const void *user, struct json *json)
+{
+    const struct bench *bench = user;
+    if (bench->has_device) {
+        json_open(json, "device", '{');
+        json_text(json, "renderer", bench->device.renderer);
+        json_text(json, "vendor", bench->device.vendor);
+        json_text(json, "opengl", bench->device.version);
+        json_bool(json, "software", bench->device.software);
+        json_close(json, '}');
+    } else {
+        json_text(json, "device", NULL);
+    }
+    json_int(json, "seed", (int64_t)bench->wish.seed);
+    json_number(json, "seconds", bench->wish.seconds);
+    json_int(json, "repeat", bench->wish.repeat);
+    json_open(json, "workloads", '[');
+    for (int k = 0; k < bench->num_headings; k++) {
+        const struct heading *heading = &bench->headings[k];
+        const lr_grid grid = lr_grid_centred(heading->workload->size, heading->workload->voxel_mm);
+        json_open(json, NULL, '{');
+        json_text(json, "workload", heading->workload->name);
+        json_text(json, "description", heading->workload->description);
+        json_text(json, "scanner", heading->scanner);
+        json_int(json, "num_lors", heading->num_lors);
+        common_json_grid(json, "grid", &grid);
+        json_number(json, "elements_per_voxel", heading->elements);
+        json_number(json, "elements_standard_error", heading->elements_error);
+        json_int(json, "elements_voxels", heading->elements_voxels);
+        json_close(json, '}');
+    }
+
+    json_close(json, ']');
+    json_open(json, "results", '[');
+    for (int k = 0; k < bench->num_results; k++) {
+        const struct bench_result *result = &bench->results[k];
+        static const char *const outcomes[] = {"measured", "skipped", "failed"};
+        json_open(json, NULL, '{');
+        json_text(json, "workload", result->workload->name);
+        json_text(json, "backend", result->backend);
+        json_text(json, "mode", bench_mode_name(result->mode));
+        json_text(json, "outcome", outcomes[result->outcome]);
+        if (result->outcome == BENCH_MEASURED) {
+            json_text(json, "device", result->device);
+            json_int(json, "rays", result->rays);
+            json_int(json, "threads", result->threads);
+            common_json_grid(json, "grid", &result->grid);
+            json_bool(json, "is_part", result->is_part);
+            json_int(json, "num_voxels", result->num_voxels);
+            json_number(json, "elements_per_voxel", result->elements);
+            json_number(json, "elements_standard_error", result->elements_error);
+            json_int(json, "elements_voxels", result->elements_voxels);
+            json_number(json, "rays_per_voxel", bench_unless_zero(result->lines));
+            json_bool(json, "is_oracle", result->is_oracle);
+            json_number(json, "matrix_error", result->accuracy.error);
+            json_number(json, "elements_missed", result->accuracy.missed);
+            json_int(json, "error_voxels", result->accuracy.num_voxels);
+            json_number(json, "adjoint_error", result->adjoint_error);
+            direction_json(json, result, 0);
+            direction_json(json, result, 1);
+            if (result->updates.subsets > 0) {
+                json_open(json, "update", '{');
+                json_int(json, "subsets", result->updates.subsets);
+                bench_json_seconds(json, result->updates.wall_s, result->updates.device_s);
+                json_close(json, '}');
+            }
+        } else
+            json_text(json, "reason", result->reason);
+        json_close(json, '}');
+    }
+
+    json_close(json, ']');
 }
 
 /* Failures of what was asked for by name decide the exit code; one reason alone keeps its own. */
 static lr_status conclude(const struct bench *bench)
 {
-    const struct bench_result *results = bench->found.results;
+    const struct bench_result *results = bench->results;
     const struct bench_result *last = NULL;
     int failed = 0, measured = 0;
     bool same = true;
-    for (int k = 0; k < bench->found.num_results; k++) {
+    for (int k = 0; k < bench->num_results; k++) {
         measured += results[k].outcome == BENCH_MEASURED;
         if (results[k].outcome == BENCH_FAILED) {
             same = same && (last == NULL || last->status == results[k].status);
@@ -160,24 +287,20 @@ static lr_status conclude(const struct bench *bench)
     if (last == NULL)
         return report_error(bench->report, LR_NO_DEVICE, "nothing could be measured here: %s", results[0].reason);
     return report_error(bench->report, same && measured == 0 ? last->status : LR_FAILED,
-                        "%d of %d combinations could not be measured; %s, %s on %s: %s", failed,
-                        bench->found.num_results, last->workload->name, bench_mode_name(last->mode), last->backend,
-                        last->reason);
+                        "%d of %d combinations could not be measured; %s, %s on %s: %s", failed, bench->num_results,
+                        last->workload->name, bench_mode_name(last->mode), last->backend, last->reason);
 }
 
 static lr_status run(struct cli_args *args)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
-    const char *path = args_text(args, "-o");
     const lr_log *log = &args->report->log;
     bench->report = args->report;
-    bench->prints = !args->report->json;
     bench->wish = read_wish(args);
     lr_status status = args->status;
     if (status != LR_OK) goto finish;
-    bench_report_init(&bench->found, args, &bench->wish);
-    if (bench->prints) bench_table_begin(&bench->found);
+    find_device(bench);
     for (int k = 0; status == LR_OK && k < BENCH_NUM_WORKLOADS; k++) {
         const struct bench_workload *workload = &bench_workloads[k];
         if (!bench->wish.workloads[k]) continue;
@@ -195,13 +318,7 @@ static lr_status run(struct cli_args *args)
         lr_scanner_destroy(subject.scanner);
     }
 
-    struct common_text text;
-    if (status == LR_OK && args->report->json) write_json(bench, stdout);
-    if (status == LR_OK && path != NULL) {
-        common_text_begin(&text);
-        if (text.stream != NULL) write_json(bench, text.stream);
-        status = common_text_write(&text, args->report, path);
-    }
+    if (status == LR_OK) status = bench_write(args, write_figures, bench);
     if (status == LR_OK) status = conclude(bench);
 
 finish:
@@ -210,33 +327,33 @@ finish:
 }
 
 static const struct cli_option options[] = {
-    {"--workload", "NAME[,NAME]", "pair, angled, tilted, vista, penn, mmr; default the first four", false},
-    {"--backend", "NAME[,NAME]", "compute, raster, native, cpu; default all that work here", false},
-    {"--mode", "NAME[,NAME]", "sampled, exact; default both where there are", false},
-    {"--rays", "R", "R x R lines over each crystal face; default 4", false},
-    {"--size", "NAME", "full, small, or auto: a central part where the whole is too slow", false},
-    {"--grid", "NX,NY,NZ", "a central part of that many voxels", false},
+    {"--workload", "NAME[,NAME]", "pair, angled, tilted, vista, penn, mmr; default the first four", NULL},
+    {"--backend", "NAME[,NAME]", "compute, raster, native, cpu; default all that work here", NULL},
+    {"--mode", "NAME[,NAME]", "sampled, exact; default both where there are", NULL},
+    {"--rays", "R", "R x R lines over each crystal face; default 4", NULL},
+    {"--size", "NAME", "full, small, or auto: a central part where the whole is too slow",
+     CLI_WORDS("auto", "full", "small")},
+    {"--grid", "NX,NY,NZ", "a central part of that many voxels", NULL},
     {0},
 };
 
 static const struct cli_option clock_options[] = {
-    {"--repeat", "N", "projections that the median is of; default 5", false},
-    {"--updates", "M", "also time updates of OSEM with M subsets; default: not", false},
-    {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10", false},
-    {"--seed", "N", "of the images, the data and the voxels looked at; default 1", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
-    {"--max-memory", "SIZE", "limit on the device, such as 512M or 4G", false},
-    {"-o", "FILE", "JSON of all figures, beside the table", false},
+    {"--repeat", "N", "projections that the median is of; default 5", NULL},
+    {"--updates", "M", "also time updates of OSEM with M subsets; default: not", NULL},
+    {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10", NULL},
+    {"--seed", "N", "of the images, the data and the voxels looked at; default 1", NULL},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
+    {"--max-memory", "SIZE", "limit on the device, such as 512M or 4G", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench correspondence",
+const struct cli_verb verb_bench_correspondence = {
+    .name = "bench correspondence",
     .summary = VERB_BENCH_CORRESPONDENCE,
     .example = "loraster bench correspondence --workload pair,vista --mode exact -o bench.json",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what", options}, {"how", clock_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what", options}, {"how", clock_options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_correspondence = {&syntax, run};

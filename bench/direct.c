@@ -4,13 +4,85 @@
  * bench direct: projections of the family `direct` in the cases of its papers, next to their figures; and peers: the
  * same by Fourier transforms. */
 #include "cli/direct.h"
+#include "bench.h"
 #include "cli/verbs.h"
-#include "direct.h"
+#include "fft/fft.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    DIRECT_NUM_WORKS = 3,
+    DIRECT_NUM_CASES = 16,
+    DIRECT_NUM_VARIANTS = 16,
+    DIRECT_MOST_PEERS = 4,
+    DIRECT_MOST_REPEATS = 101
+};
+
+/* A case of the papers that lr/direct.h names. */
+struct direct_case {
+    const char *workload; /* as --workload knows it */
+    const char *name;     /* NULL: the model's */
+    int size[3];
+    double voxel_mm;
+    lr_resolution resolution;
+    int azimuths, tilts;
+    bool has_ramla; /* iterations of it are measured, too */
+};
+
+/* One way to compute projections. */
+struct direct_variant {
+    const char *name;          /* "compute, textures" */
+    const char *backend;       /* NULL: auto */
+    lr_direct_storage storage; /* of compute and cuda */
+    lr_direct_variant way;     /* of cuda */
+};
+
+/* One view, or all that there was time for. */
+struct direct_measured {
+    int views;
+    double wall_s, device_s, offsets; /* a view */
+};
+
+/* Seconds a view of an iteration as table IV of paper 1 divides it: images go to the device and
+ * back for every projection, discrepancy and update are computed on the host. */
+struct direct_stages {
+    int views;                                   /* measured; 0 = not done */
+    double to_device[2], project[2], to_host[2]; /* forward, back */
+    double discrepancy, update;
+};
+
+struct direct_outcome {
+    const struct direct_case *what;
+    const struct direct_variant *variant;
+    char device[160];
+    struct direct_measured single[DIRECT_NUM_WORKS], batch[DIRECT_NUM_WORKS];
+    double ramla_s, ramla_device_s; /* 0 = not done */
+    double load_s;                  /* of all views' data and their sensitivities, before iterations */
+    struct direct_stages stages;
+    struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
+    int num_peers;
+    lr_direct_attributes attributes[2]; /* forward, back; of backend cuda, with --paper */
+    bool has_attributes;
+};
+
+struct direct_bench {
+    struct report *report;
+    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* chosen */
+    int num_variants;
+    bool chosen[5];   /* workloads */
+    const char *name; /* part of the names of cases to measure; NULL = all */
+    bool is_paper;    /* also what the papers' tables have beside times of projections */
+    bool has_peers;   /* Fourier transforms too */
+    int device, threads, repeat;
+    double seconds;
+    const struct direct_case *without_cuda; /* in which CUDA turned out to lack: its variants are skipped from then
+                                               on, and are named with this case; NULL = not yet */
+    struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
+    int num_outcomes;
+};
 
 #define ON_BUFFERS(name_, backend_, way_)                                                                              \
     {                                                                                                                  \
@@ -34,18 +106,15 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
 };
 
-static const char *const storages[] = {"buffers", "textures", "both", NULL};
-
 enum { BOTH = 2 /* of storages */ };
 
 /* Fills bench->variants with those that --backend, --storage and --variant name. */
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)
 {
-    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
-    const char *named = backends[args_word(args, "--backend", backends, 0)];
+    const char *named = args_chosen(args, "--backend");
     const lr_direct_variant way = direct_read_variant(args);
     const bool takes_all = strcmp(named, "all") == 0;
-    const int storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
+    const int storage = args_word(args, "--storage", NULL, takes_all ? BOTH : LR_DIRECT_BUFFERS);
     const bool is_on_buffers = way >= LR_DIRECT_BANDS && way <= LR_DIRECT_COLUMNS; /* and there alone */
     if (way != LR_DIRECT_FASTEST && !(strcmp(named, "cuda") == 0 || takes_all)) {
         args_complain(args, "--variant is for --backend cuda or all");
@@ -232,23 +301,23 @@ static lr_status measure_stages(const struct direct_bench *bench, lr_operator *o
 
 /* --- cases --- */
 
-#define CLINICAL(model_, edge_s)                                                                                       \
+#define CLINICAL(model_)                                                                                               \
     {                                                                                                                  \
-        "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, {0, 0}, edge_s                   \
+        "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, true                             \
     }
 /* The caption of figure 4 keeps 144 x 144 x 48 voxels of any size; its text has eight times as many of
  * 2 mm as of 4, without which it could not find 64 times the work: the same extent here. */
 #define FIGURE4(name_, voxel, tof, radial, axial)                                                                      \
     {                                                                                                                  \
         "figure4", name_, {576 / (voxel), 576 / (voxel), 192 / (voxel)}, voxel,                                        \
-            {.tof_ps = tof, .radial_mm = radial, .axial_mm = axial}, 40, 1, {0, 0}, 0                                  \
+            {.tof_ps = tof, .radial_mm = radial, .axial_mm = axial}, 40, 1, false                                      \
     }
 
 static const struct direct_case cases[DIRECT_NUM_CASES] = {
-    CLINICAL(LR_RADIAL_INVARIANT, 15.63),
-    CLINICAL(LR_RADIAL_VARIANT1, 22.43),
-    CLINICAL(LR_RADIAL_VARIANT2, 25.66),
-    CLINICAL(LR_RADIAL_VARIANT3, 24.68),
+    CLINICAL(LR_RADIAL_INVARIANT),
+    CLINICAL(LR_RADIAL_VARIANT1),
+    CLINICAL(LR_RADIAL_VARIANT2),
+    CLINICAL(LR_RADIAL_VARIANT3),
     {"caches",
      "300 ps, 5 to 6 mm, axial 5 mm",
      {144, 144, 62},
@@ -256,8 +325,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
      {.tof_ps = 300, .model = LR_RADIAL_LINEAR, .radial_mm = 5, .radial_edge_mm = 6, .axial_mm = 5},
      120,
      1,
-     {0.10932, 0.07612},
-     0},
+     false},
     {"large",
      "900 ps, 10 to 100 mm, axial 10 mm",
      {144, 144, 48},
@@ -265,8 +333,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
      {.tof_ps = 900, .model = LR_RADIAL_LINEAR, .radial_mm = 10, .radial_edge_mm = 100, .axial_mm = 10},
      40,
      1,
-     {2.59, 2.56},
-     0},
+     false},
     FIGURE4("300 ps, 10 mm", 4, 300, 10, 5),
     FIGURE4("600 ps, 10 mm", 4, 600, 10, 5),
     FIGURE4("900 ps, 10 mm", 4, 900, 10, 5),
@@ -282,9 +349,22 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
 /* Share of --seconds that a view by backend cpu may take if others are measured, too. */
 enum { MOST_CPU_TIMES = 5 };
 
+static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2", "variant 3"};
+
+static const char *case_name(const struct direct_case *what)
+{
+    return what->name != NULL ? what->name : model_names[what->resolution.model];
+}
+
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
 
 /* --- measuring --- */
+
+/* Seconds by the device's clock, if it has one. */
+static double best_seconds(const struct direct_measured *measured)
+{
+    return measured->device_s > 0 ? measured->device_s : measured->wall_s;
+}
 
 static int compare_seconds(const void *a, const void *b)
 {
@@ -361,7 +441,7 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     const int num_views = lr_direct_get_info(op)->num_views;
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     const double view_s = outcome->single[0].wall_s + outcome->single[1].wall_s;
-    if (!(outcome->what->paper_ramla_s > 0) || 2 * view_s * num_views > 2 * bench->seconds) return LR_OK;
+    if (!outcome->what->has_ramla || 2 * view_s * num_views > 2 * bench->seconds) return LR_OK;
     float *counts = common_floats(bench->report, count * num_views, "counts");
     if (counts == NULL) return LR_FAILED;
     const lr_vector data = lr_vector_of_floats(counts, count * num_views);
@@ -412,7 +492,7 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     for (int k = 0; k < bench->num_outcomes; k++) has_peers = has_peers && bench->outcomes[k].what != what;
     if (status == LR_OK && has_peers) status = compare_with_transforms(bench, image, outcome);
     if (status == LR_OK) status = measure_ramla(bench, op, image, outcome);
-    const bool has_stages = what->paper_ramla_s > 0 && what->resolution.model <= LR_RADIAL_VARIANT1;
+    const bool has_stages = what->has_ramla && what->resolution.model <= LR_RADIAL_VARIANT1;
     if (status == LR_OK && bench->is_paper && has_stages) status = measure_stages(bench, op, image, outcome);
 
     /* What CUDA kernels take of the device. */
@@ -433,43 +513,16 @@ static double flop_share(const struct direct_outcome *outcome, const struct dire
     const struct direct_case *what = outcome->what;
     const double ceiling = bench_flop_ceiling(outcome->device);
     const double voxels = (double)what->size[0] * what->size[1] * what->size[2];
-    return ceiling > 0 ? 2 * voxels * measured->offsets / direct_seconds(measured) / ceiling : 0;
+    return ceiling > 0 ? 2 * voxels * measured->offsets / best_seconds(measured) / ceiling : 0;
 }
 
-static void print_outcome(const struct direct_outcome *outcome)
+/* Tells what a long run has found so far. */
+static void tell(const struct direct_bench *bench, const struct direct_outcome *outcome)
 {
-    const struct direct_case *what = outcome->what;
-    for (int work = 0; work < 2; work++) {
-        const struct direct_measured *single = &outcome->single[work], *batch = &outcome->batch[work];
-        printf("| %s, %s; %s | %.0f | %s | %.4g | %.4g (%d) | ", what->workload, direct_case_name(what),
-               outcome->variant->name, batch->offsets, work == 0 ? "forward" : "back", 1e3 * direct_seconds(single),
-               1e3 * direct_seconds(batch), batch->views);
-        const double share = flop_share(outcome, batch);
-        printf(share > 0 ? "%.3f | " : "| ", share);
-        printf(what->paper_s[work] > 0 ? "%.4g | " : "| ", 1e3 * what->paper_s[work]);
-        if (work == 0) {
-            printf("%.4g | %.4g | ", 1e3 * direct_seconds(&outcome->single[2]),
-                   1e3 * direct_seconds(&outcome->batch[2]));
-        } else {
-            printf("| | ");
-        }
-        if (work == 0 && outcome->ramla_s > 0) {
-            printf("%.4g / %.4g | %.0f |\n", 1e3 * outcome->ramla_device_s, 1e3 * outcome->ramla_s,
-                   1e3 * what->paper_ramla_s);
-        } else {
-            printf("| |\n");
-        }
-    }
-    fflush(stdout);
-}
-
-static void json_measured(struct json *json, const char *key, const struct direct_measured *measured)
-{
-    json_open(json, key, '{');
-    json_int(json, "views", measured->views);
-    json_number(json, "wall_s", measured->wall_s);
-    json_number(json, "device_s", measured->device_s);
-    json_close(json, '}');
+    report_clear(bench->report);
+    report_info(bench->report, "%s, %s; %s: %.4g ms forward, %.4g ms back a view", outcome->what->workload,
+                case_name(outcome->what), outcome->variant->name, 1e3 * best_seconds(&outcome->batch[0]),
+                1e3 * best_seconds(&outcome->batch[1]));
 }
 
 /* --- the verb --- */
@@ -502,7 +555,7 @@ static bool is_too_long(const struct direct_bench *bench, const struct direct_ca
         const int *size = outcome->what->size;
         const double own = outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
         if (is_cpu(outcome->variant))
-            second_work = direct_seconds(&outcome->single[0]) / own;
+            second_work = best_seconds(&outcome->single[0]) / own;
         else if (outcome->what == what)
             work = own;
     }
@@ -510,7 +563,7 @@ static bool is_too_long(const struct direct_bench *bench, const struct direct_ca
     const bool is_long = is_cpu(variant) && expected_s > MOST_CPU_TIMES * bench->seconds;
     if (is_long) {
         report_info(bench->report, "%s, cpu is skipped: a view would take about %.0f s (--backend cpu times it)",
-                    direct_case_name(what), expected_s);
+                    case_name(what), expected_s);
     }
     return is_long;
 }
@@ -537,78 +590,113 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
         return LR_OK;
     }
     CLI_TRY(status);
-    report_clear(bench->report);
-    if (!bench->report->json) {
-        if (bench->num_outcomes == 0) {
-            printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
-                   "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
-                   outcome->device, bench_commit);
-            printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
-                   "| of a batch | RAMLA iteration, device / wall | paper |\n"
-                   "|---|---|---|---|---|---|---|---|---|---|---|\n");
-        }
-
-        print_outcome(outcome);
-    }
+    tell(bench, outcome);
     bench->num_outcomes++;
     return LR_OK;
 }
 
 static bool is_chosen(const struct direct_bench *bench, const struct direct_case *what)
 {
-    if (bench->name != NULL && strstr(direct_case_name(what), bench->name) == NULL) return false;
+    if (bench->name != NULL && strstr(case_name(what), bench->name) == NULL) return false;
     for (int w = 0; workload_names[w] != NULL; w++)
         if (bench->chosen[w] && strcmp(what->workload, workload_names[w]) == 0) return true;
     return false;
 }
 
-static void write_json(const struct direct_bench *bench, FILE *stream)
+static void write_measured(struct json *json, const char *key, const struct direct_measured *measured)
+{
+    json_open(json, key, '{');
+    json_int(json, "views", measured->views);
+    bench_json_seconds(json, measured->wall_s, measured->device_s);
+    json_close(json, '}');
+}
+
+static void write_seconds(struct json *json, const char *key, double wall_s, double device_s)
+{
+    json_open(json, key, '{');
+    bench_json_seconds(json, wall_s, device_s);
+    json_close(json, '}');
+}
+
+static void write_stages(struct json *json, const struct direct_stages *stages)
+{
+    json_open(json, "stages", '{');
+    json_int(json, "views", stages->views);
+    for (int back = 0; back < 2; back++) {
+        json_open(json, back ? "back" : "forward", '{');
+        json_number(json, "to_device_seconds", stages->to_device[back]);
+        json_number(json, "project_seconds", stages->project[back]);
+        json_number(json, "to_host_seconds", stages->to_host[back]);
+        json_close(json, '}');
+    }
+    json_number(json, "discrepancy_seconds", stages->discrepancy);
+    json_number(json, "update_seconds", stages->update);
+    json_close(json, '}');
+}
+
+static void write_attributes(struct json *json, const char *key, const lr_direct_attributes *found)
+{
+    json_open(json, key, '{');
+    json_int(json, "registers", found->registers);
+    json_int(json, "threads", found->threads);
+    json_int(json, "constant_bytes", found->constant_bytes);
+    json_int(json, "local_bytes", found->local_bytes);
+    json_int(json, "shared_bytes", found->shared_bytes);
+    json_int(json, "blocks", found->blocks);
+    json_number(json, "occupancy", found->occupancy);
+    json_close(json, '}');
+}
+
+static void write_figures(const void *user, struct json *json)
 {
     static const char *const names[DIRECT_NUM_WORKS][2] = {
         {"forward", "forward_batch"}, {"back", "back_batch"}, {"tables", "tables_batch"}};
-    struct json all = {stream, false}, *json = &all;
-    common_json_open(json, "bench direct");
-    json_text(json, "commit", bench_commit);
-    json_open(json, "cases", '[');
+    const struct direct_bench *bench = user;
+    json_bool(json, "paper", bench->is_paper);
+    json_open(json, "results", '[');
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];
         json_open(json, NULL, '{');
         json_text(json, "workload", outcome->what->workload);
-        json_text(json, "case", direct_case_name(outcome->what));
+        json_text(json, "case", case_name(outcome->what));
         json_text(json, "variant", outcome->variant->name);
         json_text(json, "device", outcome->device);
         json_number(json, "offsets", outcome->batch[0].offsets);
         for (int work = 0; work < DIRECT_NUM_WORKS; work++) {
-            json_measured(json, names[work][0], &outcome->single[work]);
-            json_measured(json, names[work][1], &outcome->batch[work]);
+            write_measured(json, names[work][0], &outcome->single[work]);
+            write_measured(json, names[work][1], &outcome->batch[work]);
         }
-        json_number(json, "forward_flop_share", flop_share(outcome, &outcome->batch[0]));
-        json_number(json, "back_flop_share", flop_share(outcome, &outcome->batch[1]));
-        json_number(json, "ramla_s", outcome->ramla_s);
-        json_number(json, "ramla_device_s", outcome->ramla_device_s);
-        json_number(json, "load_s", outcome->load_s);
-        direct_json_peers(outcome, json);
-        for (int back = 0; outcome->has_attributes && back < 2; back++) {
-            const lr_direct_attributes *found = &outcome->attributes[back];
-            json_open(json, back ? "back_attributes" : "forward_attributes", '{');
-            json_int(json, "registers", found->registers);
-            json_int(json, "threads", found->threads);
-            json_int(json, "constant_bytes", found->constant_bytes);
-            json_int(json, "local_bytes", found->local_bytes);
-            json_int(json, "shared_bytes", found->shared_bytes);
-            json_int(json, "blocks", found->blocks);
-            json_number(json, "occupancy", found->occupancy);
+        json_number(json, "forward_flop_share", bench_unless_zero(flop_share(outcome, &outcome->batch[0])));
+        json_number(json, "back_flop_share", bench_unless_zero(flop_share(outcome, &outcome->batch[1])));
+        write_seconds(json, "ramla", outcome->ramla_s, outcome->ramla_device_s);
+        json_number(json, "load_seconds", bench_unless_zero(outcome->load_s));
+        json_open(json, "fft", '[');
+        for (int n = 0; n < outcome->num_peers; n++) {
+            const struct fft_result *peer = &outcome->peers[n];
+            json_open(json, NULL, '{');
+            json_text(json, "library", peer->library->name);
+            json_text(json, "name", peer->name);
+            json_bool(json, "padded", peer->is_padded);
+            json_ints(json, "size", peer->size, 3);
+            write_seconds(json, "single", peer->single.wall_s, peer->single.device_s);
+            write_seconds(json, "batch", peer->batch.wall_s, peer->batch.device_s);
+            json_int(json, "volumes", peer->volumes);
+            json_number(json, "error", peer->error);
             json_close(json, '}');
+        }
+        json_close(json, ']');
+        if (outcome->stages.views > 0) write_stages(json, &outcome->stages);
+        if (outcome->has_attributes) {
+            write_attributes(json, "forward_attributes", &outcome->attributes[0]);
+            write_attributes(json, "back_attributes", &outcome->attributes[1]);
         }
         json_close(json, '}');
     }
     json_close(json, ']');
-    if (bench->is_paper) direct_json_paper(bench, json);
-    common_json_end(json);
 }
 
-/* Measures the variants of all cases that were chosen, and prints the tables or JSON. */
-static lr_status run_bench(struct direct_bench *bench)
+/* Measures the variants of all cases that were chosen. */
+static lr_status measure_chosen(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
@@ -620,31 +708,20 @@ static lr_status run_bench(struct direct_bench *bench)
             if (!lacks && !is_too_long(bench, what, variant)) CLI_TRY(measure_case(bench, what, variant));
         }
     }
-    if (bench->report->json)
-        write_json(bench, stdout);
-    else
-        direct_print_peers(bench);
-    if (bench->is_paper && !bench->report->json) direct_print_paper(bench);
-    if (bench->path == NULL) return LR_OK;
-    struct common_text text;
-    common_text_begin(&text);
-    if (text.stream != NULL) write_json(bench, text.stream);
-    return common_text_write(&text, bench->report, bench->path);
+    return LR_OK;
 }
 
 static lr_status run(struct cli_args *args)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
     struct direct_bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     bench->report = args->report;
     bench->is_paper = args_has(args, "--paper");
     bench->has_peers = !args_has(args, "--no-fourier");
-    bench->path = args_text(args, "-o");
     choose_variants(bench, args);
     /* The cases that --workload and --case name. */
-    const int only = args_word(args, "--workload", workload_names, -1);
+    const int only = args_word(args, "--workload", NULL, -1);
     bool has_any = false;
     bench->name = args_text(args, "--case");
     if (bench->name != NULL && bench->is_paper)
@@ -658,43 +735,44 @@ static lr_status run(struct cli_args *args)
                       bench->name);
     }
 
-    bench->device = (int)args_int(args, "--device", 0, at_least_zero);
-    bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
+    bench->device = (int)args_int(args, "--device", 0, args_from_0);
+    bench->threads = (int)args_int(args, "--threads", 0, args_from_1);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
-    const lr_status status = args->status == LR_OK ? run_bench(bench) : args->status;
+    lr_status status = args->status == LR_OK ? measure_chosen(bench) : args->status;
+    if (status == LR_OK) status = bench_write(args, write_figures, bench);
     free(bench);
     return status;
 }
 
 static const struct cli_option options[] = {
-    {"--workload", "NAME", "clinical, caches, large or figure4; default the first three", false},
-    {"--case", "TEXT", "only cases that have this in their names, such as \"variant 2\"", false},
-    {"--paper", NULL, "also the papers' tables and figure 4, beside what is measured here", false},
-    {"--no-fourier", NULL, "no Fourier transforms beside the cases", false},
-    {"--backend", "NAME", "cpu, compute, cuda, or all of them; default auto", false},
+    {"--workload", "NAME", "clinical, caches, large or figure4; default the first three", workload_names},
+    {"--case", "TEXT", "only cases that have this in their names, such as \"variant 2\"", NULL},
+    {"--paper", NULL, "also figure 4 and what else the papers' tables have, for tools/bench_table.py", NULL},
+    {"--no-fourier", NULL, "no Fourier transforms beside the cases", NULL},
+    {"--backend", "NAME", "cpu, compute, cuda, or all of them; default auto",
+     CLI_WORDS("auto", "cpu", "compute", "cuda", "all")},
     {"--storage", "NAME",
-     "compute and cuda: images in buffers, textures, or both, one after the other; default "
-     "buffers, both with --backend all",
-     false},
+     "compute and cuda: images in buffers, textures, or both, one after the other; default buffers, both with "
+     "--backend all",
+     CLI_WORDS("buffers", "textures", "both")},
     {"--variant", "NAME",
-     "cuda: bands, columns (from buffers), threads, instructions, shared-memory or "
-     "texture-cache (from buffers or textures); default all that the storage can have",
-     false},
-    {"--repeat", "N", "runs that the median is of; default 11", false},
-    {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
-    {"-o", "FILE", "JSON of all figures, beside the tables", false},
+     "cuda: bands, columns (from buffers), threads, instructions, shared-memory or texture-cache (from buffers or "
+     "textures); default all that the storage can have",
+     direct_variant_names},
+    {"--repeat", "N", "runs that the median is of; default 11", NULL},
+    {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", NULL},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench direct",
+const struct cli_verb verb_bench_direct = {
+    .name = "bench direct",
     .summary = VERB_BENCH_DIRECT,
     .example = "loraster bench direct --workload clinical --backend compute",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what and how", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_direct = {&syntax, run};

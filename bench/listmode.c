@@ -5,12 +5,13 @@
  *
  * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
  * and 6; more lines than it has, and the image of a public data set. */
-#include "listmode.h"
+#include "bench.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
 #include "energy.h"
 
 #include <limits.h>
+#include <lr/listmode.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,9 +19,92 @@
 #include <threads.h>
 #include <unistd.h>
 
-const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",    "lines",  "widths",     "voxels",
-                                                              "both",     "linear", "ladder",     "public",
-                                                              "fastmath", "blocks", "collisions", NULL};
+enum {
+    LISTMODE_NUM_KERNELS = 3,
+    LISTMODE_NUM_BACKENDS = 4,
+    LISTMODE_NUM_TABLES = 11,
+    LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are the default */
+    LISTMODE_LAST_DEFAULT = 4,
+    LISTMODE_MOST_OUTCOMES = 512,
+    LISTMODE_MOST_REPEATS = 101
+};
+
+/* One row of a table. */
+struct listmode_case {
+    const char *table; /* as --table knows it */
+    int size[3];
+    int width;          /* of the tube, in voxels */
+    int millions;       /* lines */
+    const char *preset; /* of the scanner; NULL = the ring for random lines */
+    double voxel_mm;    /* 0 = the image is 576 mm across */
+    int subsets;        /* of an iteration; 0 = 1 */
+    int iterations;     /* of the reconstruction; 0 = none is meant */
+    bool has_ladder;    /* by the paper's steps, too */
+    bool has_fastmath;  /* by the steps before and after fast math */
+    bool has_blocks;    /* by blocks of several sizes */
+    bool has_collisions;
+};
+
+/* Settings of one line of figures. */
+struct listmode_way {
+    const struct listmode_case *what;
+    lr_listmode_kernel kernel;
+    bool has_tof;
+    const char *backend; /* NULL = auto */
+    lr_listmode_variant variant;
+    int threads, blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
+};
+
+/* Wall clock, and the device's own (0 = it has none). */
+struct listmode_seconds {
+    double wall, device;
+};
+
+struct listmode_outcome {
+    struct listmode_way way;
+    char backend[32], device[160];
+    int64_t lines;
+    double prepare_s; /* from events to an operator: partitioned and sorted */
+    double partition_s, sort_s;
+    struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
+    double visits;                                    /* voxels a line */
+    double joules;                                    /* of an iteration; 0 = not known */
+    char energy_source[8];
+    struct listmode_collisions {
+        double share; /* of writes to a voxel that another line of 32 has written */
+        int most;     /* lines of 32 in one voxel; 0 = not counted */
+    } collisions;
+    float *image;     /* owned by the bench: of an iteration, in cases of fast math; else NULL */
+    double deviation; /* of that of fast math from that of the step before, over the range of its values */
+};
+
+struct listmode_bench {
+    struct report *report;
+    bool tables[LISTMODE_NUM_TABLES], kernels[LISTMODE_NUM_KERNELS];
+    bool is_exact_alone; /* the exact kernel is asked for by name */
+    bool is_all;         /* backends, one after the other */
+    const char *backend; /* else this one; NULL = auto */
+    bool with_tof, without_tof;
+    int64_t lines;     /* that stand for the paper's million */
+    int64_t all_lines; /* of any case; 0 = by the case */
+    int subsets;       /* of an iteration; 0 = by the case */
+    lr_listmode_variant variant;
+    double tof_ps;
+    int64_t max_memory_bytes;
+    int device, threads, repeat;
+    double seconds;
+    uint64_t seed;
+    const char *preset; /* of the current scanner; NULL = the ring */
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
+    int num_outcomes;
+};
+
+static const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
+static const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",    "lines",  "widths",     "voxels",
+                                                                     "both",     "linear", "ladder",     "public",
+                                                                     "fastmath", "blocks", "collisions", NULL};
 
 #define WHOLE_BODY                                                                                                     \
     {                                                                                                                  \
@@ -31,53 +115,66 @@ const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",    "lines
         n, n, n                                                                                                        \
     }
 
-const struct listmode_case listmode_cases[] = {
-    {"first", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
+static const struct listmode_case listmode_cases[] = {
+    {"first", WHOLE_BODY, 3, .millions = 1},
     /* table I, blocks of 1024 threads, 15 of them */
-    {"lines", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
-    {"lines", WHOLE_BODY, 3, 2, .paper_ms = {190, 122}},
-    {"lines", WHOLE_BODY, 3, 5, .paper_ms = {475, 301}},
-    {"lines", WHOLE_BODY, 3, 10, .paper_ms = {949, 600}},
+    {"lines", WHOLE_BODY, 3, .millions = 1},
+    {"lines", WHOLE_BODY, 3, .millions = 2},
+    {"lines", WHOLE_BODY, 3, .millions = 5},
+    {"lines", WHOLE_BODY, 3, .millions = 10},
     /* table V */
-    {"widths", WHOLE_BODY, 1, 1, .paper_ms = {44, 24}},
-    {"widths", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
-    {"widths", WHOLE_BODY, 5, 1, .paper_ms = {215, 128}},
-    {"widths", WHOLE_BODY, 7, 1, .paper_ms = {382, 226}},
-    {"widths", WHOLE_BODY, 9, 1, .paper_ms = {614, 360}},
-    {"widths", WHOLE_BODY, 11, 1, .paper_ms = {906, 529}},
-    {"widths", WHOLE_BODY, 13, 1, .paper_ms = {1256, 731}},
-    {"widths", WHOLE_BODY, 15, 1, .paper_ms = {1668, 968}},
+    {"widths", WHOLE_BODY, 1, .millions = 1},
+    {"widths", WHOLE_BODY, 3, .millions = 1},
+    {"widths", WHOLE_BODY, 5, .millions = 1},
+    {"widths", WHOLE_BODY, 7, .millions = 1},
+    {"widths", WHOLE_BODY, 9, .millions = 1},
+    {"widths", WHOLE_BODY, 11, .millions = 1},
+    {"widths", WHOLE_BODY, 13, .millions = 1},
+    {"widths", WHOLE_BODY, 15, .millions = 1},
     /* table IV */
-    {"voxels", CUBE(32), 3, 1, .paper_ms = {53, 29}},
-    {"voxels", CUBE(48), 3, 1, .paper_ms = {73, 42}},
-    {"voxels", CUBE(64), 3, 1, .paper_ms = {95, 57}},
-    {"voxels", CUBE(128), 3, 1, .paper_ms = {367, 232}},
-    {"voxels", CUBE(256), 3, 1, .paper_ms = {2119, 1387}},
+    {"voxels", CUBE(32), 3, .millions = 1},
+    {"voxels", CUBE(48), 3, .millions = 1},
+    {"voxels", CUBE(64), 3, .millions = 1},
+    {"voxels", CUBE(128), 3, .millions = 1},
+    {"voxels", CUBE(256), 3, .millions = 1},
     /* table III */
-    {"both", CUBE(32), 1, 1, .paper_ms = {21, 11}},
-    {"both", CUBE(48), 2, 1, .paper_ms = {30, 17}},
-    {"both", CUBE(64), 3, 1, .paper_ms = {95, 57}},
-    {"both", CUBE(128), 6, 1, .paper_ms = {828, 509}},
-    {"both", CUBE(192), 9, 1, .paper_ms = {5962, 3595}},
-    {"both", CUBE(256), 12, 1, .paper_ms = {18994, 11317}},
+    {"both", CUBE(32), 1, .millions = 1},
+    {"both", CUBE(48), 2, .millions = 1},
+    {"both", CUBE(64), 3, .millions = 1},
+    {"both", CUBE(128), 6, .millions = 1},
+    {"both", CUBE(192), 9, .millions = 1},
+    {"both", CUBE(256), 12, .millions = 1},
     /* T = a N + b beyond the paper's lines */
-    {"linear", WHOLE_BODY, 3, 1, .paper_ms = {0}},
-    {"linear", WHOLE_BODY, 3, 10, .paper_ms = {0}},
-    {"linear", WHOLE_BODY, 3, 100, .paper_ms = {0}},
+    {"linear", WHOLE_BODY, 3, .millions = 1},
+    {"linear", WHOLE_BODY, 3, .millions = 10},
+    {"linear", WHOLE_BODY, 3, .millions = 100},
     /* figure 5: each step with those before it */
-    {"ladder", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_ladder = true},
+    {"ladder", WHOLE_BODY, 3, 1, .has_ladder = true},
     /* the public NEMA data set's image, subsets and iterations (Zenodo 8404015) */
     {"public", {215, 215, 71}, 3, 10, .preset = "ge-discovery-mi", .voxel_mm = 2.78, .subsets = 34, .iterations = 2},
     /* table II: with time of flight, the step before fast math and the last one */
-    {"fastmath", WHOLE_BODY, 3, 1, .paper_ms = {0, 61}, .has_fastmath = true},
-    {"fastmath", WHOLE_BODY, 5, 1, .paper_ms = {0, 128}, .has_fastmath = true},
-    {"fastmath", WHOLE_BODY, 7, 1, .paper_ms = {0, 226}, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 3, 1, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 5, 1, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 7, 1, .has_fastmath = true},
     /* figure 6 */
-    {"blocks", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_blocks = true},
+    {"blocks", WHOLE_BODY, 3, 1, .has_blocks = true},
     /* figure 3 */
-    {"collisions", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_collisions = true},
+    {"collisions", WHOLE_BODY, 3, 1, .has_collisions = true},
     {0},
 };
+
+/* Times that an iteration goes on to the next part of the lines. */
+static int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
+{
+    const int own = what->subsets > 0 ? what->subsets : 1;
+    return bench->subsets > 0 ? bench->subsets : own;
+}
+
+/* Seconds that rates are computed from. */
+static double listmode_best(const struct listmode_seconds *seconds)
+{
+    return seconds->device > 0 ? seconds->device : seconds->wall;
+}
 
 /* --- lines --- */
 
@@ -493,7 +590,30 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
+/* The last one stands for all others. */
+static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
+
+/* Compares the image of fast math to that of the step before it, if both were measured: root mean square of the
+ * difference over the range of values. */
+static void find_deviation(const struct listmode_bench *bench, struct listmode_outcome *fast)
+{
+    const struct listmode_case *what = fast->way.what;
+    const float *plain = NULL;
+    for (int k = 0; fast->way.variant == LR_LISTMODE_FASTMATH && plain == NULL && k < bench->num_outcomes; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        if (outcome->way.what == what && outcome->way.variant == LR_LISTMODE_SORTED) plain = outcome->image;
+    }
+    if (plain == NULL || fast->image == NULL) return;
+    const int64_t count = (int64_t)what->size[0] * what->size[1] * what->size[2];
+    double square = 0, least = INFINITY, most = -INFINITY;
+    for (int64_t k = 0; k < count; k++) {
+        const double difference = (double)plain[k] - (double)fast->image[k];
+        square += difference * difference;
+        least = fmin(least, plain[k]);
+        most = fmax(most, plain[k]);
+    }
+    fast->deviation = most > least ? sqrt(square / (double)count) / (most - least) : 0.0;
+}
 
 /* A backend that is not there, or lacks the kernel, is left out of several. */
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
@@ -540,9 +660,12 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
         return LR_OK;
     }
     CLI_TRY(status);
+    find_deviation(bench, outcome);
     report_clear(bench->report);
-    if (!bench->report->json && bench->num_outcomes == 0) listmode_print_heading(bench);
-    if (!bench->report->json) listmode_print(bench, outcome);
+    report_info(bench->report, "%s, %s%s, %s: %.4g ms forward, %.4g ms back, %.4g ms an iteration of %lld lines",
+                way->what->table, listmode_kernels[way->kernel], way->has_tof ? ", TOF" : "", outcome->backend,
+                1e3 * listmode_best(&outcome->forward), 1e3 * listmode_best(&outcome->back),
+                1e3 * outcome->iteration.wall, (long long)outcome->lines);
     bench->num_outcomes++;
     return LR_OK;
 }
@@ -585,26 +708,82 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
-static void write_json(const struct listmode_bench *bench, FILE *stream)
+/* --- JSON --- */
+
+/* Shares that the visited voxels are of what a device reaches: fills at most 3, and returns how many; 0
+ * if that is not known. */
+static int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3])
 {
-    struct json json = {stream, false};
-    common_json_open(&json, "bench listmode");
-    listmode_json(bench, &json);
-    common_json_end(&json);
+    /* Each event's crystals, time and number, and its value, which is read and written. */
+    const double bytes = 2 * (16 + 4), lines = (double)outcome->lines;
+    const double visits = lines * outcome->visits;
+    return bench_visit_ceilings(outcome->device,
+                                &(struct bench_visits){visits / listmode_best(&outcome->forward),
+                                                       visits / listmode_best(&outcome->back),
+                                                       lines * bytes / outcome->iteration.wall},
+                                ceilings);
+}
+
+static void write_seconds(struct json *json, const char *key, const struct listmode_seconds *seconds)
+{
+    json_open(json, key, '{');
+    bench_json_seconds(json, seconds->wall, seconds->device);
+    json_close(json, '}');
+}
+
+static void write_figures(const void *user, struct json *json)
+{
+    const struct listmode_bench *bench = user;
+    json_number(json, "tof_ps", bench->tof_ps);
+    json_open(json, "results", '[');
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        const struct listmode_way *way = &outcome->way;
+        const bool is_step = way->variant != LR_LISTMODE_FASTEST;
+        struct bench_ceiling ceilings[3];
+        json_open(json, NULL, '{');
+        json_text(json, "table", way->what->table);
+        json_ints(json, "size", way->what->size, 3);
+        json_int(json, "width_voxels", way->what->width);
+        json_int(json, "lines", outcome->lines);
+        json_number(json, "paper_lines", 1e6 * way->what->millions);
+        json_text(json, "kernel", listmode_kernels[way->kernel]);
+        json_bool(json, "tof", way->has_tof);
+        json_text(json, "backend", outcome->backend);
+        json_text(json, "device", outcome->device);
+        json_text(json, "variant", is_step ? common_listmode_variants[way->variant - LR_LISTMODE_SIMPLE] : NULL);
+        json_int(json, "subsets", listmode_subsets(bench, way->what));
+        json_int(json, "iterations", way->what->iterations);
+        json_number(json, "partition_seconds", outcome->partition_s);
+        json_number(json, "sort_seconds", outcome->sort_s);
+        json_number(json, "prepare_seconds", outcome->prepare_s);
+        write_seconds(json, "forward", &outcome->forward);
+        write_seconds(json, "back", &outcome->back);
+        write_seconds(json, "iteration", &outcome->iteration);
+        json_number(json, "visits_a_line", outcome->visits);
+        json_number(json, "voxels_per_s", 2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
+        bench_json_ceilings(json, ceilings, listmode_ceilings(outcome, ceilings));
+        json_number(json, "joules", bench_unless_zero(outcome->joules));
+        json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
+        json_int(json, "block_threads", way->threads);
+        json_int(json, "blocks", way->blocks);
+        json_number(json, "collisions", outcome->collisions.share);
+        json_int(json, "most_collisions", outcome->collisions.most);
+        json_number(json, "image_deviation", bench_unless_zero(outcome->deviation));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }
 
 /* --- the verb --- */
 
 static void choose(struct listmode_bench *bench, struct cli_args *args)
 {
-    static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
-    const int table = args_word(args, "--table", listmode_tables, -1);
-    const int kernel = args_word(args, "--kernel", listmode_kernels, -1);
-    const int backend = args_word(args, "--backend", backends, -1);
+    const int table = args_word(args, "--table", NULL, -1);
+    const int kernel = args_word(args, "--kernel", NULL, -1);
+    const int backend = args_word(args, "--backend", NULL, -1);
     bench->report = args->report;
-    bench->path = args_text(args, "-o");
     for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
         bench->tables[k] = table < 0 ? k >= LISTMODE_FIRST_DEFAULT && k <= LISTMODE_LAST_DEFAULT : k == table;
     for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) bench->kernels[k] = kernel < 0 || k == kernel;
@@ -618,19 +797,19 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
         args_complain(args, "--variant is for --backend cuda");
     if (!bench->with_tof && !bench->without_tof)
         args_complain(args, "--only-tof and --without-tof contradict each other");
-    bench->lines = args_int(args, "--events", 1000000, at_least_one);
-    bench->all_lines = args_int(args, "--lines", 0, at_least_one);
-    bench->subsets = (int)args_int(args, "--subsets", 0, at_least_one);
+    bench->lines = args_int(args, "--events", 1000000, args_from_1);
+    bench->all_lines = args_int(args, "--lines", 0, args_from_1);
+    bench->subsets = (int)args_int(args, "--subsets", 0, args_from_1);
     bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
     bench->tof_ps = args_number(args, "--tof-ps", 600, true);
-    bench->device = (int)args_int(args, "--device", 0, at_least_zero);
-    bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
+    bench->device = (int)args_int(args, "--device", 0, args_from_0);
+    bench->threads = (int)args_int(args, "--threads", 0, args_from_1);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
 }
 
-static lr_status run_chosen(struct listmode_bench *bench)
+static lr_status measure_chosen(struct listmode_bench *bench)
 {
     for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
         bool is_chosen = false;
@@ -639,7 +818,7 @@ static lr_status run_chosen(struct listmode_bench *bench)
         const bool is_of_cuda = what->has_ladder || what->has_fastmath || what->has_blocks; /* backend cuda alone */
         struct listmode_way way = {.what = what, .backend = bench->backend};
         for (int k = 0; is_chosen && k < (bench->is_all && !is_of_cuda ? LISTMODE_NUM_BACKENDS : 1); k++) {
-            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
+            way.backend = bench->is_all ? backends[k] : bench->backend;
             way.backend = is_of_cuda ? "cuda" : way.backend;
             /* Measures by every kernel, without and with time of flight. */
             for (int n = 0; n < 2 * LISTMODE_NUM_KERNELS; n++) {
@@ -651,19 +830,7 @@ static lr_status run_chosen(struct listmode_bench *bench)
             }
         }
     }
-
-    if (bench->report->json) {
-        write_json(bench, stdout);
-    } else {
-        listmode_print_fits(bench);
-        listmode_print_paper(bench);
-        listmode_print_peers(bench);
-    }
-    if (bench->path == NULL) return LR_OK;
-    struct common_text text;
-    common_text_begin(&text);
-    if (text.stream != NULL) write_json(bench, text.stream);
-    return common_text_write(&text, bench->report, bench->path);
+    return LR_OK;
 }
 
 static lr_status run(struct cli_args *args)
@@ -671,7 +838,8 @@ static lr_status run(struct cli_args *args)
     struct listmode_bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     choose(bench, args);
-    const lr_status status = args->status == LR_OK ? run_chosen(bench) : args->status;
+    lr_status status = args->status == LR_OK ? measure_chosen(bench) : args->status;
+    if (status == LR_OK) status = bench_write(args, write_figures, bench);
     for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].image);
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
@@ -681,38 +849,36 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"--table", "NAME",
-     "the paper's lines (table I), widths (V), voxels (IV) and both (III), all of which are the "
-     "default; first (75 x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the "
-     "paper's steps, figure 5), public (10 million on a Discovery MI, 34 subsets), fastmath (table "
-     "II), blocks (figure 6), collisions (figure 3)",
-     false},
-    {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only", false},
-    {"--only-tof", NULL, "nothing without time of flight", false},
-    {"--without-tof", NULL, "nothing with time of flight", false},
-    {"--tof-ps", "PS", "time resolution, FWHM; default 600", false},
-    {"--events", "N", "random lines for each million of the paper's; default 1000000", false},
-    {"--lines", "N", "random lines of each case, in place of the table's number", false},
-    {"--subsets", "N", "that an iteration goes through; default by the table", false},
+     "the paper's lines (table I), widths (V), voxels (IV) and both (III), all of which are the default; first (75 "
+     "x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the paper's steps, figure 5), public (10 "
+     "million on a Discovery MI, 34 subsets), fastmath (table II), blocks (figure 6), collisions (figure 3)",
+     listmode_tables},
+    {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only", listmode_kernels},
+    {"--only-tof", NULL, "nothing without time of flight", NULL},
+    {"--without-tof", NULL, "nothing with time of flight", NULL},
+    {"--tof-ps", "PS", "time resolution, FWHM; default 600", NULL},
+    {"--events", "N", "random lines for each million of the paper's; default 1000000", NULL},
+    {"--lines", "N", "random lines of each case, in place of the table's number", NULL},
+    {"--subsets", "N", "that an iteration goes through; default by the table", NULL},
     {"--variant", "NAME",
-     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
-     "fastmath; default its fastest way",
-     false},
-    {"--max-memory", "SIZE", "limit on a device, such as 512M or 16G; default: half", false},
-    {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", false},
-    {"--repeat", "N", "runs that the median is of; default 11", false},
-    {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
-    {"-o", "FILE", "JSON of all figures, beside the tables", false},
+     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or fastmath; default "
+     "its fastest way",
+     common_listmode_variants},
+    {"--max-memory", "SIZE", "limit on a device, such as 512M or 16G; default: half", NULL},
+    {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", backends},
+    {"--repeat", "N", "runs that the median is of; default 11", NULL},
+    {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", NULL},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
+    {BENCH_OUTPUT_OPTION},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "bench listmode",
+const struct cli_verb verb_bench_listmode = {
+    .name = "bench listmode",
     .summary = VERB_BENCH_LISTMODE,
     .example = "loraster bench listmode --table first --backend native",
     .outputs = {{"-o", common_json_endings}},
-    .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what and how", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_bench_listmode = {&syntax, run};

@@ -30,27 +30,8 @@ for scaling in strong weak; do
         options=("$@")
         [ "$scaling" = weak ] && options+=(--weak)
         echo "== $scaling, $ranks ranks" >&2
-        mpirun --oversubscribe -n "$ranks" ${MPIRUN_OPTIONS:-} "$program" bench cluster --json "${options[@]}" | tee -a "$part" >/dev/null
+        mpirun --oversubscribe -n "$ranks" ${MPIRUN_OPTIONS:-} "$program" bench cluster "${options[@]}" >> "$part"
     done
 done
-python3 - "$part" "$out" <<'END'
-import json
-import os
-import sys
-
-runs = [json.loads(line) for line in open(sys.argv[1]) if line.strip()]
-alone = {run["scaling"]: run["schemes"][0]["seconds"] for run in runs if run["rank_count"] == 1}
-print("| scaling | ranks | scheme | seconds | project | exchange | wait | compose | over one |")
-print("|---|---|---|---|---|---|---|---|---|")
-for run in runs:
-    for found in run["schemes"]:
-        first = alone.get(run["scaling"])
-        over = f"{first / found['seconds']:.2f}" if first else ""
-        print(f"| {run['scaling']} | {run['rank_count']} | {found['scheme']} "
-              f"| {found['seconds']:.3f} | {found['project_seconds']:.3f} "
-              f"| {found['exchange_seconds']:.3f} | {found['waiting_seconds']:.3f} "
-              f"| {found['compose_seconds']:.3f} | {over} |")
-with open(sys.argv[2] + ".part", "w") as file:
-    json.dump(runs, file, indent=1)
-os.rename(sys.argv[2] + ".part", sys.argv[2])
-END
+{ echo "[" && paste -sd , "$part" && echo "]"; } > "$out.part" && mv "$out.part" "$out"
+"$root/tools/bench_table.py" "$out"

@@ -224,7 +224,7 @@ def calibrate(timings, overlap=0.0):
 def of_bench(found):
     """A run of `loraster bench cluster`: its scheme exact, per iteration. What no clock counts is taken
     as the update."""
-    exact, = (scheme for scheme in found["schemes"] if scheme["scheme"] == "exact")
+    exact, = (scheme for scheme in found["results"] if scheme["scheme"] == "exact")
     count = len(exact["iterations"])
     seconds = {name: exact[key] / count for name, key in (("project", "project_seconds"),
                                                           ("communicate", "exchange_seconds"),

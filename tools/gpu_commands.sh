@@ -91,12 +91,12 @@ case $steps in *" view "*)
 esac
 case $steps in *" raster "*)
     timed bench-raster bench correspondence --workload pair --backend raster,compute --mode sampled \
-        --size full --seconds 6
+        --size full --seconds 6 -o "$out/bench-raster.json"
     ;;
 esac
 case $steps in *" direct "*)
     timed direct-storages bench direct --backend cuda --storage both --workload clinical \
-        --no-fourier --seconds 1
+        --no-fourier --seconds 1 -o "$out/direct-storages.json"
     ;;
 esac
 exit $failed

@@ -160,7 +160,7 @@ run_racecheck() {
     return "$code"
 }
 
-# bench NAME ARGUMENT...: its table into the log, its figures into NAME.json. The program leaves out
+# bench NAME ARGUMENT...: its tables into the log, its figures into NAME.json. The program leaves out
 # what it has no device for; one variant that cannot do a kernel, it refuses (code 2).
 measured=0
 bench() {
@@ -178,6 +178,7 @@ bench() {
         echo "FAILED: $name, code $code"
         return 1
     fi
+    "$(dirname "$0")/bench_table.py" "$json"
     measured=$((measured + 1))
 }
 

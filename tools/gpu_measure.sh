@@ -50,10 +50,21 @@ limited() {
     [ "$code" -eq 0 ] || failed=1
 }
 
+# bench SECONDS ARGUMENT...: its tables, and its figures at the end of bench.json
+bench() {
+    local seconds=$1
+    shift
+    rm -f "$work/bench.json"
+    limited "$seconds" "$program" bench "$@" -o "$work/bench.json"
+    [ -f "$work/bench.json" ] || return
+    "$root/tools/bench_table.py" "$work/bench.json"
+    cat "$work/bench.json" >> "$out/bench.json"
+}
+
 measure_projections() {
     local subsets
     for subsets in 1 4 7; do
-        limited 40 "$program" bench correspondence --workload vista --backend compute --mode exact \
+        bench 40 correspondence --workload vista --backend compute --mode exact \
             --size full --repeat 11 --updates "$subsets"
     done
 }
@@ -72,8 +83,7 @@ measure_listmode() {
     local backend kernel
     for backend in cuda compute; do
         for kernel in tube line exact; do
-            limited 40 "$program" bench listmode --table first --kernel "$kernel" --backend \
-                "$backend" --seconds 2
+            bench 40 listmode --table first --kernel "$kernel" --backend "$backend" --seconds 2
         done
     done
 }
@@ -85,7 +95,7 @@ measure_peers() {
         linear | ladder | blocks) seconds=130 ;; # many rows, of whose energy each takes 2 s
         *) seconds=35 ;;
         esac
-        limited "$seconds" "$program" bench listmode --table "$table" --backend cuda --seconds 1 --repeat 3
+        bench "$seconds" listmode --table "$table" --backend cuda --seconds 1 --repeat 3
     done
 }
 
@@ -188,12 +198,12 @@ measure_direct() {
 }
 
 measure_gathers() {
-    limited 350 "$program" bench direct --paper --backend cuda --seconds 1
-    limited 100 "$program" bench direct --paper --backend compute --seconds 1
+    bench 350 direct --paper --backend cuda --seconds 1
+    bench 100 direct --paper --backend compute --seconds 1
 }
 
 measure_gathers_cpu() {
-    limited 500 "$program" bench direct --paper --backend cpu --seconds 0.1
+    bench 500 direct --paper --backend cpu --seconds 0.1
 }
 
 measure_cluster() {

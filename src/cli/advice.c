@@ -126,7 +126,7 @@ const char *advice_on(const struct cli_args *args, lr_status status, const char 
             if (path != NULL && names_file(sentence, path)) kind = describe(args->given[k].option->name, path);
         }
         if (kind[0] == '\0' && args->num_positional > 0 && names_file(sentence, args->positional[0]))
-            kind = describe(args->syntax->verb, args->positional[0]);
+            kind = describe(args->verb->name, args->positional[0]);
     }
     if (answer[0] == '\0' && kind[0] == '\0') return sentence;
     snprintf(text, ADVICE_BYTES, "%s%s%s", sentence, answer, kind);

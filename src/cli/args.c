@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <lr/lr.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,21 +75,38 @@ const char *args_nearest(const char *text, const char *const *words)
 
 /* --- parsing --- */
 
-/* The end of the verb's groups. A verb that fills the whole array has no NULL title at the end. */
-static const struct cli_group *groups_end(const struct cli_syntax *syntax)
+static const struct cli_option general_options[] = {
+    {"--json", NULL, "one JSON object on standard output", NULL},
+    {"--quiet", NULL, "only warnings and errors", NULL},
+    {"--verbose", NULL, "also what the drivers and shaders say, with the seconds", NULL},
+    {"--help", NULL, "this page", NULL},
+    {0},
+};
+
+/* Group number k of a verb, the general one after its own; NULL after that. */
+static const struct cli_group *find_group(const struct cli_verb *verb, int k)
 {
-    int k = 0;
-    while (k < CLI_MAX_GROUPS && syntax->groups[k].title != NULL) k++;
-    return &syntax->groups[k];
+    static const struct cli_group general = {"general", general_options};
+    int own = 0;
+    while (own < CLI_MAX_GROUPS && verb->groups[own].title != NULL) own++;
+    return k < own ? &verb->groups[k] : k == own ? &general : NULL;
 }
 
-static const struct cli_option *find_option(const struct cli_syntax *syntax, const char *name, size_t length)
+const struct cli_option *args_option(const struct cli_verb *verb, int n)
 {
-    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
+    const struct cli_group *group;
+    for (int k = 0; (group = find_group(verb, k)) != NULL; k++)
         for (const struct cli_option *option = group->options; option->name != NULL; option++)
-            if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) return option;
-    }
+            if (n-- == 0) return option;
     return NULL;
+}
+
+static const struct cli_option *find_option(const struct cli_verb *verb, const char *name, size_t length)
+{
+    const struct cli_option *option;
+    for (int n = 0; (option = args_option(verb, n)) != NULL; n++)
+        if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) break;
+    return option;
 }
 
 /* Names that other programs give to options, and the options of this program. The first one that the verb has is
@@ -143,7 +161,8 @@ static const struct {
 
 static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
 {
-    if (!option->repeats && args_has(args, option->name)) {
+    const char *repeated = args->verb->repeated;
+    if (args_has(args, option->name) && (repeated == NULL || strcmp(repeated, option->name) != 0)) {
         args_complain(args, "%s is given twice", option->name);
     } else if (args->num_given == CLI_MAX_GIVEN) {
         args_complain(args, "more than %d options", CLI_MAX_GIVEN);
@@ -162,24 +181,21 @@ static int take_option(struct cli_args *args, char *const *argv)
     const char *text = argv[0];
     const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
     const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const struct cli_option *option = find_option(args->syntax, text, length);
+    const struct cli_option *option = find_option(args->verb, text, length);
     if (option == NULL) {
         char name[64];
         snprintf(name, sizeof(name), "%.*s", (int)length, text);
-        const char *verb = args->syntax->verb, *meant = NULL;
+        const char *verb = args->verb->name, *meant = NULL;
         for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
             const char *ours = synonyms[k].ours;
             if (edit_distance(name + strspn(name, "-"), synonyms[k].other) == 0 &&
-                find_option(args->syntax, ours, strlen(ours)) != NULL)
+                find_option(args->verb, ours, strlen(ours)) != NULL)
                 meant = ours;
         }
         if (meant == NULL) {
             const char *names[MAX_NAMES] = {0};
-            int count = 0;
-            for (const struct cli_group *group = args->syntax->groups; group != groups_end(args->syntax); group++) {
-                const struct cli_option *known = group->options;
-                for (; known->name != NULL && count < MAX_NAMES - 1; known++) names[count++] = known->name;
-            }
+            for (int n = 0; n < MAX_NAMES - 1 && (option = args_option(args->verb, n)) != NULL; n++)
+                names[n] = option->name;
             meant = args_nearest(name, names);
         }
         if (meant != NULL)
@@ -246,18 +262,18 @@ static void complain_stray(struct cli_args *args, char *const *rest)
     for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
         const size_t tail = strlen(known[k].ending);
         if (length > tail && strcmp(rest[0] + length - tail, known[k].ending) == 0 &&
-            find_option(args->syntax, known[k].option, strlen(known[k].option)) != NULL)
+            find_option(args->verb, known[k].option, strlen(known[k].option)) != NULL)
             option = known[k].option;
     }
     if (option != NULL && !args_has(args, option))
         args_complain(args, "what is \"%s\" for? Did you mean %s %s?", rest[0], option, rest[0]);
     else
-        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0], args->syntax->verb);
+        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0], args->verb->name);
 }
 
-lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv)
+lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct report *report, char *const *argv)
 {
-    *args = (struct cli_args){.syntax = syntax, .report = report};
+    *args = (struct cli_args){.verb = verb, .report = report};
     args->given = calloc(CLI_MAX_GIVEN, sizeof(*args->given));
     if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
     for (int k = 0; argv[k] != NULL; k++)
@@ -267,9 +283,9 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
             k += take_option(args, argv + k);
         else {
             char *const *rest = argv + k++;
-            const int asked = args->syntax->most_positionals;
+            const int asked = args->verb->most_positionals;
             const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
-            if (args->syntax->positionals == NULL || args->num_positional == most)
+            if (args->verb->positionals == NULL || args->num_positional == most)
                 complain_stray(args, rest);
             else
                 args->positional[args->num_positional++] = rest[0];
@@ -278,22 +294,98 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
     return args->status;
 }
 
-/* --- help --- */
+/* --- help, manual pages and completion --- */
 
-void args_print_help(const struct cli_syntax *syntax)
+/* An option as pages name it: "--rays R". */
+static const char *write_option(char text[64], const struct cli_option *option)
 {
-    printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb, syntax->positionals ? " " : "",
-           syntax->positionals ? syntax->positionals : "", syntax->summary);
-    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
+    snprintf(text, 64, "%s%s%s", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    return text;
+}
+
+/* Words that follow the sentence of an option. */
+static const char *after_sentence(const struct cli_verb *verb, const struct cli_option *option)
+{
+    return verb->repeated != NULL && strcmp(verb->repeated, option->name) == 0 ? " (may be repeated)" : "";
+}
+
+void args_print_help(const struct cli_verb *verb)
+{
+    char left[64];
+    printf("usage: loraster %s%s%s [options]\n\n%s\n", verb->name, verb->positionals ? " " : "",
+           verb->positionals ? verb->positionals : "", verb->summary);
+    const struct cli_group *group;
+    for (int k = 0; (group = find_group(verb, k)) != NULL; k++) {
         printf("\n%s\n", group->title);
+        for (const struct cli_option *option = group->options; option->name != NULL; option++)
+            printf("  %-26s %s%s\n", write_option(left, option), option->help, after_sentence(verb, option));
+    }
+    printf("\nexample\n  %s\n", verb->example);
+}
+
+/* Writes a line of troff, to which backslashes, hyphens, and dots at the beginning of a line mean something else. */
+static void put_troff(FILE *stream, const char *text, const char *more)
+{
+    fputs(text[0] == '.' || text[0] == '\'' ? "\\&" : "", stream);
+    for (; *text != '\0'; text++)
+        *text == '\\' ? fputs("\\e", stream) : *text == '-' ? fputs("\\-", stream) : fputc(*text, stream);
+    fprintf(stream, "%s\n", more);
+}
+
+void args_print_title(FILE *stream, const char *name, const char *summary)
+{
+    char page[64];
+    snprintf(page, sizeof(page), "%s", name);
+    for (char *space = strchr(page, ' '); space != NULL; space = strchr(space, ' ')) *space = '-';
+    fprintf(stream, ".TH %s 1 \"\" \"LORaster %s\" \"LORaster\"\n.SH NAME\n%s \\- ", page, lr_version(), page);
+    put_troff(stream, summary, "");
+    fprintf(stream, ".SH SYNOPSIS\n.B %s\n", name);
+}
+
+void args_print_manual(FILE *stream, const struct cli_verb *verb)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "loraster %s", verb->name);
+    args_print_title(stream, text, verb->summary);
+    if (verb->positionals != NULL) put_troff(stream, verb->positionals, "");
+    fputs("[options]\n.SH OPTIONS\n", stream);
+    const struct cli_group *group;
+    for (int k = 0; (group = find_group(verb, k)) != NULL; k++) {
+        fputs(".SS ", stream);
+        put_troff(stream, group->title, "");
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
-            char left[64];
-            snprintf(left, sizeof(left), "%s%s%s", option->name, option->metavar ? " " : "",
-                     option->metavar ? option->metavar : "");
-            printf("  %-26s %s%s\n", left, option->help, option->repeats ? " (may be repeated)" : "");
+            fputs(".TP\n.B ", stream);
+            put_troff(stream, write_option(text, option), "");
+            put_troff(stream, option->help, after_sentence(verb, option));
         }
     }
-    printf("\nexample\n  %s\n", syntax->example);
+    fputs(".SH EXAMPLE\n", stream);
+    put_troff(stream, verb->example, "\n.SH SEE ALSO\n.BR loraster (1)");
+}
+
+void args_offer(const char *word, const char *typed, const char *sentence)
+{
+    if (strncmp(word, typed, strlen(typed)) == 0) printf("%s\t%s\n", word, sentence);
+}
+
+void args_complete(const struct cli_verb *verb, char *const *words)
+{
+    static const char scanner[] = "NAME|FILE"; /* what stands for a preset */
+    const struct cli_option *open = NULL;      /* its value comes next */
+    for (; words[1] != NULL; words++) {
+        if (strcmp(words[0], "=") == 0) continue; /* bash divides --mode=exact into three words */
+        const struct cli_option *option = open == NULL ? find_option(verb, words[0], strlen(words[0])) : NULL;
+        open = option != NULL && option->metavar != NULL ? option : NULL;
+    }
+    const char *typed = strcmp(words[0], "=") == 0 ? "" : words[0];
+    const char *metavar = open != NULL ? open->metavar : typed[0] != '-' ? verb->positionals : NULL;
+    const char *const *values = metavar != NULL && strcmp(metavar, scanner) == 0 ? lr_scanner_presets()
+                                : open != NULL                                   ? open->words
+                                                                                 : NULL;
+    for (int k = 0; values != NULL && values[k] != NULL; k++) args_offer(values[k], typed, "");
+    const struct cli_option *option;
+    for (int n = 0; metavar == NULL && (option = args_option(verb, n)) != NULL; n++)
+        args_offer(option->name, typed, option->help);
 }
 
 /* --- reading values --- */
@@ -332,14 +424,16 @@ const char *args_required(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
     if (text == NULL) {
-        const struct cli_option *option = find_option(args->syntax, name, strlen(name));
-        args_complain(args, "%s needs %s %s", args->syntax->verb, name, option->metavar);
+        const struct cli_option *option = find_option(args->verb, name, strlen(name));
+        args_complain(args, "%s needs %s %s", args->verb->name, name, option->metavar);
         return "";
     }
     return text;
 }
 
 /* --- numbers and words --- */
+
+const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX};
 
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
 {
@@ -548,6 +642,7 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
     const char *text = args_text(args, name);
     char list[256] = "";
     if (text == NULL) return fallback;
+    if (words == NULL) words = find_option(args->verb, name, strlen(name))->words;
     for (int k = 0; words[k] != NULL; k++) {
         if (strcasecmp(words[k], text) == 0) return k;
         const size_t used = strlen(list);
@@ -560,4 +655,10 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
     args_complain(args, "%s %s: must be one of %s%s%s", name, text, list, nearest != NULL ? ": did you mean " : "",
                   nearest != NULL ? nearest : "");
     return fallback;
+}
+
+const char *args_chosen(struct cli_args *args, const char *name)
+{
+    const struct cli_option *option = find_option(args->verb, name, strlen(name));
+    return option != NULL ? option->words[args_word(args, name, NULL, 0)] : NULL;
 }

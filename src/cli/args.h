@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The command line as a table: each verb declares its options, and everything else (parsing,
- * "did you mean", help) follows from the declarations. */
+ * The command line as a table: each verb declares its options, and everything else (parsing, "did you mean", help,
+ * manual pages, completion by a shell) follows from the declarations. */
 #ifndef LR_CLI_ARGS_H
 #define LR_CLI_ARGS_H
 
 #include "report.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* One option. Names begin with dashes ("--rays", "-o"). */
 struct cli_option {
     const char *name;
-    const char *metavar; /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
-    const char *help;    /* one line, lower case, no full stop */
-    bool repeats;        /* may be given more than once */
+    const char *metavar;      /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
+    const char *help;         /* one line, lower case, no full stop */
+    const char *const *words; /* all that its value may be, NULL at the end; NULL = anything */
 };
+
+/* The words of an option's value. */
+#define CLI_WORDS(...)                                                                                                 \
+    (const char *const[])                                                                                              \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
 
 /* A named list of options that several verbs share. An option with name NULL ends `options`. */
 struct cli_group {
@@ -24,7 +32,7 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 13, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
+enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
 /* An output: the option that names the file, and the endings that the file may have. NULL ends the list; "" allows
  * names without an ending, such as devices and pipes. All other words that name files are inputs. */
@@ -36,17 +44,22 @@ struct cli_output {
 /* The name of an output without an option, which is the second word after the verb. */
 #define CLI_SECOND_WORD "OUT"
 
-/* Syntax of a verb. The groups end at the first NULL title or at the end of the array. */
-struct cli_syntax {
-    const char *verb;        /* "recon" */
+struct cli_args;
+
+/* A verb: its syntax, and the function that runs it, whose messages go to args->report. The groups end at the first NULL
+ * title or at the end of the array; after them, every verb has a group of general options. */
+struct cli_verb {
+    const char *name;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none */
     int most_positionals;    /* 0 = 4 */
     const char *summary;     /* one sentence that says what the verb does */
     const char *example;     /* one complete command */
+    const char *repeated;    /* the option that may be given more than once; NULL = none */
     bool takes_ranks;        /* several processes, started by mpirun, can run the verb together */
-    const char *program;     /* another program that runs the verb; only name and summary are needed here then */
+    const char *program;     /* another program that runs the verb; only name and summary are needed then */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* the list ends at the first NULL name or at the end of the array */
     struct cli_group groups[CLI_MAX_GROUPS];
+    lr_status (*run)(struct cli_args *args);
 };
 
 struct cli_given {
@@ -59,7 +72,7 @@ struct cli_given {
  * The getters below never stop the program. The first invalid value is reported, `status` becomes LR_USAGE, and the
  * getter returns its fallback. A verb reads all its options first and then checks `status` once. */
 struct cli_args {
-    const struct cli_syntax *syntax;
+    const struct cli_verb *verb;
     struct report *report;
     struct cli_given *given; /* owned [num_given] */
     int num_given;
@@ -71,10 +84,27 @@ struct cli_args {
 
 /* Parses the words after the verb. errors: LR_USAGE; the message suggests the nearest known option. The caller frees
  * args->given, also after an error. */
-lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv);
+lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct report *report, char *const *argv);
 
 /* Prints the verb's help to stdout. */
-void args_print_help(const struct cli_syntax *syntax);
+void args_print_help(const struct cli_verb *verb);
+
+/* Writes the beginning of a manual page, in troff: its title, and what it is about. name: "loraster" or "loraster VERB".
+ */
+void args_print_title(FILE *stream, const char *name, const char *summary);
+
+/* Writes the verb's manual page. */
+void args_print_manual(FILE *stream, const struct cli_verb *verb);
+
+/* Prints what may come in place of the last of the words after the verb, which is typed as far as it is given: a line
+ * each, the word, a tab and a sentence. Names of files are left to the shell. */
+void args_complete(const struct cli_verb *verb, char *const *words);
+
+/* Prints such a line if the word begins as what is typed. */
+void args_offer(const char *word, const char *typed, const char *sentence);
+
+/* Option number n of all that the verb has, in the order of its help; NULL after the last. */
+const struct cli_option *args_option(const struct cli_verb *verb, int n);
 
 bool args_has(const struct cli_args *args, const char *name);
 
@@ -87,6 +117,9 @@ const char *args_required(struct cli_args *args, const char *name);
 /* The number of times that an option was given, and its k-th text. */
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
+
+/* Ranges of whole numbers that end at INT_MAX alone. */
+extern const int64_t args_from_0[2], args_from_1[2];
 
 /* A whole number in [least, most]. */
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2]);
@@ -111,8 +144,13 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 /* A size in bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are accepted too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
-/* Index of the option's text in `words` (NULL at the end), ignoring case; the fallback if the option is not given. */
+/* Index of the option's text in `words`, ignoring case; the fallback if the option is not given. words: NULL = those of
+ * the option's declaration. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
+
+/* The word of its declaration that the option has, the first one if it is not given; NULL if the verb has no such
+ * option. */
+const char *args_chosen(struct cli_args *args, const char *name);
 
 /* Reports an error of the command line and sets `status` to LR_USAGE. */
 void args_complain(struct cli_args *args, const char *format, ...) LR_PRINTF(2, 3);

@@ -10,14 +10,15 @@
 
 enum { MOST_DEVICES = 64 };
 
+const char *const cluster_exchanges[] = {[LR_EXCHANGE_AUTO] = "auto",
+                                         [LR_EXCHANGE_NCCL] = "nccl",
+                                         [LR_EXCHANGE_MPI] = "mpi",
+                                         [LR_EXCHANGE_HOST] = "host",
+                                         NULL};
+
 lr_exchange cluster_read_exchange(struct cli_args *args)
 {
-    static const char *const names[] = {[LR_EXCHANGE_AUTO] = "auto",
-                                        [LR_EXCHANGE_NCCL] = "nccl",
-                                        [LR_EXCHANGE_MPI] = "mpi",
-                                        [LR_EXCHANGE_HOST] = "host",
-                                        NULL};
-    return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
+    return (lr_exchange)args_word(args, "--exchange", NULL, LR_EXCHANGE_AUTO);
 }
 
 /* Prints this rank's error before all ranks are ended. The other ranks cannot print it. */

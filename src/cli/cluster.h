@@ -21,13 +21,13 @@ struct cluster {
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
 /* The option --exchange of verbs that several ranks can run. */
+extern const char *const cluster_exchanges[]; /* the words of --exchange */
+
 #define CLUSTER_EXCHANGE_OPTION                                                                                        \
-    {                                                                                                                  \
-        "--exchange", "WAY",                                                                                           \
-            "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                      \
-            "default auto, the first that works",                                                                      \
-            false                                                                                                      \
-    }
+    "--exchange", "WAY",                                                                                               \
+        "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                          \
+        "default auto, the first that works",                                                                          \
+        cluster_exchanges
 lr_exchange cluster_read_exchange(struct cli_args *args);
 
 /* Collects the status of all ranks, returns the combined status, and closes the communicator. */

@@ -15,14 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct cli_option common_general_options[] = {
-    {"--json", NULL, "one JSON object on standard output", false},
-    {"--quiet", NULL, "only warnings and errors", false},
-    {"--verbose", NULL, "also what the drivers and shaders say, with the seconds", false},
-    {"--help", NULL, "this page", false},
-    {0},
-};
-
 const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".mhd", ".mha", ".npy", NULL};
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
@@ -31,6 +23,7 @@ const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
                                                 "sorted", "fastmath",  NULL};
+const char *const common_mu_ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
 
 lr_listmode_variant common_listmode_variant(struct cli_args *args)
 {
@@ -320,8 +313,7 @@ double common_random(uint64_t seed, int64_t index)
 
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
 {
-    static const char *const names[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
-    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", names, (int)usual);
+    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", NULL, (int)usual);
     if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
     if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
     return way;
@@ -370,38 +362,39 @@ lr_status lor_factors_give(struct setup *setup, enum mu_way way)
 /* --- from the shared options to an operator --- */
 
 const struct cli_option common_scanner_options[] = {
-    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", false},
+    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", NULL},
     {0},
 };
 
 const struct cli_option common_grid_options[] = {
-    {"--grid", "NX,NY,NZ", "number of voxels", false},
-    {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", false},
-    {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", false},
-    {"--like", "IMAGE", "the grid of this image instead", false},
+    {"--grid", "NX,NY,NZ", "number of voxels", NULL},
+    {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", NULL},
+    {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", NULL},
+    {"--like", "IMAGE", "the grid of this image instead", NULL},
     {0},
 };
+
+const char *const common_mu_units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can", false},
-    {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
-    {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", false},
-    {"--mu", "IMAGE", "attenuation map", false},
-    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
-    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless", false},
-    {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", false},
-    {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
-    {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
-    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest",
+     CLI_WORDS("auto", "cpu", "raster", "compute", "native", "cuda")},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
+     CLI_WORDS("auto", "sampled", "exact")},
+    {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", NULL},
+    {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", NULL},
+    {"--mu", "IMAGE", "attenuation map", NULL},
+    {COMMON_MU_UNIT_OPTION},
+    {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", NULL},
+    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless", NULL},
+    {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", NULL},
+    {"--deterministic", NULL, "the same bits in every run, where that is slower", NULL},
+    {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", CLI_WORDS("auto", "yes", "no")},
+    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
-
-static const int64_t at_least_one[2] = {1, INT_MAX};
-static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 /* Reads --grid, --voxel-mm and --origin-mm. Returns true if the grid was given by these options. */
 static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
@@ -439,10 +432,6 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
 
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
 {
-    static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
-    static const char *const modes[] = {"auto", "sampled", "exact", NULL};
-    static const char *const stores[] = {"auto", "yes", "no", NULL};
-    static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
     setup->report = args->report;
     const lr_log *log = &args->report->log;
     const bool is_named = fallback == NULL || args_has(args, "--scanner");
@@ -464,16 +453,16 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
                       backend);
     }
     setup->params = (lr_operator_params){
-        .backend = backends[args_word(args, "--backend", backends, 0)],
-        .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_AUTO),
-        .rays = (int)args_int(args, "--rays", 0, at_least_one),
-        .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
+        .backend = args_chosen(args, "--backend"),
+        .mode = (lr_mode)args_word(args, "--mode", NULL, LR_MODE_AUTO),
+        .rays = (int)args_int(args, "--rays", 0, args_from_1),
+        .mu_steps = (int)args_int(args, "--mu-steps", 0, args_from_1),
         .deterministic = args_has(args, "--deterministic"),
         .penetration = args_has(args, "--penetration"),
         .layers_alone = args_has(args, "--layers-alone"),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &setup->report->log,
         .progress = &setup->report->progress,
     };
@@ -481,9 +470,9 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         args_complain(args, "--penetration goes through all layers, and with --layers-alone each "
                             "counts as if it were the only one: give one of the two");
     }
-    setup->verb = args->syntax->verb;
+    setup->verb = args->verb->name;
     setup->dry_run = args_has(args, "--dry-run");
-    setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
+    setup->store = (lr_store)args_word(args, "--store", NULL, (int)store);
     setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
     /* A single number is split over the axes once the grid is known; until then it is kept in samples[0]. */
     if (args_sizes(args, "--samples", setup->params.samples) == 1)
@@ -497,7 +486,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     }
     if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
-    const lr_mu_unit unit = (lr_mu_unit)args_word(args, "--mu-unit", units, LR_MU_BY_VALUE);
+    const lr_mu_unit unit = (lr_mu_unit)args_word(args, "--mu-unit", NULL, LR_MU_BY_VALUE);
     CLI_TRY(args->status);
     if (is_named) {
         lr_scanner_destroy(setup->scanner);
@@ -539,10 +528,8 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     const char *like = args_text(args, "--like");
     const bool given = read_explicit_grid(args, &setup->grid);
     if (given && like != NULL) args_complain(args, "--grid and --like exclude each other");
-    if (!given && like == NULL && image == NULL) {
-        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE",
-                      args->syntax->verb);
-    }
+    if (!given && like == NULL && image == NULL)
+        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE", args->verb->name);
     CLI_TRY(args->status);
     if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
     if (!given && like == NULL) {
@@ -633,10 +620,10 @@ void setup_json(const struct setup *setup, struct json *json)
 
 /* --- outputs of a command line --- */
 
-static const struct cli_output *find_output(const struct cli_syntax *syntax, const char *name)
+static const struct cli_output *find_output(const struct cli_verb *verb, const char *name)
 {
-    for (int k = 0; k < CLI_MAX_OUTPUTS && syntax->outputs[k].name != NULL; k++)
-        if (strcmp(syntax->outputs[k].name, name) == 0) return &syntax->outputs[k];
+    for (int k = 0; k < CLI_MAX_OUTPUTS && verb->outputs[k].name != NULL; k++)
+        if (strcmp(verb->outputs[k].name, name) == 0) return &verb->outputs[k];
     return NULL;
 }
 
@@ -651,13 +638,13 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
     for (int k = 0; k < args->num_given; k++) {
         const struct cli_given *given = &args->given[k];
         if (given->value == NULL) continue;
-        if (find_output(args->syntax, given->option->name) == NULL)
+        if (find_output(args->verb, given->option->name) == NULL)
             read[num_read++] = given->value;
         else if (extra == NULL)
             written[num_written++] = given->value;
     }
     for (int k = 0; k < args->num_positional; k++)
-        if (k != 1 || find_output(args->syntax, CLI_SECOND_WORD) == NULL)
+        if (k != 1 || find_output(args->verb, CLI_SECOND_WORD) == NULL)
             read[num_read++] = args->positional[k];
         else if (extra == NULL)
             written[num_written++] = args->positional[k];
@@ -672,8 +659,8 @@ static lr_status check_losses(const struct cli_args *args, const char *extra)
 
 lr_status outputs_check(const struct cli_args *args)
 {
-    for (int k = 0; k < CLI_MAX_OUTPUTS && args->syntax->outputs[k].name != NULL; k++) {
-        const struct cli_output *output = &args->syntax->outputs[k];
+    for (int k = 0; k < CLI_MAX_OUTPUTS && args->verb->outputs[k].name != NULL; k++) {
+        const struct cli_output *output = &args->verb->outputs[k];
         const bool is_word = strcmp(output->name, CLI_SECOND_WORD) == 0;
         const char *path = !is_word                   ? args_text(args, output->name)
                            : args->num_positional > 1 ? args->positional[1]

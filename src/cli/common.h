@@ -25,10 +25,11 @@ struct lor_factors {
 /* The two uses of a mu-map: it is sampled along the lines of each element, or gives one factor per LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
+/* Their names, the words of --mu-as. */
+extern const char *const common_mu_ways[];
+
 #define LOR_FACTORS_MU_AS(usual)                                                                                       \
-    {                                                                                                                  \
-        "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
-    }
+    "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, common_mu_ways
 
 /* Reads --mu-as, by default `usual`. It is an error without --mu, or if --mu-steps is given with factors. */
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
@@ -46,30 +47,14 @@ lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 extern const struct cli_option common_scanner_options[];
 extern const struct cli_option common_grid_options[];
 extern const struct cli_option common_operator_options[];
-extern const struct cli_option common_general_options[];
 
-#define COMMON_SCANNER_GROUP                                                                                           \
-    {                                                                                                                  \
-        "scanner", common_scanner_options                                                                              \
-    }
-#define COMMON_GRID_GROUP                                                                                              \
-    {                                                                                                                  \
-        "grid", common_grid_options                                                                                    \
-    }
-#define COMMON_OPERATOR_GROUP                                                                                          \
-    {                                                                                                                  \
-        "matrix", common_operator_options                                                                              \
-    }
+#define COMMON_SCANNER_GROUP "scanner", common_scanner_options
+#define COMMON_GRID_GROUP "grid", common_grid_options
+#define COMMON_OPERATOR_GROUP "matrix", common_operator_options
 /* An option of the verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
-    {                                                                                                                  \
-        COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", false      \
-    }
-#define COMMON_GENERAL_GROUP                                                                                           \
-    {                                                                                                                  \
-        "general", common_general_options                                                                              \
-    }
+    COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", NULL
 
 /* Returns the call's status from the surrounding function if the call fails. */
 #define CLI_TRY(call)                                                                                                  \
@@ -122,6 +107,12 @@ void setup_finish(struct setup *setup);
 
 /* Writes the keys "scanner", "grid" and "operator", which every verb with an operator reports. */
 void setup_json(const struct setup *setup, struct json *json);
+
+/* An option of the verbs that read attenuation maps; its words by lr_mu_unit. */
+extern const char *const common_mu_units[];
+#define COMMON_MU_UNIT_OPTION                                                                                          \
+    "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
+        common_mu_units
 
 /* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
@@ -236,10 +227,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 
 /* --- forecasts of the memory and disk that work takes (forecast.c) --- */
 
-#define FORECAST_DRY_RUN                                                                                               \
-    {                                                                                                                  \
-        "--dry-run", NULL, "only say what it would take: memory and disk", false                                       \
-    }
+#define FORECAST_DRY_RUN "--dry-run", NULL, "only say what it would take: memory and disk", NULL
 
 /* Projections, and the file that receives their results. */
 struct forecast_projections {

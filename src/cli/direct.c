@@ -6,49 +6,52 @@
 #include <stdlib.h>
 
 const struct cli_option direct_view_options[] = {
-    {"--azimuths", "N", "views around half a turn; default 40", false},
-    {"--tilts", "N", "intervals of co-polar angle; default 3", false},
-    {"--acceptance-deg", "D", "largest tilt of a line; default 10", false},
+    {"--azimuths", "N", "views around half a turn; default 40", NULL},
+    {"--tilts", "N", "intervals of co-polar angle; default 3", NULL},
+    {"--acceptance-deg", "D", "largest tilt of a line; default 10", NULL},
     {0},
 };
+
+const char *const direct_models[] = {"invariant", "variant1", "variant2", "variant3", "linear", NULL};
 
 const struct cli_option direct_kernel_options[] = {
-    {"--tof-ps", "PS", "time resolution, FWHM; required", false},
-    {"--model", "NAME", "radial width: invariant, variant1, variant2, variant3, linear; default invariant", false},
-    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
-    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
-    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", false},
-    {"--axial-mm", "MM", "FWHM along the axis; default 5.8", false},
-    {"--asymmetric", NULL, "a second, wider Gaussian, shifted towards the axis", false},
-    {"--measured", "FILE", "radial profiles (YAML) instead of a model", false},
-    {"--support", "K2", "k^2 of the ellipsoid that kernels are cut to; default 9", false},
-    {"--epsilon-mm", "MM", "width of an identifier's interval; default half a voxel", false},
-    {0},
-};
-
-const struct cli_option direct_device_options[] = {
-    {"--backend", "NAME", "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", false},
-    {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
-    {"--variant", "NAME",
-     "how cuda projects; from buffers: bands (default) or columns; from buffers or "
-     "textures: "
-     "threads, instructions, shared-memory (default for textures) or texture-cache",
-     false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--tof-ps", "PS", "time resolution, FWHM; required", NULL},
+    {"--model", "NAME", "radial width: invariant, variant1, variant2, variant3, linear; default invariant",
+     direct_models},
+    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", NULL},
+    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", NULL},
+    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL},
+    {"--axial-mm", "MM", "FWHM along the axis; default 5.8", NULL},
+    {"--asymmetric", NULL, "a second, wider Gaussian, shifted towards the axis", NULL},
+    {"--measured", "FILE", "radial profiles (YAML) instead of a model", NULL},
+    {"--support", "K2", "k^2 of the ellipsoid that kernels are cut to; default 9", NULL},
+    {"--epsilon-mm", "MM", "width of an identifier's interval; default half a voxel", NULL},
     {0},
 };
 
 const char *const direct_variant_names[] = {"bands",         "columns",       "threads", "instructions",
                                             "shared-memory", "texture-cache", NULL};
+/* Words of --backend with this family, of verbs that have others, too. */
+static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 
-static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+const struct cli_option direct_device_options[] = {
+    {"--backend", "NAME", "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", backends},
+    {"--storage", "NAME", "images on the device in buffers or textures; default buffers",
+     CLI_WORDS("buffers", "textures")},
+    {"--variant", "NAME",
+     "how cuda projects; from buffers: bands (default) or columns; from buffers or textures: threads, instructions, "
+     "shared-memory (default for textures) or texture-cache",
+     direct_variant_names},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
+    {0},
+};
 
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 {
     const lr_view_set set = {
-        .azimuths = (int)args_int(args, "--azimuths", 0, at_least_one),
-        .tilts = (int)args_int(args, "--tilts", 0, at_least_one),
+        .azimuths = (int)args_int(args, "--azimuths", 0, args_from_1),
+        .tilts = (int)args_int(args, "--tilts", 0, args_from_1),
         .acceptance_deg = args_number(args, "--acceptance-deg", 0, true),
     };
     CLI_TRY(args->status);
@@ -57,10 +60,9 @@ lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 
 lr_resolution direct_read_widths(struct cli_args *args)
 {
-    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", "linear", NULL};
     const lr_resolution resolution = {
         .tof_ps = args_number(args, "--tof-ps", 0, true),
-        .model = (lr_radial_model)args_word(args, "--model", models, LR_RADIAL_INVARIANT),
+        .model = (lr_radial_model)args_word(args, "--model", NULL, LR_RADIAL_INVARIANT),
         .radial_mm = args_number(args, "--radial-mm", 0, true),
         .radial_edge_mm = args_number(args, "--radial-edge-mm", 0, true),
         .edge_mm = args_number(args, "--edge-mm", 0, true),
@@ -112,8 +114,6 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work)
 {
-    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
-    static const char *const storages[] = {"buffers", "textures", NULL};
     const lr_log *log = &args->report->log;
     const lr_lor_source factors = {.get = get_factors, .user = (void *)(uintptr_t)work->factors};
     lr_operator_params local = {0};
@@ -123,9 +123,9 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const s
         .num_views = work->num_views,
         .kernel = setup->kernel,
         .backend = backends[args_word(args, "--backend", backends, 0)],
-        .threads = (int)args_int(args, "--threads", 0, at_least_one),
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
-        .storage = (lr_direct_storage)args_word(args, "--storage", storages, 0),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
+        .storage = (lr_direct_storage)args_word(args, "--storage", NULL, 0),
         .variant = direct_read_variant(args),
         .factors = work->factors != NULL ? &factors : NULL,
         .log = log,

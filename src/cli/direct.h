@@ -11,24 +11,17 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
+extern const char *const direct_models[]; /* by lr_radial_model, those that --model names */
+
 /* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
 
 /* Reads --variant; by default LR_DIRECT_FASTEST. */
 lr_direct_variant direct_read_variant(struct cli_args *args);
 
-#define DIRECT_VIEW_GROUP                                                                                              \
-    {                                                                                                                  \
-        "views", direct_view_options                                                                                   \
-    }
-#define DIRECT_KERNEL_GROUP                                                                                            \
-    {                                                                                                                  \
-        "kernel", direct_kernel_options                                                                                \
-    }
-#define DIRECT_DEVICE_GROUP                                                                                            \
-    {                                                                                                                  \
-        "device", direct_device_options                                                                                \
-    }
+#define DIRECT_VIEW_GROUP "views", direct_view_options
+#define DIRECT_KERNEL_GROUP "kernel", direct_kernel_options
+#define DIRECT_DEVICE_GROUP "device", direct_device_options
 
 /* The data of a verb of the family direct. Zero is valid; direct_finish frees the data. */
 struct direct_setup {

@@ -2,19 +2,6 @@
  * Copyright The LORaster authors */
 #include "verbs.h"
 
-static const struct cli_syntax correspondence = {
-    .verb = "bench correspondence", .summary = VERB_BENCH_CORRESPONDENCE, .program = VERB_BENCH_PROGRAM};
-static const struct cli_syntax direct = {
-    .verb = "bench direct", .summary = VERB_BENCH_DIRECT, .program = VERB_BENCH_PROGRAM};
-static const struct cli_syntax listmode = {
-    .verb = "bench listmode", .summary = VERB_BENCH_LISTMODE, .program = VERB_BENCH_PROGRAM};
-static const struct cli_syntax cluster = {
-    .verb = "bench cluster", .summary = VERB_BENCH_CLUSTER, .program = VERB_BENCH_PROGRAM};
-static const struct cli_verb started_correspondence = {&correspondence, NULL};
-static const struct cli_verb started_direct = {&direct, NULL};
-static const struct cli_verb started_listmode = {&listmode, NULL};
-static const struct cli_verb started_cluster = {&cluster, NULL};
-
 static const struct cli_verb *const verbs[] = {
     &verb_info,
     &verb_scanner_list,
@@ -38,10 +25,11 @@ static const struct cli_verb *const verbs[] = {
     &verb_direct_deposit,
     &verb_direct_factors,
     &verb_direct_project,
-    &started_correspondence,
-    &started_direct,
-    &started_listmode,
-    &started_cluster,
+    &(const struct cli_verb){
+        .name = "bench correspondence", .summary = VERB_BENCH_CORRESPONDENCE, .program = VERB_BENCH_PROGRAM},
+    &(const struct cli_verb){.name = "bench direct", .summary = VERB_BENCH_DIRECT, .program = VERB_BENCH_PROGRAM},
+    &(const struct cli_verb){.name = "bench listmode", .summary = VERB_BENCH_LISTMODE, .program = VERB_BENCH_PROGRAM},
+    &(const struct cli_verb){.name = "bench cluster", .summary = VERB_BENCH_CLUSTER, .program = VERB_BENCH_PROGRAM},
     &verb_view,
     &verb_demo,
     NULL,

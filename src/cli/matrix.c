@@ -10,12 +10,11 @@
 
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
 {
-    static const char *const kinds[] = {"voxel", "lor", NULL};
     choice->rows = args_text(args, "--rows");
     choice->region = args_text(args, "--region");
     choice->pairs = args_text(args, "--pairs");
     choice->lors = args_text(args, "--lors");
-    choice->by_lor = args_word(args, "--by", kinds, choice->lors != NULL ? 1 : 0) == 1;
+    choice->by_lor = args_word(args, "--by", NULL, choice->lors != NULL ? 1 : 0) == 1;
     const bool has_points = args_count(args, "--at") > 0;
     const bool has_rows = choice->rows != NULL || choice->region != NULL;
     if (choice->rows != NULL && choice->region != NULL) args_complain(args, "--rows and --region exclude each other");
@@ -306,8 +305,8 @@ void matrix_choice_finish(struct matrix_choice *choice)
 /* --- factors --- */
 
 const struct cli_option matrix_factor_options[] = {
-    {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", false},
-    LOR_FACTORS_MU_AS("lines"),
+    {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", NULL},
+    {LOR_FACTORS_MU_AS("lines")},
     {0},
 };
 

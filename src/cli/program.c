@@ -37,23 +37,23 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     int rank = 0;
     const int size = lr_comm_started(&rank);
     if (size > 1) report_join_ranks(report, rank, size);
-    lr_status status = args_parse(&args, verb->syntax, report, argv);
+    lr_status status = args_parse(&args, verb, report, argv);
     report->args = &args;
-    const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
+    const bool is_own = !verb->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
         report_join_ranks(report, 0, 1); /* mpirun started a shell that gives each process its own --part */
-    } else if (size > 1 && !verb->syntax->takes_ranks && status == LR_OK && !args.help) {
+    } else if (size > 1 && !verb->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
                               "and write the same files: start it without mpirun or srun, or once "
                               "(-n 1); recon and bench cluster share theirs",
-                              verb->syntax->verb, size);
+                              verb->name, size);
     }
     report->quiet = args_has(&args, "--quiet");
     report->verbose = args_has(&args, "--verbose");
     report->json = args_has(&args, "--json");
     if (args.help) {
-        rank == 0 ? args_print_help(verb->syntax) : (void)0;
+        rank == 0 ? args_print_help(verb) : (void)0;
     } else if (status == LR_OK) {
         status = outputs_check(&args);
         status = status == LR_OK ? verb->run(&args) : status;
@@ -65,6 +65,90 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     if (status == LR_OK && stop_is_asked())
         report_info(report, "the signal to stop came when the work was done: it is complete");
     return report_exit_code(report, status);
+}
+
+/* The verb that the words begin with, which are *num_words of them, or NULL. */
+static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, char *const *words, int *num_words)
+{
+    for (int k = 0; words[0] != NULL && verbs[k] != NULL; k++) {
+        const char *name = verbs[k]->name, *space = strchr(name, ' ');
+        const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
+        *num_words = space != NULL ? 2 : 1;
+        if (strlen(words[0]) == length && strncmp(words[0], name, length) == 0 &&
+            (space == NULL || (words[1] != NULL && strcmp(words[1], space + 1) == 0)))
+            return verbs[k];
+    }
+    return NULL;
+}
+
+/* Lets the program that has the verb replace this one, with the same words, standard files and signals. */
+static int start_program(struct report *report, const struct cli_verb *verb, char *const *argv)
+{
+    char path[PATH_MAX];
+    if (lr_helper_find(verb->program, path)) {
+        stop_hold_signals();
+        if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
+        execv(path, argv);
+        report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
+        return CLI_FAILED;
+    }
+    report_error(report, LR_FAILED,
+                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
+                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
+                 "folder BUILD",
+                 verb->name, verb->program, path, verb->program);
+    return CLI_FAILED;
+}
+
+static const char last_sentences[] =
+    "loraster VERB --help shows its options and an example; loraster --version the version.\n"
+    "Lengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
+    "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n";
+
+/* Writes the manual pages loraster.1 and, of the verbs that this program has itself, loraster-VERB.1 into a folder. The
+ * build makes them so. */
+static lr_status write_manuals(struct report *report, const struct cli_verb *const *verbs, const char *folder)
+{
+    char path[PATH_MAX];
+    struct common_text page;
+    CLI_TRY(common_make_folder(report, folder));
+    for (int k = 0; verbs[k] != NULL; k++) {
+        if (verbs[k]->program != NULL) continue;
+        snprintf(path, sizeof(path), "%s/loraster-%s.1", folder, verbs[k]->name);
+        for (char *c = path + strlen(folder); *c != '\0'; c++) *c = *c == ' ' ? '-' : *c;
+        common_text_begin(&page);
+        if (page.stream != NULL) args_print_manual(page.stream, verbs[k]);
+        CLI_TRY(common_text_write(&page, report, path));
+    }
+    common_text_begin(&page);
+    if (page.stream != NULL) {
+        args_print_title(page.stream, "loraster", "renders PET system matrices");
+        fprintf(page.stream, "VERB [options]\n.SH VERBS\n");
+        for (int k = 0; verbs[k] != NULL; k++)
+            fprintf(page.stream, ".TP\n.B %s\n%s\n", verbs[k]->name, verbs[k]->summary);
+        fprintf(page.stream, ".SH NOTES\nloraster-VERB(1), such as loraster-matrix-verify(1), has its options.\n%s",
+                last_sentences);
+    }
+    snprintf(path, sizeof(path), "%s/loraster.1", folder);
+    return common_text_write(&page, report, path);
+}
+
+/* Prints the words that may stand for the first one or, after that, for the second one of a verb. */
+static void complete(const struct cli_verb *const *verbs, char *const *words)
+{
+    const char *first = words[0];
+    char word[64], last[64] = "";
+    for (int k = 0; first != NULL && verbs[k] != NULL; k++) {
+        const struct cli_verb *verb = verbs[k];
+        const char *space = strchr(verb->name, ' ');
+        const size_t length = space != NULL ? (size_t)(space - verb->name) : strlen(verb->name);
+        snprintf(word, sizeof(word), "%.*s", (int)length, verb->name);
+        if (words[1] == NULL && strcmp(word, last) != 0)
+            args_offer(word, first, space == NULL ? verb->summary : "");
+        else if (words[1] != NULL && words[2] == NULL && space != NULL && strcmp(word, first) == 0)
+            args_offer(space + 1, words[1], verb->summary);
+        strcpy(last, word);
+    }
 }
 
 /* Runs the verb that the command line names. argv[0] is the program's name. */
@@ -82,39 +166,24 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
     const bool family_help = is_family(first) && second != NULL && strcmp(second, "--help") == 0;
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0 || family_help) {
         printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
-        for (int k = 0; verbs[k] != NULL; k++)
-            printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
-        printf("\nloraster VERB --help shows its options and an example; loraster --version the "
-               "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
-               "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
+        for (int k = 0; verbs[k] != NULL; k++) printf("  %-20s %s\n", verbs[k]->name, verbs[k]->summary);
+        printf("\n%s", last_sentences);
         return report_exit_code(report, flush_output(report, LR_OK));
     }
-
-    for (int k = 0; verbs[k] != NULL; k++) {
-        const char *name = verbs[k]->syntax->verb, *space = strchr(name, ' ');
-        const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
-        const bool is_same = strlen(first) == length && strncmp(first, name, length) == 0 &&
-                             (space == NULL || (second != NULL && strcmp(second, space + 1) == 0));
-        const char *program = verbs[k]->syntax->program;
-        if (is_same && program == NULL) return run_verb(report, verbs[k], argv + (space != NULL ? 3 : 2));
-        if (!is_same) continue;
-
-        /* The program that has the verb replaces this one, with the same words, standard files and signals. */
-        char path[PATH_MAX];
-        if (lr_helper_find(program, path)) {
-            stop_hold_signals();
-            if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
-            execv(path, argv);
-            report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
-            return CLI_FAILED;
-        }
-        report_error(report, LR_FAILED,
-                     "%s is done by the program %s, which is not installed and %s: build it with cmake "
-                     "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
-                     "folder BUILD",
-                     name, program, path, program);
-        return CLI_FAILED;
+    if (strcmp(first, "--manuals") == 0 && second != NULL)
+        return report_exit_code(report, write_manuals(report, verbs, second));
+    const bool completes = strcmp(first, "--complete") == 0;
+    char *const *words = argv + 1 + completes;
+    int num_words = 0;
+    const struct cli_verb *verb = find_verb(verbs, words, &num_words);
+    const char *program = verb != NULL ? verb->program : NULL;
+    if (completes && (program == NULL || words[num_words] == NULL)) {
+        complete(verbs, words);
+        if (verb != NULL && words[num_words] != NULL) args_complete(verb, words + num_words);
+        return report_exit_code(report, flush_output(report, LR_OK));
     }
+    if (program != NULL) return start_program(report, verb, argv);
+    if (verb != NULL) return run_verb(report, verb, words + num_words);
 
     const char *names[MOST_VERBS + 1] = {0};
     char asked[128] = "";
@@ -122,7 +191,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
     if (family && second == NULL) {
         const size_t length = strlen(first);
         for (int k = 0; verbs[k] != NULL; k++) { /* "list, show, check" */
-            const char *name = verbs[k]->syntax->verb;
+            const char *name = verbs[k]->name;
             const size_t used = strlen(asked);
             if (strncmp(name, first, length) == 0 && name[length] == ' ')
                 snprintf(asked + used, sizeof(asked) - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
@@ -130,7 +199,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
         report_error(report, LR_USAGE, "%s needs one of %s: see loraster --help", first, asked);
         return CLI_USAGE;
     }
-    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
+    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->name;
     snprintf(asked, sizeof(asked), "%s%s%s", first, family ? " " : "", family ? second : "");
     const char *nearest = args_nearest(asked, names);
     report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,

@@ -370,8 +370,6 @@ static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
     static const int64_t seeds[2] = {0, INT64_MAX};
-    static const int64_t threads[2] = {1, INT_MAX};
-    static const int64_t devices[2] = {0, INT_MAX};
     const char *folder = args_text(args, "-o");
     demo.folder = folder != NULL ? folder : "demo-out";
     demo.quick = args_has(args, "--quick");
@@ -383,8 +381,8 @@ static lr_status run(struct cli_args *args)
         .rays = 4,
         .store = LR_STORE_AUTO,
         .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
-        .threads = (int)args_int(args, "--threads", 0, threads),
-        .device = (int)args_int(args, "--device", 0, devices),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &args->report->log,
         .progress = &demo.bar.within,
     };
@@ -407,20 +405,19 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"-o", "FOLDER", "default demo-out", false},
-    {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", false},
-    {"--seed", "N", "of the Poisson counts; default 1", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", false},
-    {"--threads", "N", "default: all processors", false},
+    {"-o", "FOLDER", "default demo-out", NULL},
+    {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", NULL},
+    {"--seed", "N", "of the Poisson counts; default 1", NULL},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "demo",
+const struct cli_verb verb_demo = {
+    .name = "demo",
     .summary = "Simulates a rod phantom in a small-animal scanner and reconstructs it.",
     .example = "loraster demo -o demo-out",
-    .groups = {{"demo", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"demo", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_demo = {&syntax, run};

@@ -42,7 +42,7 @@ static lr_status run_lut(struct cli_args *args)
                2 * info->half[0] + 1, 2 * info->half[1] + 1, 2 * info->half[2] + 1);
         goto finish;
     }
-    struct json json = common_json_begin(args->syntax->verb);
+    struct json json = common_json_begin(args->verb->name);
     json_text(&json, "output", output);
     common_json_grid(&json, "grid", &info->grid);
     json_number(&json, "azimuth_deg", info->view.azimuth_deg);
@@ -180,7 +180,7 @@ static lr_status run_project(struct cli_args *args)
     report_clear(args->report);
     if (args->report->json) {
         const lr_operator_info *info = lr_operator_get_info(setup.op);
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         json_text(&json, "output", output);
         common_json_grid(&json, "grid", &setup.grid.grid);
         json_text(&json, "backend", info->backend);
@@ -200,60 +200,59 @@ finish:
 }
 
 static const struct cli_option lut_options[] = {
-    {"--azimuth-deg", "D", "of the view; default 0", false},
-    {"--tilt-deg", "D", "of the view; default 0", false},
-    {"-o", "FILE", "picture to write (.png): LORmap, mSR and three kernels of mSRval", false},
+    {"--azimuth-deg", "D", "of the view; default 0", NULL},
+    {"--tilt-deg", "D", "of the view; default 0", NULL},
+    {"-o", "FILE", "picture to write (.png): LORmap, mSR and three kernels of mSRval", NULL},
     {0},
 };
 
 static const struct cli_option project_options[] = {
-    {"--image", "IMAGE", "project it forward into histo-images of the set of views", false},
-    {"--histo", "FILE", "project these histo-images back (HDF5; they know their views)", false},
-    {"--azimuth-deg", "D", "one view of this azimuth instead of a set: an image from an image", false},
-    {"--tilt-deg", "D", "one view of this tilt", false},
-    {"--transpose", NULL, "one view: --image is its histo-image, which goes back", false},
-    {"-o", "FILE", "histo-images (HDF5), or the image (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"--image", "IMAGE", "project it forward into histo-images of the set of views", NULL},
+    {"--histo", "FILE", "project these histo-images back (HDF5; they know their views)", NULL},
+    {"--azimuth-deg", "D", "one view of this azimuth instead of a set: an image from an image", NULL},
+    {"--tilt-deg", "D", "one view of this tilt", NULL},
+    {"--transpose", NULL, "one view: --image is its histo-image, which goes back", NULL},
+    {"-o", "FILE", "histo-images (HDF5), or the image (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     {0},
 };
 
-static const struct cli_syntax lut_syntax = {
-    .verb = "direct lut",
+const struct cli_verb verb_direct_lut = {
+    .name = "direct lut",
     .summary = "Draws the look-up tables of a view of the family direct.",
     .example = "loraster direct lut --tof-ps 400 --model variant2 --azimuth-deg 30 "
                "--grid 144,144,48 --voxel-mm 4 -o tables.png",
     .outputs = {{"-o", common_picture_endings}},
-    .groups = {{"view and output", lut_options}, DIRECT_KERNEL_GROUP, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"view and output", lut_options}, {DIRECT_KERNEL_GROUP}, {COMMON_GRID_GROUP}},
+    .run = run_lut,
 };
 
-static const struct cli_syntax project_syntax = {
-    .verb = "direct project",
+const struct cli_verb verb_direct_project = {
+    .name = "direct project",
     .summary = "Projects an image into histo-images, or those back.",
     .example = "loraster direct project --image x.nii.gz --tof-ps 400 --model variant2 -o y.h5",
     .outputs = {{"-o", project_endings}},
     .groups = {{"input and output", project_options},
-               DIRECT_VIEW_GROUP,
-               DIRECT_KERNEL_GROUP,
-               COMMON_GRID_GROUP,
-               DIRECT_DEVICE_GROUP,
-               COMMON_GENERAL_GROUP},
+               {DIRECT_VIEW_GROUP},
+               {DIRECT_KERNEL_GROUP},
+               {COMMON_GRID_GROUP},
+               {DIRECT_DEVICE_GROUP}},
+    .run = run_project,
 };
-
-const struct cli_verb verb_direct_lut = {&lut_syntax, run_lut};
-const struct cli_verb verb_direct_project = {&project_syntax, run_project};
 
 /* --- deposit: events with time of flight into histo-images --- */
 
 static const struct cli_option photon_options[] = {
-    {"--activity", "IMAGE", "instead of --events: photon pairs from this image", false},
-    {"--count", "N", "pairs to be detected; default 100000", false},
-    {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", false},
-    {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone", false},
-    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
-    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
-    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", false},
-    {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", false},
-    {"--seed", "N", "default 1", false},
-    {"--threads", "N", "default: all processors; the events are the same", false},
+    {"--activity", "IMAGE", "instead of --events: photon pairs from this image", NULL},
+    {"--count", "N", "pairs to be detected; default 100000", NULL},
+    {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", NULL},
+    {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone",
+     direct_models},
+    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", NULL},
+    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", NULL},
+    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL},
+    {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", NULL},
+    {"--seed", "N", "default 1", NULL},
+    {"--threads", "N", "default: all processors; the events are the same", NULL},
     {0},
 };
 
@@ -327,7 +326,7 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
                (long long)counts->outside_grid, (long long)counts->other_kind);
         return LR_OK;
     }
-    struct json json = common_json_begin(args->syntax->verb);
+    struct json json = common_json_begin(args->verb->name);
     json_text(&json, "output", output);
     common_json_grid(&json, "grid", &images->grid);
     json_int(&json, "views", images->num_views);
@@ -344,9 +343,6 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
 
 static lr_status deposit_run(struct cli_args *args)
 {
-    static const char *const rules[] = {"nearest", "trilinear", NULL};
-    static const char *const backends[] = {"auto", "cpu", "compute", NULL};
-    static const int64_t at_least_zero[2] = {0, INT_MAX}, threads[2] = {1, INT_MAX};
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     struct direct_setup setup = {.grid.report = args->report};
     struct source source = {0};
@@ -362,7 +358,7 @@ static lr_status deposit_run(struct cli_args *args)
         .count = args_int(args, "--count", 100000, counts),
         .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
         .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
-        .threads = (int)args_int(args, "--threads", 0, threads),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
         .progress = &args->report->progress,
     };
@@ -394,11 +390,11 @@ static lr_status deposit_run(struct cli_args *args)
         .scanner = source.scanner,
         .grid = &setup.grid.grid,
         .set = setup.set,
-        .rule = (lr_deposit_rule)args_word(args, "--rule", rules, LR_DEPOSIT_NEAREST),
+        .rule = (lr_deposit_rule)args_word(args, "--rule", NULL, LR_DEPOSIT_NEAREST),
         .delayeds = args_has(args, "--delayeds"),
         .info = &source.info,
-        .backend = backends[args_word(args, "--backend", backends, 0)],
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .backend = args_chosen(args, "--backend"),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &args->report->log,
     };
     status = args->status;
@@ -416,32 +412,31 @@ finish:
 }
 
 static const struct cli_option deposit_options[] = {
-    {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
-    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events", false},
-    COMMON_UNTIL_DAMAGE_OPTION,
-    {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
-    {"--rule", "NAME", "nearest or trilinear; default nearest", false},
-    {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor", false},
-    {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"-o", "FILE", "histo-images to write (HDF5)", false},
+    {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", NULL},
+    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events", NULL},
+    {COMMON_UNTIL_DAMAGE_OPTION},
+    {"--delayeds", NULL, "delayed coincidences instead of prompts", NULL},
+    {"--rule", "NAME", "nearest or trilinear; default nearest", CLI_WORDS("nearest", "trilinear")},
+    {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor",
+     CLI_WORDS("auto", "cpu", "compute")},
+    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {"-o", "FILE", "histo-images to write (HDF5)", NULL},
     {0},
 };
 
-static const struct cli_syntax deposit_syntax = {
-    .verb = "direct deposit",
+const struct cli_verb verb_direct_deposit = {
+    .name = "direct deposit",
     .summary = "Puts events with time of flight into one histo-image per view.",
     .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 "
                "-o y.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"events and output", deposit_options},
                {"simulation", photon_options},
-               DIRECT_VIEW_GROUP,
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_GENERAL_GROUP},
+               {DIRECT_VIEW_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP}},
+    .run = deposit_run,
 };
-
-const struct cli_verb verb_direct_deposit = {&deposit_syntax, deposit_run};
 
 /* --- factors: the share of each view that a scanner measures, as histo-images --- */
 
@@ -495,7 +490,7 @@ static lr_status factors_run(struct cli_args *args)
     }
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "scanner", setup.grid.scanner->name);
         common_json_grid(&json, "grid", &histo->grid);
@@ -519,26 +514,24 @@ finish:
 }
 
 static const struct cli_option factors_options[] = {
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
-    {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", false},
-    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--directions", "N", "lines through each voxel in each view; default 32", false},
-    {"--threads", "N", "default: all processors; the factors are the same", false},
-    {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", NULL},
+    {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", NULL},
+    {COMMON_MU_UNIT_OPTION},
+    {"--directions", "N", "lines through each voxel in each view; default 32", NULL},
+    {"--threads", "N", "default: all processors; the factors are the same", NULL},
+    {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", NULL},
     {0},
 };
 
-static const struct cli_syntax factors_syntax = {
-    .verb = "direct factors",
+const struct cli_verb verb_direct_factors = {
+    .name = "direct factors",
     .summary = "Writes what a scanner measures of each view, for recon --factors.",
     .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 "
                "-o n.h5",
     .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"factors and output", factors_options},
-               DIRECT_VIEW_GROUP,
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_GENERAL_GROUP},
+               {DIRECT_VIEW_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP}},
+    .run = factors_run,
 };
-
-const struct cli_verb verb_direct_factors = {&factors_syntax, factors_run};

@@ -43,7 +43,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
     const char *crystal_map = args_text(args, "--crystal-map");
     const char *header = args_text(args, "--header");
     if (args->num_positional != positionals) {
-        args_complain(args, "%s needs %s", args->syntax->verb, args->syntax->positionals);
+        args_complain(args, "%s needs %s", args->verb->name, args->verb->positionals);
     } else {
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
@@ -208,13 +208,12 @@ static lr_status run_show(struct cli_args *args)
 
 static lr_status run_convert(struct cli_args *args)
 {
-    static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
     static const int minors[] = {12, 10, 9};
     const lr_log *log = &args->report->log;
     struct opened opened = read_command(args, 2);
     const lr_event_counts *counts = &opened.info.counts;
     const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
-    const int version = args_word(args, "--petsird-version", versions, 0);
+    const int version = args_word(args, "--petsird-version", NULL, 0);
     const bool histogram = args_has(args, "--histogram");
     lr_events_info before = {0};
     if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
@@ -296,44 +295,44 @@ finish:
 /* --- the command line --- */
 
 #define SOURCE_OPTIONS                                                                                                 \
-    COMMON_UNTIL_DAMAGE_OPTION,                                                                                        \
-        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},                     \
+    {COMMON_UNTIL_DAMAGE_OPTION},                                                                                      \
+        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", NULL},                      \
         {"--crystal-map", "FILE",                                                                                      \
          "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "                      \
          "--scanner it is the scanner, too",                                                                           \
-         false},                                                                                                       \
+         NULL},                                                                                                        \
     {                                                                                                                  \
-        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false                     \
+        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL                      \
     }
 
 static const struct cli_option show_options[] = {SOURCE_OPTIONS, {0}};
 
 static const struct cli_option convert_options[] = {
     SOURCE_OPTIONS,
-    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)", false},
-    {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
-    {"--without-tof", NULL, "leave the times of flight out", false},
+    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)",
+     CLI_WORDS("0.12", "0.10", "0.9")},
+    {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", NULL},
+    {"--without-tof", NULL, "leave the times of flight out", NULL},
     {0}};
 
-static const struct cli_syntax show_syntax = {
-    .verb = "events show",
+const struct cli_verb verb_events_show = {
+    .name = "events show",
     .positionals = "FILE",
     .summary = "Counts what is in a list-mode file.",
     .example = "loraster events show small.petsird",
-    .groups = {{"input", show_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"input", show_options}},
+    .run = run_show,
 };
 
 static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 
-static const struct cli_syntax convert_syntax = {
-    .verb = "events convert",
+const struct cli_verb verb_events_convert = {
+    .name = "events convert",
     .positionals = "IN OUT",
     .summary = "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
                "for each event, with the place that its time of flight gives.",
     .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
     .outputs = {{CLI_SECOND_WORD, event_endings}},
-    .groups = {{"input and output", convert_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", convert_options}},
+    .run = run_convert,
 };
-
-const struct cli_verb verb_events_show = {&show_syntax, run_show};
-const struct cli_verb verb_events_convert = {&convert_syntax, run_convert};

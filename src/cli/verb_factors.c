@@ -86,7 +86,7 @@ static lr_status write_factors(struct cli_args *args, const struct setup *setup,
     const bool adds = events != NULL || delayeds != NULL;
     report_clear(setup->report);
     if (setup->report->json) {
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         json_text(&json, "scanner", setup->scanner->name);
         json_text(&json, "output", output);
         json_text(&json, "mu", args_text(args, "--mu"));
@@ -149,29 +149,29 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option output_options[] = {
-    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
     {0},
 };
 
 static const struct cli_option factor_options[] = {
-    {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", false},
-    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", NULL},
+    {COMMON_MU_UNIT_OPTION},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 
 static const struct cli_option randoms_options[] = {
-    {"--events", "FILE", "list mode with delayeds: PETSIRD, SAFIR, Siemens (.l)", false},
-    {"--crystal-map", "FILE", "of SAFIR (*crystal_map.txt); default: the one beside", false},
-    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
-    COMMON_UNTIL_DAMAGE_OPTION,
-    {"--delayeds", "FILE", "or delayeds as LOR data (HDF5, or STIR's .hs)", false},
+    {"--events", "FILE", "list mode with delayeds: PETSIRD, SAFIR, Siemens (.l)", NULL},
+    {"--crystal-map", "FILE", "of SAFIR (*crystal_map.txt); default: the one beside", NULL},
+    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL},
+    {COMMON_UNTIL_DAMAGE_OPTION},
+    {"--delayeds", "FILE", "or delayeds as LOR data (HDF5, or STIR's .hs)", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "factors",
+const struct cli_verb verb_factors = {
+    .name = "factors",
     .summary = "Writes what recon multiplies each LOR by, attenuation and efficiencies, or the "
                "randoms that it expects.",
     .example = "loraster factors --scanner ge-explore-vista-dr --mu mu.nii.gz -o survival.h5",
@@ -179,9 +179,7 @@ static const struct cli_syntax syntax = {
     .groups = {{"output", output_options},
                {"factors", factor_options},
                {"expected randoms instead", randoms_options},
-               COMMON_SCANNER_GROUP,
-               {"grid of a --mu without one (.npy)", common_grid_options},
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {"grid of a --mu without one (.npy)", common_grid_options}},
+    .run = run,
 };
-
-const struct cli_verb verb_factors = {&syntax, run};

@@ -318,10 +318,9 @@ static void warn_of_passed_over(const struct trial *automatic, const struct tria
 
 static lr_status run(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
     static const int64_t range[2] = {0, MAX_DEVICES};
     struct findings found = {0};
-    const char *backend = names[args_word(args, "--backend", names, 0)];
+    const char *backend = args_chosen(args, "--backend");
     const int device = (int)args_int(args, "--device", 0, range);
     CLI_TRY(args->status);
     found.num_devices = lr_device_list(found.devices, MAX_DEVICES, &args->report->log);
@@ -363,16 +362,15 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"--backend", "NAME", "end with exit code 4 unless this backend works (cuda: of the family direct); default auto",
-     false},
-    {"--device", "N", "which usable device; default 0", false},
+     CLI_WORDS("auto", "cpu", "raster", "compute", "native", "cuda")},
+    {"--device", "N", "which usable device; default 0", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "info",
+const struct cli_verb verb_info = {
+    .name = "info",
     .summary = "Says which devices and backends work here, and why others do not.",
     .example = "loraster info --json",
-    .groups = {{"requirements", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"requirements", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_info = {&syntax, run};

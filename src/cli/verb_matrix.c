@@ -217,7 +217,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->start_s = report_seconds();
     request->output = args_required(args, "-o");
     request->tube = args_text(args, "--lor");
-    request->format = (lr_matrix_format)args_word(args, "--format", formats, (int)matrix_format_of(request->output));
+    request->format = (lr_matrix_format)args_word(args, "--format", NULL, (int)matrix_format_of(request->output));
     request->compress = (int)args_int(args, "--compress", 0, levels);
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->whole.choice);
@@ -546,42 +546,41 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option row_options[] = {
-    {"--by", "SIDE", "rows are voxels (voxel) or LORs (lor); default voxel", false},
-    {"--rows", "FIRST:LAST", "only voxel rows FIRST to LAST - 1", false},
-    {"--region", "REGION", "voxels above 0 in an image, or box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm)", false},
-    {"--pairs", "LIST|FILE", "only LORs of these module pairs: 0-18,3-20", false},
-    {"--lors", "LIST|FILE", "with --by lor, only these: 12,40,100:200 (200 is not)", false},
-    {"--at", "X,Y,Z", "a point in mm, one sample; without it the grid's voxels", true},
-    {"--lor", "M,P,Q,M,R,S", "one LOR's elements as an image (-o FILE.nii.gz)", false},
-    {"--threshold", "T", "drop elements below T times their row's largest", false},
+    {"--by", "SIDE", "rows are voxels (voxel) or LORs (lor); default voxel", CLI_WORDS("voxel", "lor")},
+    {"--rows", "FIRST:LAST", "only voxel rows FIRST to LAST - 1", NULL},
+    {"--region", "REGION", "voxels above 0 in an image, or box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm)", NULL},
+    {"--pairs", "LIST|FILE", "only LORs of these module pairs: 0-18,3-20", NULL},
+    {"--lors", "LIST|FILE", "with --by lor, only these: 12,40,100:200 (200 is not)", NULL},
+    {"--at", "X,Y,Z", "a point in mm, one sample; without it the grid's voxels", NULL},
+    {"--lor", "M,P,Q,M,R,S", "one LOR's elements as an image (-o FILE.nii.gz)", NULL},
+    {"--threshold", "T", "drop elements below T times their row's largest", NULL},
     {0},
 };
 
 static const struct cli_option output_options[] = {
-    {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", false},
-    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", false},
-    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
-    FORECAST_DRY_RUN,
-    {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", false},
-    {"--part", "K/N", "only the K-th of N parts of the rows, for matrix join (.h5, .npz)", false},
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", NULL},
+    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", formats},
+    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", NULL},
+    {FORECAST_DRY_RUN},
+    {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", NULL},
+    {"--part", "K/N", "only the K-th of N parts of the rows, for matrix join (.h5, .npz)", NULL},
     {0},
 };
 
 static const char *const output_endings[] = {".h5", ".hdf5", ".npz", ".mtx", ".tsv", ".hpm", ".nii", ".nii.gz",
                                              ".hv", ".hdr",  ".mhd", ".mha", ".npy", "",     NULL};
 
-static const struct cli_syntax syntax = {
-    .verb = "matrix",
+const struct cli_verb verb_matrix = {
+    .name = "matrix",
     .summary = "Writes rows of the system matrix: what points or voxels give to each LOR.",
+    .repeated = "--at",
     .example = "loraster matrix --scanner ge-explore-vista-dr --at 0,0,0 --at 5,0,2 -o rows.tsv",
     .outputs = {{"-o", output_endings}},
     .groups = {{"rows", row_options},
                {"output", output_options},
                {"factors", matrix_factor_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run,
 };
-
-const struct cli_verb verb_matrix = {&syntax, run};

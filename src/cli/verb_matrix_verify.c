@@ -26,7 +26,7 @@ static lr_status run(struct cli_args *args)
     int named = -1; /* index of the format that the ending names */
     for (int k = 0; formats[k] != NULL; k++)
         if (format_of_word[k] == matrix_format_of(params.path)) named = k;
-    const int word = args_word(args, "--format", formats, named);
+    const int word = args_word(args, "--format", NULL, named);
     if (args->num_positional == 0) args_complain(args, "matrix join needs the files that matrix --part has written");
     if (word < 0) args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which", params.path);
     CLI_TRY(args->status);
@@ -55,25 +55,24 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"-o", "FILE", "file to write (.h5, .npz, .mtx)", false},
-    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", false},
-    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none", false},
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx)", NULL},
+    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", formats},
+    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none", NULL},
     {0},
 };
 
 static const char *const endings[] = {".h5", ".hdf5", ".npz", ".mtx", "", NULL};
 
-static const struct cli_syntax syntax = {
-    .verb = "matrix join",
+const struct cli_verb verb_matrix_join = {
+    .name = "matrix join",
     .positionals = "PART...",
     .most_positionals = CLI_MAX_POSITIONAL,
     .summary = "Joins the files of matrix --part to the one that a whole run would have written.",
     .example = "loraster matrix join part-1.h5 part-2.h5 -o matrix.h5",
     .outputs = {{"-o", endings}},
-    .groups = {{"output", options}, COMMON_GENERAL_GROUP},
+    .groups = {{"output", options}},
+    .run = run,
 };
-
-const struct cli_verb verb_matrix_join = {&syntax, run};
 
 /* --- verify: checks a file's structure while it is read, its sums against the sensitivity, and some rows against the
  * reference --- */
@@ -492,33 +491,31 @@ static lr_status verify_run(struct cli_args *args)
 }
 
 static const struct cli_option verify_options[] = {
-    {"--compare", "N", "random voxels or points whose elements are compared; default 6", false},
-    {"--seed", "N", "decides which; default 1", false},
+    {"--compare", "N", "random voxels or points whose elements are compared; default 6", NULL},
+    {"--seed", "N", "decides which; default 1", NULL},
     {0},
 };
 
 static const struct cli_option npz_options[] = {
-    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", false},
-    {"--rows", "FIRST:LAST", "voxel rows FIRST to LAST - 1", false},
-    {"--region", "REGION", "voxels above 0 in an image, or in a box or sphere", false},
-    {"--pairs", "LIST|FILE", "module pairs", false},
-    {"--lors", "LIST|FILE", "LORs", false},
-    {"--threshold", "T", "share of the row's largest below which elements were dropped", false},
+    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", NULL},
+    {"--rows", "FIRST:LAST", "voxel rows FIRST to LAST - 1", NULL},
+    {"--region", "REGION", "voxels above 0 in an image, or in a box or sphere", NULL},
+    {"--pairs", "LIST|FILE", "module pairs", NULL},
+    {"--lors", "LIST|FILE", "LORs", NULL},
+    {"--threshold", "T", "share of the row's largest below which elements were dropped", NULL},
     {0},
 };
 
-static const struct cli_syntax verify_syntax = {
-    .verb = "matrix verify",
+const struct cli_verb verb_matrix_verify = {
+    .name = "matrix verify",
     .positionals = "FILE",
     .summary = "Checks a matrix file: structure, sums, and rows against the reference.",
     .example = "loraster matrix verify matrix.h5",
     .groups = {{"verify", verify_options},
                {"what .npz holds (HDF5 says so itself)", npz_options},
                {"factors", matrix_factor_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = verify_run,
 };
-
-const struct cli_verb verb_matrix_verify = {&verify_syntax, verify_run};

@@ -13,7 +13,7 @@ static void report_result(const struct cli_args *args, const struct setup *setup
 {
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         setup_json(setup, &json);
         json_text(&json, "output", output);
         json_number(&json, "sum", sum);
@@ -88,7 +88,7 @@ finish:
 /* Runs backproject, which computes A^T y for the data y of --data, and sensitivity, which computes A^T 1. */
 static lr_status run_transpose(struct cli_args *args)
 {
-    const bool has_data = strcmp(args->syntax->verb, "backproject") == 0;
+    const bool has_data = strcmp(args->verb->name, "backproject") == 0;
     struct setup setup = {0};
     lr_lor_data *data = NULL;
     lr_image *image = NULL;
@@ -147,66 +147,62 @@ finish:
 }
 
 static const struct cli_option project_options[] = {
-    {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", false},
-    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
-    LOR_FACTORS_MU_AS("lines"),
-    FORECAST_DRY_RUN,
+    {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", NULL},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
+    {LOR_FACTORS_MU_AS("lines")},
+    {FORECAST_DRY_RUN},
     {0},
 };
 
 static const struct cli_option backproject_options[] = {
-    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
-    LOR_FACTORS_MU_AS("lines"),
-    FORECAST_DRY_RUN,
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", NULL},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
+    {LOR_FACTORS_MU_AS("lines")},
+    {FORECAST_DRY_RUN},
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
-    LOR_FACTORS_MU_AS("lines"),
-    FORECAST_DRY_RUN,
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
+    {LOR_FACTORS_MU_AS("lines")},
+    {FORECAST_DRY_RUN},
     {0},
 };
 
-static const struct cli_syntax project_syntax = {
-    .verb = "project",
+const struct cli_verb verb_project = {
+    .name = "project",
     .summary = "Projects an image: the expected value of every LOR, A x.",
     .example = "loraster project --scanner ge-explore-vista-dr --image x.nii.gz -o y.h5",
     .outputs = {{"-o", common_data_endings}},
     .groups = {{"input and output", project_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run_project,
 };
 
-static const struct cli_syntax backproject_syntax = {
-    .verb = "backproject",
+const struct cli_verb verb_backproject = {
+    .name = "backproject",
     .summary = "Projects LOR data back into an image, A^T y.",
     .example = "loraster backproject --scanner ge-explore-vista-dr --data y.h5 "
                "--grid 96,96,8 --voxel-mm 0.45 -o back.nii.gz",
     .outputs = {{"-o", common_image_endings}},
     .groups = {{"input and output", backproject_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run_transpose,
 };
 
-static const struct cli_syntax sensitivity_syntax = {
-    .verb = "sensitivity",
+const struct cli_verb verb_sensitivity = {
+    .name = "sensitivity",
     .summary = "Writes each voxel's probability of being detected at all, A^T 1.",
     .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
                "--voxel-mm 0.45 -o sensitivity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
     .groups = {{"input and output", sensitivity_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run_transpose,
 };
-
-const struct cli_verb verb_project = {&project_syntax, run_project};
-const struct cli_verb verb_backproject = {&backproject_syntax, run_transpose};
-const struct cli_verb verb_sensitivity = {&sensitivity_syntax, run_transpose};

@@ -246,19 +246,18 @@ enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 static lr_status read_request(struct cli_args *args, struct compare *compare, double point_mm[3], double voxel_mm[3])
 {
-    static const int64_t range[2] = {0, INT_MAX}, at_least_one[2] = {1, INT_MAX};
     const char *list = args_text(args, "--compare");
     int rays[COMPARE_MOST_RAYS] = {0};
     compare->folder = args_required(args, "-o");
     args_required(args, "--at");
     args_triple(args, "--at", false, point_mm);
-    compare->module = (int)args_int(args, "--module", -1, range);
+    compare->module = (int)args_int(args, "--module", -1, args_from_0);
     compare->voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
     for (int k = 0; k < 3 && compare->voxel; k++)
         if (!(voxel_mm[k] > 0))
             args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
     if (list == NULL) {
-        rays[0] = (int)args_int(args, "--rays", 4, at_least_one);
+        rays[0] = (int)args_int(args, "--rays", 4, args_from_1);
         compare->num_sampled = 1;
     } else {
         if (args_has(args, "--rays")) args_complain(args, "--compare R,R,... and --rays exclude each other");
@@ -531,13 +530,12 @@ static lr_status run(struct cli_args *args)
     if (args_has(args, "--compare")) return compare_run(args);
     struct work work = {0};
     struct common_folder folder;
-    static const int64_t range[2] = {0, INT_MAX};
     work.folder = args_required(args, "-o");
     args_required(args, "--at");
     args_triple(args, "--at", false, work.point_mm);
     if (args_has(args, "--voxel-mm"))
         args_complain(args, "--voxel-mm needs --compare: correspondence images show one point");
-    work.only_module = (int)args_int(args, "--module", -1, range);
+    work.only_module = (int)args_int(args, "--module", -1, args_from_0);
     lr_status status = args->status == LR_OK ? take_bitmaps(args, &work) : args->status;
     if (status == LR_OK) status = common_folder_begin(&folder, args->report, work.folder);
     if (status != LR_OK) goto finish;
@@ -573,29 +571,27 @@ finish:
 }
 
 static const struct cli_option options[] = {
-    {"--at", "X,Y,Z", "the point to look from, in mm", false},
-    {"--module", "M", "only the image with this primary module", false},
-    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", false},
+    {"--at", "X,Y,Z", "the point to look from, in mm", NULL},
+    {"--module", "M", "only the image with this primary module", NULL},
+    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", NULL},
     {0},
 };
 
 static const struct cli_option compare_options[] = {
-    {"--compare", "[R,R,...]", "draw sampled against exact elements of one primary module", false},
-    {"--voxel-mm", "DX,DY,DZ", "of the voxel with these edges around the point", false},
+    {"--compare", "[R,R,...]", "draw sampled against exact elements of one primary module", NULL},
+    {"--voxel-mm", "DX,DY,DZ", "of the voxel with these edges around the point", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "render",
+const struct cli_verb verb_render = {
+    .name = "render",
     .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far "
                "sampled elements are from exact ones. The projector's shaders draw (raster); without "
                "OpenGL cpu does.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
                {"sampled against exact (compare.png, .npy of the elements)", compare_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = run,
 };
-
-const struct cli_verb verb_render = {&syntax, run};

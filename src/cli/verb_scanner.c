@@ -155,7 +155,7 @@ static lr_status run_show(struct cli_args *args)
 {
     struct scanner_summary summary;
     if (args->num_positional != 1) {
-        args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
+        args_complain(args, "%s needs one %s", args->verb->name, args->verb->positionals);
         return args->status;
     }
     lr_scanner *scanner = lr_scanner_read(args->positional[0], &args->report->log);
@@ -182,19 +182,18 @@ static lr_status run_show(struct cli_args *args)
 }
 
 static const struct cli_option show_options[] = {
-    {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", false},
+    {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", NULL},
     {0},
 };
 
-static const struct cli_syntax show_syntax = {
-    .verb = "scanner show",
+const struct cli_verb verb_scanner_show = {
+    .name = "scanner show",
     .positionals = "NAME|FILE",
     .summary = "Describes a scanner, or lists its crystals (volume centre and inward normal).",
     .example = "loraster scanner show ge-explore-vista-dr --crystals",
-    .groups = {{"output", show_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"output", show_options}},
+    .run = run_show,
 };
-
-const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
 
 /* --- check --- */
 
@@ -244,7 +243,7 @@ static lr_status run_check(struct cli_args *args)
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
                           args_has(args, "--origin-mm");
     if (args->num_positional != 1) {
-        args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
+        args_complain(args, "%s needs one %s", args->verb->name, args->verb->positionals);
         return args->status;
     }
     const char *name = args->positional[0];
@@ -308,21 +307,20 @@ finish:
 }
 
 static const struct cli_option check_options[] = {
-    {"--png", "FILE", "also draw the modules, with what looks wrong in red", false},
+    {"--png", "FILE", "also draw the modules, with what looks wrong in red", NULL},
     {0},
 };
 
-static const struct cli_syntax check_syntax = {
-    .verb = "scanner check",
+const struct cli_verb verb_scanner_check = {
+    .name = "scanner check",
     .positionals = "NAME|FILE",
     .summary = "Looks for errors in a scanner's geometry: wrong units, a diameter for the radius, "
                "overlaps, gaps, mirrored numbering; exit code 3 when something looks wrong.",
     .example = "loraster scanner check my-scanner.yaml --grid 128,128,64 --voxel-mm 4",
     .outputs = {{"--png", common_picture_endings}},
-    .groups = {COMMON_GRID_GROUP, {"output", check_options}, COMMON_GENERAL_GROUP},
+    .groups = {{COMMON_GRID_GROUP}, {"output", check_options}},
+    .run = run_check,
 };
-
-const struct cli_verb verb_scanner_check = {&check_syntax, run_check};
 
 /* --- convert --- */
 
@@ -330,7 +328,7 @@ static lr_status run_convert(struct cli_args *args)
 {
     struct scanner_summary summary;
     if (args->num_positional != 2) {
-        args_complain(args, "%s needs %s", args->syntax->verb, args->syntax->positionals);
+        args_complain(args, "%s needs %s", args->verb->name, args->verb->positionals);
         return args->status;
     }
     const char *input = args->positional[0], *output = args->positional[1];
@@ -354,17 +352,15 @@ static lr_status run_convert(struct cli_args *args)
 
 static const char *const endings[] = {".yaml", ".yml", ".geom", ".hscan", ".petsird", NULL};
 
-static const struct cli_syntax convert_syntax = {
-    .verb = "scanner convert",
+const struct cli_verb verb_scanner_convert = {
+    .name = "scanner convert",
     .positionals = "NAME|FILE OUT",
     .summary = "Reads a scanner of any known format (YAML, CASToR .geom and .hscan, STIR crystal "
                "map and header) and writes .yaml, .geom or .hscan with its .lut.",
     .example = "loraster scanner convert scanner.hscan my-scanner.yaml",
     .outputs = {{CLI_SECOND_WORD, endings}},
-    .groups = {COMMON_GENERAL_GROUP},
+    .run = run_convert,
 };
-
-const struct cli_verb verb_scanner_convert = {&convert_syntax, run_convert};
 
 /* --- list --- */
 
@@ -457,12 +453,10 @@ static lr_status run_list(struct cli_args *args)
     return status;
 }
 
-static const struct cli_syntax list_syntax = {
-    .verb = "scanner list",
+const struct cli_verb verb_scanner_list = {
+    .name = "scanner list",
     .summary = "Lists the built-in scanners: LORs of crystal pairs in coincidence, sizes, and how "
                "many statements on their numbers are unverified.",
     .example = "loraster scanner list",
-    .groups = {COMMON_GENERAL_GROUP},
+    .run = run_list,
 };
-
-const struct cli_verb verb_scanner_list = {&list_syntax, run_list};

@@ -47,7 +47,7 @@ static lr_status run(struct cli_args *args)
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
     if (args->report->json) {
-        struct json json = common_json_begin(args->syntax->verb);
+        struct json json = common_json_begin(args->verb->name);
         json_text(&json, "output", output);
         json_text(&json, "phantom", name);
         common_json_grid(&json, "grid", &image->grid);
@@ -64,23 +64,22 @@ finish:
 }
 
 static const struct cli_option options[] = {
-    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", false},
-    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", false},
-    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", NULL},
+    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", NULL},
+    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "phantom",
+const struct cli_verb verb_phantom = {
+    .name = "phantom",
     .positionals = "NAME",
     .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
     .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
                "-o activity.nii.gz",
     .outputs = {{"-o", common_image_endings}},
-    .groups = {{"phantom and output", options}, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"phantom and output", options}, {COMMON_GRID_GROUP}},
+    .run = run,
 };
-
-const struct cli_verb verb_phantom = {&syntax, run};
 
 /* --- simulate --- */
 
@@ -333,34 +332,32 @@ finish:
 }
 
 static const struct cli_option simulate_options[] = {
-    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", false},
-    {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
-    {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
-    {"--counts", "N", "scale the expectation to N counts in all", false},
-    {"--expected", NULL, "write the expectation instead of Poisson counts", false},
-    {"--seed", "N", "of the Poisson counts; default 1", false},
-    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
-    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
-    {"--duration", "S", "of list mode, seconds; default 60", false},
-    {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
-    LOR_FACTORS_MU_AS("lines"),
-    FORECAST_DRY_RUN,
+    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", NULL},
+    {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", NULL},
+    {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", NULL},
+    {"--counts", "N", "scale the expectation to N counts in all", NULL},
+    {"--expected", NULL, "write the expectation instead of Poisson counts", NULL},
+    {"--seed", "N", "of the Poisson counts; default 1", NULL},
+    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", NULL},
+    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
+    {"--duration", "S", "of list mode, seconds; default 60", NULL},
+    {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
+    {LOR_FACTORS_MU_AS("lines")},
+    {FORECAST_DRY_RUN},
     {0},
 };
 
 static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
 
-static const struct cli_syntax simulate_syntax = {
-    .verb = "simulate",
+const struct cli_verb verb_simulate = {
+    .name = "simulate",
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
     .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
     .groups = {{"input and output", simulate_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
-               COMMON_GENERAL_GROUP},
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP}},
+    .run = simulate_run,
 };
-
-const struct cli_verb verb_simulate = {&simulate_syntax, simulate_run};

@@ -13,8 +13,6 @@
 static lr_status run(struct cli_args *args)
 {
     static const int64_t counts[2] = {1, 1000000};
-    static const int64_t devices[2] = {0, INT_MAX};
-    static const int64_t threads[2] = {1, INT_MAX};
     struct view_speed speed = {0};
     const struct view_params params = {
         .scanner = args_text(args, "--scanner"),
@@ -26,8 +24,8 @@ static lr_status run(struct cli_args *args)
         .has_no_window = args_has(args, "--no-window"),
         .bench_frames = (int)args_int(args, "--bench-frames", 0, counts),
         .speed = &speed,
-        .device = (int)args_int(args, "--device", 0, devices),
-        .threads = (int)args_int(args, "--threads", 0, threads),
+        .device = (int)args_int(args, "--device", 0, args_from_0),
+        .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
         .progress = &args->report->progress,
     };
@@ -66,28 +64,27 @@ static lr_status run(struct cli_args *args)
 #endif
 
 static const struct cli_option open_options[] = {
-    {"--scanner", "NAME|FILE", "a preset of loraster scanner list, or a file", false},
-    {"--image", "FILE", "activity", false},
-    {"--mu", "FILE", "attenuation, 1/mm or 1/cm", false},
-    {"--data", "FILE", "LOR data or list mode", false},
-    {"--session", "FILE", "what was saved before", false},
+    {"--scanner", "NAME|FILE", "a preset of loraster scanner list, or a file", NULL},
+    {"--image", "FILE", "activity", NULL},
+    {"--mu", "FILE", "attenuation, 1/mm or 1/cm", NULL},
+    {"--data", "FILE", "LOR data or list mode", NULL},
+    {"--session", "FILE", "what was saved before", NULL},
     {0},
 };
 
 static const struct cli_option run_options[] = {
-    {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", false},
-    {"--no-window", NULL, "draws where nobody sees it", false},
-    {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", false},
-    {"--device", "N", "without a window: which usable device of loraster info; default 0", false},
-    {"--threads", "N", "default: all processors", false},
+    {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", NULL},
+    {"--no-window", NULL, "draws where nobody sees it", NULL},
+    {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", NULL},
+    {"--device", "N", "without a window: which usable device of loraster info; default 0", NULL},
+    {"--threads", "N", "default: all processors", NULL},
     {0},
 };
 
-static const struct cli_syntax syntax = {
-    .verb = "view",
+const struct cli_verb verb_view = {
+    .name = "view",
     .summary = "Shows scanners, images and rows of the matrix in a window.",
     .example = "loraster view --scanner siemens-mmr",
-    .groups = {{"what is opened", open_options}, {"how", run_options}, COMMON_GENERAL_GROUP},
+    .groups = {{"what is opened", open_options}, {"how", run_options}},
+    .run = run,
 };
-
-const struct cli_verb verb_view = {&syntax, run};

@@ -7,12 +7,6 @@
 
 #include "args.h"
 
-/* A verb: its syntax and the function that runs it; messages go to args->report. */
-struct cli_verb {
-    const struct cli_syntax *syntax;
-    lr_status (*run)(struct cli_args *args);
-};
-
 /* Runs the verb that the words after argv[0] name, and returns the exit code of the program. If another program has the
  * verb, that program replaces this one in the same process, with the same words. `verbs` ends with NULL. In this list,
  * a verb of two words must come before a verb that is only its first word. */
@@ -21,9 +15,9 @@ int program_main(const struct cli_verb *const *verbs, char *const *argv);
 /* The program that has the verbs `bench`; both programs list their summaries. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
-#define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."
+#define VERB_BENCH_DIRECT "Times projections of the family direct in the cases of its papers."
 #define VERB_BENCH_CLUSTER "Times ranks that reconstruct together, and says how far they come."
-#define VERB_BENCH_LISTMODE "Times list mode over random lines, beside its paper's figures."
+#define VERB_BENCH_LISTMODE "Times list mode over random lines in the cases of its paper."
 
 extern const struct cli_verb verb_info;
 extern const struct cli_verb verb_scanner_list;

@@ -180,6 +180,13 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
         return json.loads(done.stdout)
 
+    def table(self, *arguments):
+        """What tools/bench_table.py makes of files that bench has written."""
+        done = subprocess.run([sys.executable, "-B", self.source_root / "tools/bench_table.py", *arguments],
+                              cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
     def refuse(self, code, words, *arguments, **options):
         """The program must end with `code`, one error sentence that has all `words`, nothing on stdout, and no file
         that was not there before."""

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench correspondence: its figures against an outsider's count, and how it ends."""
+"""bench correspondence: its figures against an outsider's count, and how it ends; and the tables that
+tools/bench_table.py makes of what all verbs of bench write."""
 import json
 import math
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from program import ProgramTest, main
@@ -66,6 +69,8 @@ class Bench(ProgramTest):
         self.assertRegex(found["commit"], r"^[\w.+/-]+$")
         self.assertRegex(found["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual(found["command"], "loraster " + " ".join(SMALL) + " --json")
+        self.assertEqual(list(found)[:7], ["verb", "version", "commit", "date", "command", "processor",
+                                           "peak_memory_bytes"])
         self.assertTrue(found["processor"])
         self.assertGreater(found["peak_memory_bytes"], 2**20)
 
@@ -171,16 +176,30 @@ class Bench(ProgramTest):
         self.assertEqual(found["grid"]["voxel_mm"], [0.8, 0.8, 0.65])
 
     def test_table_and_file(self):
+        """JSON goes to the file or, without one, to standard output, or with --json to both; what was found so
+        far, to standard error."""
         path = self.path("bench.json")
         done = self.good(*SMALL, "--backend", "cpu", "-o", path)
-        self.assertIn("### pair", done.stdout)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("| cpu")]
-        self.assertEqual(len(lines), 4)
-        self.assertEqual({line.count("|") for line in lines}, {13})
-        self.assertEqual(done.stdout.count("oracle"), 2)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"(?m)^loraster: pair, exact on cpu: [0-9.e+]+ ms forward, [0-9.e+]+ ms back$")
         found = json.loads((self.folder / "bench.json").read_text())
         self.assertEqual(len(found["results"]), 2)
         self.assertEqual(set(found), set(self.figures()))
+        done = self.good(*SMALL, "--backend", "cpu", "-o", self.path("again.json"), "--json", "--quiet")
+        self.assertEqual((json.loads(done.stdout)["results"][0]["backend"], done.stderr), ("cpu", ""))
+        done = self.good(*SMALL, "--backend", "cpu", "--mode", "exact")
+        self.assertEqual(len(json.loads(done.stdout)["results"]), 1)
+
+        shown = self.table(path)
+        self.assertIn("### pair", shown)
+        lines = [line for line in shown.splitlines() if line.startswith("| cpu")]
+        self.assertEqual(len(lines), 4)
+        self.assertEqual({line.count("|") for line in lines}, {13})
+        self.assertEqual(shown.count("| oracle "), 2)
+        result = found["results"][1]
+        self.assertIn(f" {result['elements_per_voxel']:.1f} ", lines[2])
+        ms = 1e3 * result["forward"]["wall_seconds"]
+        self.assertAlmostEqual(float(lines[2].split("|")[4]) / ms, 1, delta=0.006)
 
     def test_usage(self):
         self.refuse(2, ["did you mean tilted", "vista"], *BENCH, "--workload", "pair,titled")
@@ -231,8 +250,8 @@ class Bench(ProgramTest):
             wall, device = (found["update"][f"{name}_seconds"] for name in ("wall", "device"))
             self.assertGreater(wall, device or 0)
             self.assertEqual(device is None, backend == "native")
-        done = self.good(*SMALL, "--backend", "native", "--mode", "sampled", "--updates", "1")
-        self.assertEqual(len([line for line in done.stdout.splitlines() if " update " in line]), 1)
+        self.good(*SMALL, "--backend", "native", "--mode", "sampled", "--updates", "1", "-o", "u.json")
+        self.assertEqual(len([line for line in self.table("u.json").splitlines() if " update " in line]), 1)
         found, = self.json(*SMALL, "--backend", "native", "--mode", "sampled")["results"]
         self.assertNotIn("update", found)
 
@@ -250,6 +269,7 @@ class Bench(ProgramTest):
         done = self.run_program(*tilted, "--backend", "native", "--mode", "exact")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("share an axial direction", done.stdout)
+        self.assertIn("share an axial direction", self.table(self.write("tilted.json", done.stdout)))
         done = self.good(*tilted, "--json", env=NO_GL)
         outcomes = {(r["backend"], r["outcome"]) for r in json.loads(done.stdout)["results"]}
         self.assertEqual(outcomes, {("compute", "skipped"), ("raster", "skipped"),
@@ -266,5 +286,129 @@ class Bench(ProgramTest):
         self.assertFalse(any(re.match("bench", name) for name in os.listdir(self.folder)))
 
 
+def seconds(wall, device=None):
+    return {"wall_seconds": wall, "device_seconds": device}
+
+
+class Tables(ProgramTest):
+    """What tools/bench_table.py makes of figures that no machine here has measured."""
+    HEAD = {"version": "1", "commit": "abc", "date": "now", "command": "loraster bench", "processor": "P",
+            "peak_memory_bytes": 1}
+
+    def shown(self, verb, *, results, **keys):
+        return self.table(self.write("made.json", json.dumps({"verb": verb, **self.HEAD, **keys, "results": results})))
+
+    def rows(self, text, begin):
+        """Cells of the rows that begin so."""
+        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
+                if line.startswith(f"| {begin} |")]
+
+    def case(self, workload, case, variant="cuda, bands, buffers", **more):
+        """A case of bench direct: 1 ms forward, 2 ms back a view by the device, of a batch half of it."""
+        times = {f"{way}{kind}": {"views": views, **seconds(9e-3, 1e-3 * each / views)}
+                 for way, each in (("forward", 1), ("back", 2), ("tables", 0.5))
+                 for kind, views in (("", 1), ("_batch", 2))}
+        return {"workload": workload, "case": case, "variant": variant, "device": "D", "offsets": 269.4, **times,
+                "forward_flop_share": 0.25, "back_flop_share": None, "ramla": seconds(None), "load_seconds": None,
+                "fft": [], **more}
+
+    def test_papers_of_direct(self):
+        peer = {"library": "cufft", "name": "cuFFT 1", "padded": False, "size": [144, 144, 48],
+                "single": seconds(1, 5e-4), "batch": seconds(1, 4e-4), "volumes": 7, "error": 0.125}
+        stages = {"views": 30, "discrepancy_seconds": 4e-3, "update_seconds": 8e-3,
+                  **{way: {"to_device_seconds": 1e-3, "project_seconds": each, "to_host_seconds": 3e-3}
+                     for way, each in (("forward", 2e-3), ("back", 5e-3))}}
+        taken = {"registers": 40, "threads": 256, "constant_bytes": 1, "local_bytes": 2, "shared_bytes": 3, "blocks": 4,
+                 "occupancy": 0.5}
+        results = [self.case("clinical", "invariant 5.8 mm", ramla=seconds(0.3, 0.29), load_seconds=0.123,
+                             stages=stages, fft=[peer, {**peer, "padded": True, "single": seconds(1, 1e-4)}]),
+                   self.case("clinical", "variant 1"),
+                   self.case("large", "900 ps", forward_attributes=taken, back_attributes=taken),
+                   self.case("figure4", "300 ps, 10 mm", fft=[peer]), self.case("figure4", "600 ps, 10 mm"),
+                   self.case("caches", "300 ps")]
+        text = self.shown("bench direct", paper=True, results=results)
+        first, second = self.rows(text, "clinical, invariant 5.8 mm; cuda, bands, buffers")
+        self.assertEqual(first[1:], ["269", "forward", "1", "0.5 (2)", "0.250", "", "0.5", "0.25", "290 / 300",
+                                     "15630"])
+        self.assertEqual(second[1:], ["269", "back", "2", "1 (2)", *6 * [""]])
+        self.assertEqual(self.rows(text, "clinical, invariant 5.8 mm")[0][1:],
+                         ["cuFFT 1", "144 x 144 x 48", "0.5", "0.4 (7)", "0.12"])
+        own = self.rows(text, "cuda, bands, buffers")
+        self.assertEqual(own[0], ["cuda, bands, buffers", "~0.12", "0.3", "~0.18", "-", "-"])  # table III
+        self.assertEqual(own[1], ["cuda, bands, buffers", "0.001", "0.002", "0.0005", "0.18"])  # paper 2
+        self.assertIn("loading all views once takes 0.123 s", text)
+        self.assertEqual(self.rows(text, "cuda, bands, buffers, invariant, as the paper (30 views)")[0][1:],
+                         ["2.4", "4.8", "7.2", "9.6", "2.4", "12", "7.2", "19.2", "64.8"])
+        self.assertEqual(self.rows(text, "cuda, bands, buffers, invariant, resident")[0][1:],
+                         ["0", "1.2", "0", "0", "0", "2.4", "0", "2.4", "6"])
+        self.assertEqual(self.rows(text, "paper 1, invariant")[0][-1], "312")
+        self.assertEqual(self.rows(text, "cuda, bands, buffers, of 2 views")[0][1:], ["0.0005", "0.001"])
+        self.assertEqual(self.rows(text, "cuda, bands, buffers, back")[0][1:], ["1", "2", "3", "256", "40", "50"])
+        self.assertEqual(self.rows(text, "300 ps, 10 mm")[0], ["300 ps, 10 mm", "0.5", "1", "2", "2"])
+        self.assertEqual(self.rows(text, "600 ps, 10 mm")[0][1:], ["-", "1", "2", "0"])
+        text = self.shown("bench direct", paper=False, results=results[:1])
+        self.assertNotIn("Table I", text)
+
+    def line(self, table, **more):
+        """A case of bench listmode, half of the paper's million lines: 1 ms forward, 2 back, 4 in all."""
+        return {"table": table, "size": [75, 75, 26], "width_voxels": 3, "lines": 500000, "paper_lines": 1e6,
+                "kernel": "tube", "tof": True, "backend": "cuda", "device": "D", "variant": None, "subsets": 1,
+                "iterations": 0, "partition_seconds": 0.25e-3, "sort_seconds": 0.125e-3, "prepare_seconds": 0.5,
+                "forward": seconds(9, 1e-3), "back": seconds(9, 2e-3), "iteration": seconds(4e-3), "visits_a_line": 200,
+                "voxels_per_s": 5e10, "ceilings": [{"fraction": 0.5}, {"fraction": 0.25}, {"fraction": 1}], "joules": 2,
+                "energy_source": "NVML", "block_threads": 0, "blocks": 0, "collisions": 0, "most_collisions": 0,
+                "image_deviation": None, **more}
+
+    def test_paper_of_listmode(self):
+        text = self.shown("bench listmode", tof_ps=600, results=[
+            self.line("lines"), self.line("fastmath", variant="sorted", iteration=seconds(5e-3)),
+            self.line("fastmath", variant="fastmath", image_deviation=1e-6),
+            *(self.line("blocks", block_threads=128, blocks=n, iteration=seconds(1e-3 * n)) for n in (2, 1, 4))])
+        self.assertEqual(self.rows(text, "lines")[0],
+                         ["lines", "75 x 75 x 26", "3", "500000", "tube, TOF", "cuda", "2", "4", "8", "61", "125", "50",
+                          "50 %", "25 %", "2, NVML", "0.5", "0.25", "0.5"])
+        self.assertIn("Fast math (table II), tube of 3 voxels: 1 ms of an iteration saved, 20.0 %; images 1e-06 apart "
+                      "(the paper: 27 ms, 30.7 %, 1.7e-06).", text)
+        self.assertIn("with TOF: the most are 500 million lines a second, with blocks of 128 threads, about 1 for each",
+                      text)
+        self.assertIn("tube, TOF, 1 x 128 threads", text)
+
+    def test_ratios(self):
+        """Medians of several objects, in a list, one after the other, or in files of their own."""
+        made = [{"verb": "bench listmode", **self.HEAD, "results": [self.line("lines", iteration=seconds(1e-3 * n))]}
+                for n in (1, 5, 2, 3)]
+        before = self.write("before.json", json.dumps(made[:3]))
+        after = self.write("after.json", "\n".join(map(json.dumps, made[3:])))
+        text = self.table(after, "--before", before)
+        row, = (line for line in text.splitlines() if " iteration wall " in line)
+        self.assertEqual([cell.strip() for cell in row.split("|")][3:-1], ["3, 1", "2", "3", "1.500"])
+        self.assertIn("lines, size 75x75x26, width_voxels 3, lines 500000, tube, tof, cuda", row)
+        text = self.table(before, after, "--before", before, before)
+        row, = (line for line in text.splitlines() if " iteration wall " in line)
+        self.assertEqual([cell.strip() for cell in row.split("|")][3:-1], ["6, 4", "2", "2.5", "1.250"])
+        self.assertEqual(len(re.findall("^LORaster 1, commit abc", self.table(before), re.M)), 3)
+
+    def test_ranks(self):
+        run = {"verb": "bench cluster", **self.HEAD, "scaling": "strong", "rank_count": 1, "results": [
+            {"scheme": "exact", "seconds": 4, "project_seconds": 1, "exchange_seconds": 0, "waiting_seconds": 0,
+             "compose_seconds": 0, "sent_bytes": 2048, "peak_memory_bytes": 3 * 2**30,
+             "iterations": [{"number": 8, "image_error": 0.5}]}]}
+        twice = {**run, "rank_count": 2, "results": [{**run["results"][0], "seconds": 2.5}]}
+        text = self.table(self.write("made.json", json.dumps([run, twice])))
+        begins = ["1", "exact", "8", "4.000"], ["2", "exact", "8", "2.500"]
+        for row, begin, over in zip(self.rows(text, "strong"), begins, ("1.00", "1.60"), strict=True):
+            self.assertEqual(row[1:], [*begin, "1.000", *3 * ["0.000"], "2.0 KiB", "3.0 GiB", "0.5000", over])
+
+    def test_other_files(self):
+        tool = [sys.executable, "-B", self.source_root / "tools/bench_table.py"]
+        for name, text, sentence in (("a.json", "{", "error: "), ("no.json", None, "no.json"),
+                                     ("b.json", '{"verb": "info"}', "nothing that loraster bench")):
+            path = self.write(name, text) if text else self.path(name)
+            done = subprocess.run([*tool, path], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(sentence, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
 if __name__ == "__main__":
-    main({"bench": Bench})
+    main({"bench": Bench, "bench_table": Tables})

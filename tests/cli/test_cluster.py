@@ -338,12 +338,15 @@ class Model(ProgramTest):
         found = []
         for run in by_hand["runs"]:
             seconds = run["seconds"]
-            scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()), "project_seconds": 8 *
-                      seconds["project"], "exchange_seconds": 8 * seconds["communicate"], "waiting_seconds": 8 *
-                      seconds["idle"], "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
-            one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native", "device":
-                   "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000, "rank_count": run["ranks"], "schemes":
-                   [{"scheme": "paper"}, scheme], **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
+            scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()),
+                      "project_seconds": 8 * seconds["project"],
+                      "exchange_seconds": 8 * seconds["communicate"],
+                      "waiting_seconds": 8 * seconds["idle"],
+                      "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
+            one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native",
+                   "device": "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000,
+                   "rank_count": run["ranks"], "results": [{"scheme": "paper"}, scheme],
+                   **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
             found += [one, {**one, "scaling": "weak"}]
         timings = self.model.read_bench(found)
         self.assertEqual(timings["work"]["voxels"], 1000)

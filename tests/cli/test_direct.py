@@ -460,19 +460,19 @@ class BadInput(Direct):
 
 class Bench(ProgramTest):
     def test_one_case_and_a_file(self):
-        out = "bench.json"
-        shown = self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat", "1", "--seconds",
-                          "1", "--no-fourier", "-o", out)
+        out = self.path("bench.json")
+        self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat",
+                  "1", "--seconds", "1", "--no-fourier", "-o", out)
         with open(out, encoding="utf-8") as file:
-            case, = json.load(file)["cases"]
+            case, = json.load(file)["results"]
         self.assertEqual((case["workload"], case["variant"], case["fft"]), ("caches", "cpu", []))
-        self.assertIn(case["case"], shown.stdout)
+        self.assertIn(f"| caches, {case['case']}; cpu | {case['offsets']:.0f} | forward | ", self.table(out))
 
     def variants(self, *arguments, **options):
         """Of one case: what was measured, and what was skipped for it has no device."""
-        done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1", "--seconds", "1",
-                         "--json", *arguments, **options)
-        measured = [case["variant"] for case in json.loads(done.stdout)["cases"]]
+        done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1",
+                         "--seconds", "1", "--json", *arguments, **options)
+        measured = [case["variant"] for case in json.loads(done.stdout)["results"]]
         return measured, re.findall(r"^loraster: (.*) is skipped: no (?:CUDA )?device$", done.stderr, re.M)
 
     def test_storages_of_compute(self):
@@ -508,20 +508,31 @@ class Bench(ProgramTest):
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):
-        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu", "--repeat", "1", "--seconds",
-                          "1", "--paper")
-        case, = found["cases"]
+        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
+                          "--repeat", "1", "--seconds", "1", "--paper")
+        case, = found["results"]
         self.assertEqual(case["workload"], "caches")
         # 29 x 5 x 3 at most, and the ellipsoid's share of it in most views
         self.assertTrue(100 < case["offsets"] < 29 * 5 * 3)
         for key in ("forward", "back", "tables", "forward_batch"):
-            self.assertGreater(case[key]["wall_s"], 0)
-        self.assertEqual(found["paper"]["caches"]["iteration_s"], [24, 40])
+            self.assertGreater(case[key]["wall_seconds"], 0)
+        self.assertIs(found["paper"], True)
+        shown = self.table(self.write("found.json", json.dumps(found)))
+        self.assertIn("Table 2 of paper 2", shown)
+        self.assertIn("| paper 2, texture cache (GTX 480) | 0.10932 | 0.07612 | 0.00003 | 24 |", shown)
+        self.assertIn("Fourier transforms 40 s", shown)
+        self.assertEqual(len(re.findall(r"(?m)^\| cpu \|", shown)), 1)
+        section = (self.source_root / "docs/formats/json.md").read_text().split("## bench\n")[1]
+        for key in [*found, *case, *(key for peer in case["fft"] for key in peer)]:
+            self.assertTrue(key in ("verb", "version") or f"`{key}`" in section, key)
+        for peer in case["fft"]:
+            self.assertIn(f"| {peer['name']} | {' x '.join(map(str, peer['size']))}", shown)
         if not case["fft"]:
             self.skipTest("the program was built without FFTW, and there is no CUDA device")
         for cyclic, padded in zip(case["fft"][::2], case["fft"][1::2]):
-            self.assertEqual((cyclic["library"], cyclic["size"]), (padded["library"], [144, 144, 62]))
-            self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_s"] > 0)
+            self.assertEqual(cyclic["library"], padded["library"])
+            self.assertEqual(cyclic["size"], [144, 144, 62])
+            self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_seconds"] > 0)
             # ends that meet are seen; without them what is left is the transform's single precision
             self.assertGreater(cyclic["error"], 1e-3)
             self.assertLess(padded["error"], 1e-6)

@@ -98,6 +98,9 @@ def check(folder, arguments):
     programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
     plugins = Path(run([tool, "--variable=pluginsdir", "loraster"], env=env)).resolve()
     assert plugins == find_one(prefix, "lr_gl.so").parent.resolve(), plugins
+    for path in ("man/man1/loraster.1", "man/man1/loraster-matrix-verify.1", "bash-completion/completions/loraster",
+                 "zsh/site-functions/_loraster", "fish/vendor_completions.d/loraster.fish"):
+        assert (prefix / "share" / path).stat().st_size > 0, path
     here = {name: value for name, value in os.environ.items()
             if name not in ("LORASTER_PLUGINS", "LORASTER_LIBEXEC")}
     here["LD_LIBRARY_PATH"] = str(library)

@@ -12,6 +12,9 @@ import sys
 
 import numpy
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import bench_table
+
 FWHM = 2.3548200450309493
 MODELS = ["invariant", "variant1", "variant2", "variant3"]
 SPHERE_MM, CIRCLE_MM, CYLINDER_MM = 10.0, 75.0, 350.0
@@ -539,10 +542,9 @@ def draw_figure8():
 def case_times():
     """Name and seconds forward and back: the paper's two methods, then what was timed here."""
     found = json.load(open("times.json"))
-    rows = [(name, *found["paper"]["caches"][name]) for name in found["paper"]["caches"]
-            if name.startswith("paper")]
-    for case in found["cases"]:
-        seconds = [case[way]["device_s"] or case[way]["wall_s"] for way in ("forward", "back")]
+    rows = [(name, *seconds[:2]) for name, seconds in bench_table.CACHES.items()]
+    for case in found["results"]:
+        seconds = [bench_table.best(case[way]) for way in ("forward", "back")]
         rows.append((f"{case['variant']}\n{case['device']}", *seconds))
     return rows
 

@@ -99,23 +99,21 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
     lr_comm *comm = measured->cluster.comm;
     for (int pass = 0; comm != NULL && pass < 2; pass++) {
         uint64_t digest = 0;
-        for (int g = 0; g < CLI_MAX_GROUPS && args->syntax->groups[g].title != NULL; g++) {
-            const struct cli_option *option = args->syntax->groups[g].options;
-            for (; option->name != NULL; option++) {
-                char text[256];
-                int k = 0;
-                while (own[k] != NULL && strcmp(own[k], option->name) != 0) k++;
-                if (own[k] != NULL) continue;
-                /* Files may have other names on other machines; their contents are compared after reading. */
-                const char *kind = option->metavar != NULL ? option->metavar : "";
-                const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
-                const char *value = is_file ? NULL : args_text(args, option->name);
-                const char *otherwise = args_has(args, option->name) ? "given" : "none";
-                snprintf(text, 256, "%s", value != NULL ? value : otherwise);
+        const struct cli_option *option;
+        for (int n = 0; (option = args_option(args->verb, n)) != NULL; n++) {
+            char text[256];
+            int k = 0;
+            while (own[k] != NULL && strcmp(own[k], option->name) != 0) k++;
+            if (own[k] != NULL) continue;
+            /* Files may have other names on other machines; their contents are compared after reading. */
+            const char *kind = option->metavar != NULL ? option->metavar : "";
+            const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
+            const char *value = is_file ? NULL : args_text(args, option->name);
+            const char *otherwise = args_has(args, option->name) ? "given" : "none";
+            snprintf(text, 256, "%s", value != NULL ? value : otherwise);
 
-                digest = recon_digest(digest, text, (int64_t)strlen(text) + 1);
-                CLI_TRY(pass == 1 ? lr_comm_same(comm, option->name, text) : LR_OK);
-            }
+            digest = recon_digest(digest, text, (int64_t)strlen(text) + 1);
+            CLI_TRY(pass == 1 ? lr_comm_same(comm, option->name, text) : LR_OK);
         }
         const double number = (double)(digest >> 12);
         double ends[2] = {number, -number};

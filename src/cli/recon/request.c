@@ -24,124 +24,114 @@ const char *const recon_schemes[] = {
 
 const struct cli_option recon_input_options[] = {
     {"--operator", "FAMILY",
-     "correspondence; direct: histo-images; listmode: events one by one, with their times of "
-     "flight; "
-     "default correspondence",
-     false},
-    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
-    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
+     "correspondence; direct: histo-images; listmode: events one by one, with their times of flight; default "
+     "correspondence",
+     recon_families},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", NULL},
+    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", NULL},
     {"--crystal-map", "FILE",
-     "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "
-     "--scanner it "
-     "is the scanner, too",
-     false},
-    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
-    COMMON_UNTIL_DAMAGE_OPTION,
-    {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", false},
-    {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
-    {"--png", "FILE", "also draw three slices through the centre of the activity", false},
-    FORECAST_DRY_RUN,
-    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", false},
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without --scanner it is the "
+     "scanner, too",
+     NULL},
+    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", NULL},
+    {COMMON_UNTIL_DAMAGE_OPTION},
+    {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", NULL},
+    {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", NULL},
+    {"--png", "FILE", "also draw three slices through the centre of the activity", NULL},
+    {FORECAST_DRY_RUN},
+    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", NULL},
     {0},
 };
 
 const struct cli_option recon_algorithm_options[] = {
-    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
-    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
-    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
+    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", recon_algorithms},
+    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", NULL},
+    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", NULL},
     {"--relaxation", "L",
-     "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of "
-     "ramla with M subsets 10 / (9 + "
-     "M)",
-     false},
+     "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of ramla with M subsets 10 / (9 "
+     "+ M)",
+     NULL},
     {"--steps", "WHOSE",
-     "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of "
-     "direct common",
-     false},
-    {"--fall", "F", "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
-    {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", false},
-    {"--after", "N",
-     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from "
-     "there",
-     false},
-    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
-    {"--additive", "FILE", "expected randoms and scatter, as --data", false},
-    {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
-    {"--fit", NULL,
-     "direct: tell the log-likelihood of each iteration, for which a graphics processor takes "
-     "longer",
-     false},
-    {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
-    LOR_FACTORS_MU_AS("factors"),
-    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", false},
+     "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of direct common",
+     CLI_WORDS("own", "common")},
+    {"--fall", "F", "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", NULL},
+    {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", NULL},
+    {"--after", "N", "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from there",
+     NULL},
+    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", NULL},
+    {"--additive", "FILE", "expected randoms and scatter, as --data", NULL},
+    {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", NULL},
+    {"--fit", NULL, "direct: tell the log-likelihood of each iteration, for which a graphics processor takes longer",
+     NULL},
+    {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", CLI_WORDS("auto", "none")},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
+    {LOR_FACTORS_MU_AS("factors")},
+    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", NULL},
     {0},
 };
 
 const struct cli_option recon_prior_options[] = {
-    {"--prior", "NAME", "rdp (relative differences) or none; default none", false},
-    {"--beta", "B", "strength; needed with --prior", false},
-    {"--gamma", "G", "how much less edges weigh than noise; default 2", false},
+    {"--prior", "NAME", "rdp (relative differences) or none; default none", CLI_WORDS("none", "rdp")},
+    {"--beta", "B", "strength; needed with --prior", NULL},
+    {"--gamma", "G", "how much less edges weigh than noise; default 2", NULL},
     {"--epsilon", "E",
-     "in units of the image; default a hundredth of the uniform image of the counts that the "
-     "additive term leaves",
-     false},
-    {"--kappa", "IMAGE", "weights of the voxels; default 1", false},
+     "in units of the image; default a hundredth of the uniform image of the counts that the additive term leaves",
+     NULL},
+    {"--kappa", "IMAGE", "weights of the voxels; default 1", NULL},
     {0},
 };
 
 const struct cli_option recon_direct_options[] = {
     {"--views-per-block", "N", "direct: subsets of N views each, in an order that spreads them, instead of --subsets",
-     false},
-    {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
-    {"--variant", "NAME", "how cuda projects: see loraster direct project", false},
+     NULL},
+    {"--storage", "NAME", "images on the device in buffers or textures; default buffers",
+     CLI_WORDS("buffers", "textures")},
+    {"--variant", "NAME", "how cuda projects: see loraster direct project", direct_variant_names},
     {0},
 };
 
 const struct cli_option recon_listmode_options[] = {
-    {"--kernel", "NAME", "tube (of response), line (a thin ray) or exact (solid angles); default tube", false},
-    {"--tube-mm", "MM", "diameter of the tube; default where its Gaussian has fallen to 1 %", false},
-    {"--tube-fwhm-mm", "MM", "FWHM of the tube's Gaussian; default half of the crystals' pitch", false},
-    {"--as-paper", NULL, "shares and times of flight as Cui et al. 2011 have them", false},
-    {"--tof-ps", "PS", "time resolution, FWHM; default: of the events, or the scanner's", false},
-    {"--without-tof", NULL, "leave times of flight out", false},
-    {"--blobs", NULL, "image of overlapping blobs, whose line integrals take the kernel's place", false},
-    {"--blob-radius-mm", "MM", "of --blobs; default 10", false},
+    {"--kernel", "NAME", "tube (of response), line (a thin ray) or exact (solid angles); default tube",
+     CLI_WORDS("tube", "line", "exact")},
+    {"--tube-mm", "MM", "diameter of the tube; default where its Gaussian has fallen to 1 %", NULL},
+    {"--tube-fwhm-mm", "MM", "FWHM of the tube's Gaussian; default half of the crystals' pitch", NULL},
+    {"--as-paper", NULL, "shares and times of flight as Cui et al. 2011 have them", NULL},
+    {"--tof-ps", "PS", "time resolution, FWHM; default: of the events, or the scanner's", NULL},
+    {"--without-tof", NULL, "leave times of flight out", NULL},
+    {"--blobs", NULL, "image of overlapping blobs, whose line integrals take the kernel's place", NULL},
+    {"--blob-radius-mm", "MM", "of --blobs; default 10", NULL},
     {"--variant", "NAME",
-     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
-     "fastmath; default its fastest way",
-     false},
+     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or fastmath; default "
+     "its fastest way",
+     common_listmode_variants},
     {"--corrections", "FILE",
-     "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event", false},
-    {"--sensitivity-lines", "N", "LORs of the sensitivity; default 33,554,432 or more; more at ends", false},
+     "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event", NULL},
+    {"--sensitivity-lines", "N", "LORs of the sensitivity; default 33,554,432 or more; more at ends", NULL},
     {0},
 };
 
 const struct cli_option recon_frame_options[] = {
-    {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", false},
-    {"--frames-from", "S", "second at which the first frame begins; default 0", false},
-    {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", false},
+    {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", NULL},
+    {"--frames-from", "S", "second at which the first frame begins; default 0", NULL},
+    {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", NULL},
     {0},
 };
 
 const struct cli_option recon_checkpoint_options[] = {
-    {"--checkpoint", "FILE", "what is needed to go on (HDF5), renewed after some iterations", false},
-    {"--checkpoint-every", "K", "iterations; default 1", false},
+    {"--checkpoint", "FILE", "what is needed to go on (HDF5), renewed after some iterations", NULL},
+    {"--checkpoint-every", "K", "iterations; default 1", NULL},
     {"--resume", NULL,
-     "go on from that file, where it is there, with any number of ranks; --combine paper with as "
-     "many",
-     false},
+     "go on from that file, where it is there, with any number of ranks; --combine paper with as many", NULL},
     {0},
 };
 
 const struct cli_option recon_ranks_options[] = {
     {"--combine", "HOW",
-     "exact (the images of one process), paper (guesses of the ranks, composed), or distributed; "
-     "default exact",
-     false},
+     "exact (the images of one process), paper (guesses of the ranks, composed), or distributed; default exact",
+     recon_schemes},
     {"--local-iterations", "N",
-     "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4", false},
-    CLUSTER_EXCHANGE_OPTION,
+     "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4", NULL},
+    {CLUSTER_EXCHANGE_OPTION},
     {0},
 };
 
@@ -216,8 +206,7 @@ static double at_least_0(struct cli_args *args, const char *name, double fallbac
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
     static const int64_t range[2] = {1, 1000000};
-    static const char *const steps[] = {"own", "common", NULL};
-    request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", recon_algorithms, RECON_MLEM);
+    request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", NULL, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const bool is_direct = request->family == RECON_DIRECT;
     const int usual = is_direct ? 10 : 7;
@@ -229,10 +218,9 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->relaxation = args_number(args, "--relaxation", 0, true);
     if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
         args_complain(args, "--steps belongs to --algorithm ramla");
-    request->own_steps = args_word(args, "--steps", steps, is_direct) == 0 && request->algorithm == RECON_RAMLA;
+    request->own_steps = args_word(args, "--steps", NULL, is_direct) == 0 && request->algorithm == RECON_RAMLA;
     request->relaxation_fall = at_least_0(args, "--fall", bsrem ? 0.1 : 0);
-    static const char *const priors[] = {"none", "rdp", NULL};
-    request->has_prior = args_word(args, "--prior", priors, 0) == 1;
+    request->has_prior = args_word(args, "--prior", NULL, 0) == 1;
     request->prior.beta = at_least_0(args, "--beta", 0);
     request->prior.gamma = at_least_0(args, "--gamma", 2);
     request->prior.epsilon = args_number(args, "--epsilon", 0, true);
@@ -251,10 +239,9 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
 
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
-    static const char *const kernels[] = {"tube", "line", "exact", NULL};
     static const int64_t lines[2] = {1, INT64_MAX};
     request->listmode = (lr_listmode_params){
-        .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
+        .kernel = (lr_listmode_kernel)args_word(args, "--kernel", NULL, LR_LISTMODE_TUBE),
         .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
                  .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
@@ -361,7 +348,7 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
 static void read_ranks(struct cli_args *args, struct recon_request *request)
 {
     static const int64_t range[2] = {1, 1000000};
-    request->combine = (enum recon_combine)args_word(args, "--combine", recon_schemes, 0);
+    request->combine = (enum recon_combine)args_word(args, "--combine", NULL, 0);
     request->exchange = cluster_read_exchange(args);
     request->local_iterations =
         (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, range);
@@ -388,10 +375,9 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
 
 void recon_request_read(struct recon_request *request, struct cli_args *args)
 {
-    static const char *const randoms[] = {"auto", "none", NULL};
     static const int64_t seeds[2] = {0, INT64_MAX};
     *request = (struct recon_request){
-        .family = (enum recon_family)args_word(args, "--operator", recon_families, 0),
+        .family = (enum recon_family)args_word(args, "--operator", NULL, 0),
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
@@ -407,7 +393,7 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         .factors = args_text(args, "--factors"),
     };
     read_algorithm(args, request);
-    request->randoms = (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
+    request->randoms = (enum recon_randoms)args_word(args, "--randoms", NULL, RECON_RANDOMS_AUTO);
     request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
     request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
     for (int axis = 0; request->has_psf && axis < 3; axis++)

@@ -247,8 +247,8 @@ static lr_status run(struct cli_args *args)
     return status;
 }
 
-static const struct cli_syntax syntax = {
-    .verb = "recon",
+const struct cli_verb verb_recon = {
+    .name = "recon",
     .summary = "Reconstructs an image from LOR data, histo-images or list mode.",
     .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l "
                "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
@@ -258,16 +258,14 @@ static const struct cli_syntax syntax = {
     .groups = {{"input and output", recon_input_options},
                {"algorithm and model", recon_algorithm_options},
                {"prior of --algorithm bsrem", recon_prior_options},
-               COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP,
+               {COMMON_SCANNER_GROUP},
+               {COMMON_GRID_GROUP},
+               {COMMON_OPERATOR_GROUP},
                {"kernel of --operator direct", direct_kernel_options},
                {"views and device of --operator direct", recon_direct_options},
                {"kernel of --operator listmode", recon_listmode_options},
                {"frames of --operator listmode", recon_frame_options},
                {"checkpoints", recon_checkpoint_options},
-               {"several ranks (mpirun -n G loraster recon ...)", recon_ranks_options},
-               COMMON_GENERAL_GROUP},
+               {"several ranks (mpirun -n G loraster recon ...)", recon_ranks_options}},
+    .run = run,
 };
-
-const struct cli_verb verb_recon = {&syntax, run};
