@@ -97,15 +97,6 @@ static inline void test_log_init(struct test_log *test)
         .log = {.write = test_log_write, .user = &(name) }                                                             \
     }
 
-/* The last error has that status, and its sentence these words. The log forgets it. */
-static inline void assert_said(struct test_log *test, lr_status status, const char *words)
-{
-    if (strstr(test->error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", test->error, words);
-    assert_int_equal(test->status, status);
-    test->status = LR_OK;
-    test->error[0] = '\0';
-}
-
 /* Path of a file in the folder of real inputs, or NULL when that folder is absent:
  * $LORASTER_DATA, else ../shared/data beside the source tree. */
 static inline const char *test_data(char path[1024], const char *name)

@@ -30,7 +30,7 @@ static void lose_after(int queries)
 static void expect_loss(struct gl_test *test, lr_status status, const char *what)
 {
     assert_int_equal(status, LR_NO_DEVICE);
-    assert_error(&test->log, LR_NO_DEVICE, what, gl_context_limits(test->ctx)->renderer, "run again");
+    assert_error_has(&test->log, LR_NO_DEVICE, what, gl_context_limits(test->ctx)->renderer, "run again");
     assert_true(gl_context_saw_error(test->ctx));
 }
 

@@ -29,7 +29,7 @@ static inline int gl_test_begin(void **state)
 static inline int gl_test_end(void **state)
 {
     struct gl_test *test = *state;
-    test_free_all(NULL);
+    destroy_kept(NULL);
     gl_context_release(test->ctx);
     gl_context_destroy(test->ctx);
     free(test);
@@ -62,26 +62,26 @@ static inline void gl_test_destroy_program(void *program)
 static inline struct gl_buffer *make_buffer(struct gl_test *test, const char *label, int64_t bytes, const void *data)
 {
     const struct gl_buffer_params params = {.label = label, .size_bytes = bytes, .data = data};
-    return test_keep(gl_buffer_create(test->ctx, &params), gl_test_destroy_buffer);
+    return keep_object(gl_buffer_create(test->ctx, &params), gl_test_destroy_buffer);
 }
 
 static inline struct gl_texture *make_texture(struct gl_test *test, const char *label, GLenum format, int width,
                                               int height)
 {
     const struct gl_texture_params params = {.label = label, .format = format, .width = width, .height = height};
-    return test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
+    return keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
 }
 
 static inline struct gl_target *make_target(struct gl_test *test, const struct gl_target_params *params)
 {
-    struct gl_target *target = test_keep(gl_target_create(test->ctx, params), gl_test_destroy_target);
+    struct gl_target *target = keep_object(gl_target_create(test->ctx, params), gl_test_destroy_target);
     gl_target_clear(target, NULL);
     return target;
 }
 
 static inline struct gl_program *make_program(struct gl_test *test, const struct gl_program_params *params)
 {
-    return test_keep(gl_program_create(test->ctx, params), gl_test_destroy_program);
+    return keep_object(gl_program_create(test->ctx, params), gl_test_destroy_program);
 }
 
 #define gl_test_case(function) cmocka_unit_test_setup_teardown(function, gl_test_begin, gl_test_end)

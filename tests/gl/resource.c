@@ -42,7 +42,7 @@ static void storage_comes_again(void **state)
     struct gl_test *test = *state;
     const int64_t bytes = 1 << 20;
     const struct gl_buffer_params params = {.label = "used again", .size_bytes = bytes};
-    unsigned char *sent = test_alloc(bytes, 1), *back = test_alloc(bytes, 1);
+    unsigned char *sent = kept(bytes, 1), *back = kept(bytes, 1);
     memset(sent, 0x5a, (size_t)bytes);
     struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
     const GLuint name = buffer->name;
@@ -84,7 +84,7 @@ static void uploads_follow_clears(void **state)
     const int sides[] = {16, 128, 129, 512, 2048};
     for (int n = 0; n < 5; n++) {
         const int64_t count = (int64_t)sides[n] * sides[n];
-        uint32_t *sent = test_alloc(count, 4), *back = test_alloc(count, 4);
+        uint32_t *sent = kept(count, 4), *back = kept(count, 4);
         for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
         struct gl_buffer *buffer = make_buffer(test, "cleared", 8 * count, NULL);
         assert_int_equal(gl_buffer_upload(buffer, 0, 4 * count, sent), LR_OK);
@@ -95,7 +95,7 @@ static void uploads_follow_clears(void **state)
         assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
         assert_int_equal(gl_texture_read(texture, &box, back), LR_OK);
         assert_memory_equal(sent, back, (size_t)count * 4);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -107,10 +107,10 @@ static void assert_round_trip(struct gl_test *test, GLenum target, int form, uin
                                              .width = 7,
                                              .height = 5,
                                              .depth = target == GL_TEXTURE_2D ? 1 : 3};
-    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
+    struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const int64_t bytes = gl_texture_bytes(texture);
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
-    unsigned char *sent = test_alloc(bytes, 1), *back = test_alloc(bytes, 1);
+    unsigned char *sent = kept(bytes, 1), *back = kept(bytes, 1);
     assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
@@ -136,7 +136,7 @@ static void boxes_reach_their_texels_only(void **state)
     struct gl_test *test = *state;
     const struct gl_texture_params params = {
         .label = "boxes", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32UI, .width = 6, .height = 4, .depth = 3};
-    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
+    struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
@@ -167,7 +167,7 @@ static void impossible_textures_are_refused(void **state)
     assert_int_equal(test->log.status, LR_USAGE);
     params.width = 1 << 20;
     assert_null(gl_texture_create(test->ctx, &params));
-    assert_error(&test->log, LR_FAILED, "flat: a texture of 1048576 x 1 x 1");
+    assert_error_has(&test->log, LR_FAILED, "flat: a texture of 1048576 x 1 x 1");
     params.width = 1;
     params.format = GL_RGB9_E5;
     assert_null(gl_texture_create(test->ctx, &params));
@@ -235,7 +235,7 @@ static void long_reads_are_whole(void **state)
 {
     struct gl_test *test = *state;
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
-    uint32_t *sent = test_alloc(count, 4), *back = test_alloc(count, 4);
+    uint32_t *sent = kept(count, 4), *back = kept(count, 4);
     for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
     struct gl_buffer *buffer = make_buffer(test, "long", count * 4, sent);
     assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
@@ -248,7 +248,7 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
     struct gl_test *test = *state;
     const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
     assert_null(gl_buffer_create(test->ctx, &params));
-    assert_error(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
+    assert_error_has(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
     const struct gl_texture_params cube = {.label = "cube",
                                            .target = GL_TEXTURE_3D,
                                            .format = GL_RGBA32F,
@@ -271,7 +271,7 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
         skip();
     }
     assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
-    assert_error(&test->log, LR_FAILED, "big: no memory for 4.0 GiB on ");
+    assert_error_has(&test->log, LR_FAILED, "big: no memory for 4.0 GiB on ");
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
@@ -335,16 +335,16 @@ static void borrowed_layers_are_drawn_alone(void **state)
     struct gl_test *test = *state;
     const struct gl_texture_params layers = {
         .label = "layers", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32F, .width = 2, .height = 2, .depth = 3};
-    struct gl_texture *texture = test_keep(gl_texture_create(test->ctx, &layers), gl_test_destroy_texture);
+    struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &layers), gl_test_destroy_texture);
     struct gl_target_params params = {.label = "one layer", .colours = {texture}, .layer = 1};
-    struct gl_target *target = test_keep(gl_target_create(test->ctx, &params), gl_test_destroy_target);
+    struct gl_target *target = keep_object(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {3}});
     float values[12];
     assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
     for (int k = 0; k < 12; k++) assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
     params.layer = -1;
     params.depth = true;
-    target = test_keep(gl_target_create(test->ctx, &params), gl_test_destroy_target);
+    target = keep_object(gl_target_create(test->ctx, &params), gl_test_destroy_target);
     assert_int_equal(target->depth->size[2], 3);
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {5}});
     assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
@@ -404,7 +404,7 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     assert_int_equal(word, 7); /* clearing was refused */
     assert_int_equal(gl_texture_read(texture, NULL, &word), LR_OK);
     assert_int_equal(word, 7);
-    test_free_all(NULL);
+    destroy_kept(NULL);
     assert_int_equal(loan.times_ended, 2);
 }
 
@@ -415,7 +415,7 @@ static void readbacks_have_what_was_sent(void **state)
     struct gl_test *test = *state;
     enum { WORDS = 40000 };
     uint64_t seed = 5;
-    unsigned char *bytes = test_alloc(WORDS, 4);
+    unsigned char *bytes = kept(WORDS, 4);
     draw_bytes(&seed, bytes, 4 * WORDS);
     struct gl_buffer *buffer = make_buffer(test, "sent", 4 * WORDS, bytes);
     struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"}, {.ctx = test->ctx, .label = "other"}};
@@ -458,7 +458,7 @@ static void work_before_a_new_object_is_checked(void **state)
             assert_null(gl_texture_create(test->ctx, &texel));
         else /* which makes the buffer that reads go through */
             assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
-        assert_error(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
+        assert_error_has(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
         gl_buffer_destroy(buffer);
     }
 }

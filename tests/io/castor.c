@@ -288,7 +288,7 @@ static void expect(struct test_files *files, const char *text, const char *sente
 {
     text_write(HEADER, text);
     assert_int_equal(read_file(files), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 #define NAMED "Data filename: " DATA "\nNumber of events: 2\n"
@@ -402,17 +402,17 @@ static void numbers_must_be_finite(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(crystals_go_by_ring_and_azimuth),
-                                       CASE(tables_have_the_same_order),
-                                       CASE(list_mode_comes_back),
-                                       CASE(tables_name_crystals),
-                                       CASE(delayeds_are_told),
-                                       CASE(every_flag_moves_the_rest),
-                                       CASE(histograms_have_bins),
-                                       CASE(histograms_come_back),
-                                       CASE(bad_headers_are_refused),
-                                       CASE(truncated_files_are_refused),
-                                       CASE(events_before_the_end_are_read),
-                                       CASE(numbers_must_be_finite)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(crystals_go_by_ring_and_azimuth),
+                                       cmocka_unit_test(tables_have_the_same_order),
+                                       cmocka_unit_test(list_mode_comes_back),
+                                       cmocka_unit_test(tables_name_crystals),
+                                       cmocka_unit_test(delayeds_are_told),
+                                       cmocka_unit_test(every_flag_moves_the_rest),
+                                       cmocka_unit_test(histograms_have_bins),
+                                       cmocka_unit_test(histograms_come_back),
+                                       cmocka_unit_test(bad_headers_are_refused),
+                                       cmocka_unit_test(truncated_files_are_refused),
+                                       cmocka_unit_test(events_before_the_end_are_read),
+                                       cmocka_unit_test(numbers_must_be_finite)};
     return cmocka_run_group_tests(tests, set_up, files_end);
 }

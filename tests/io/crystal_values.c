@@ -32,7 +32,7 @@ static void expect(struct test_files *files, const char *sentence)
     float values[CRYSTALS];
     test_log_init(&files->log);
     assert_int_equal(lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 static void our_own_arrays_are_read(void **state)
@@ -156,7 +156,8 @@ static void wrong_text_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(our_own_arrays_are_read), CASE(doubles_are_read),
-                                       CASE(wrong_arrays_are_refused), CASE(text_is_read), CASE(wrong_text_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(our_own_arrays_are_read), cmocka_unit_test(doubles_are_read),
+                                       cmocka_unit_test(wrong_arrays_are_refused), cmocka_unit_test(text_is_read),
+                                       cmocka_unit_test(wrong_text_is_refused)};
     return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, files_end);
 }

@@ -257,7 +257,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(test_other_things),  CASE(test_truncations),  CASE(test_random_bytes),
-                                       CASE(test_changed_bytes), CASE(test_huge_numbers), CASE(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_other_things), cmocka_unit_test(test_truncations),
+                                       cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_changed_bytes),
+                                       cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -102,7 +102,7 @@ static void blocks_know_those_before(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(bytes_come_back), CASE(pieces_follow_each_other),
-                                       CASE(blocks_know_those_before)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_come_back), cmocka_unit_test(pieces_follow_each_other),
+                                       cmocka_unit_test(blocks_know_those_before)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

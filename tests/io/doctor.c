@@ -367,15 +367,15 @@ static void layers_are_no_second_ring(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(presets_raise_no_alarm),
-                                       CASE(a_sound_scanner_is_sound),
-                                       CASE(panels_hide_panels),
-                                       CASE(rings_hide_rings),
-                                       CASE(planted_errors_are_found),
-                                       CASE(radii_at_any_filling),
-                                       CASE(overlaps),
-                                       CASE(grids),
-                                       CASE(modules_that_stand_wrong),
-                                       CASE(layers_are_no_second_ring)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(presets_raise_no_alarm),
+                                       cmocka_unit_test(a_sound_scanner_is_sound),
+                                       cmocka_unit_test(panels_hide_panels),
+                                       cmocka_unit_test(rings_hide_rings),
+                                       cmocka_unit_test(planted_errors_are_found),
+                                       cmocka_unit_test(radii_at_any_filling),
+                                       cmocka_unit_test(overlaps),
+                                       cmocka_unit_test(grids),
+                                       cmocka_unit_test(modules_that_stand_wrong),
+                                       cmocka_unit_test(layers_are_no_second_ring)};
     return cmocka_run_group_tests_name("geometry doctor", tests, NULL, NULL);
 }

@@ -14,12 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A log that has heard nothing: struct test_log log = TEST_LOG(log). */
-#define TEST_LOG(name)                                                                                                 \
-    {                                                                                                                  \
-        .log = { test_log_write, &(name) }                                                                             \
-    }
-
 /* A folder made for one test; every file in it goes with it. */
 struct test_folder {
     char path[64];
@@ -107,11 +101,10 @@ static inline int files_end(void **state)
     return rmdir(files->name);
 }
 
-#define CASE(name) cmocka_unit_test(name)
 #define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
 
 /* Fails unless the last error has this status, and these words. */
-static inline void assert_error(const struct test_log *log, lr_status status, const char *words)
+static inline void assert_last_error(const struct test_log *log, lr_status status, const char *words)
 {
     if (log->status != status || strstr(log->error, words) == NULL)
         fail_msg("expected '%s' (%d), found '%s' (%d)", words, (int)status, log->error, (int)log->status);

@@ -47,7 +47,7 @@ static lr_event_list *read_list(struct test_files *files, const char *path)
 static void expect(struct test_files *files, const char *sentence)
 {
     assert_null(read_list(files, EVENTS));
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 /* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
@@ -199,15 +199,16 @@ static void the_scanner_must_be_named(void **state)
     const lr_events_source source = {.path = EVENTS, .log = &files->log.log};
     test_log_init(&files->log);
     assert_null(lr_event_list_read(&source));
-    assert_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
+    assert_last_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(places_and_times_are_the_models), CASE(place_0_is_at_the_top),         CASE(long_lists_are_read_in_pieces),
-        CASE(promised_events_must_be_there),   CASE(unknown_crystals_are_left_out), CASE(other_layouts_are_refused),
-        CASE(the_scanner_must_be_named),
+        cmocka_unit_test(places_and_times_are_the_models), cmocka_unit_test(place_0_is_at_the_top),
+        cmocka_unit_test(long_lists_are_read_in_pieces),   cmocka_unit_test(promised_events_must_be_there),
+        cmocka_unit_test(unknown_crystals_are_left_out),   cmocka_unit_test(other_layouts_are_refused),
+        cmocka_unit_test(the_scanner_must_be_named),
     };
     return cmocka_run_group_tests(tests, set_up, files_end);
 }

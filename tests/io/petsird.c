@@ -280,12 +280,12 @@ static void schema_is_the_official_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(corners_are_the_official_ones),
-                                       CASE(events_are_the_official_ones),
-                                       CASE(official_events_are_binned),
-                                       CASE(events_come_back),
-                                       CASE(scanners_come_back),
-                                       CASE(masks_come_back),
-                                       CASE(schema_is_the_official_one)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(corners_are_the_official_ones),
+                                       cmocka_unit_test(events_are_the_official_ones),
+                                       cmocka_unit_test(official_events_are_binned),
+                                       cmocka_unit_test(events_come_back),
+                                       cmocka_unit_test(scanners_come_back),
+                                       cmocka_unit_test(masks_come_back),
+                                       cmocka_unit_test(schema_is_the_official_one)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -312,17 +312,17 @@ static void events_of_lost_modules_are_left_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(no_files),
-                                       CASE(links_are_followed),
-                                       CASE(truncated_files_are_refused),
-                                       CASE(events_before_the_end_are_read),
-                                       CASE(random_bytes_are_survived),
-                                       CASE(schemas_are_distrusted),
-                                       CASE(lists_of_nothing_are_refused),
-                                       CASE(schemas_that_explode_are_refused),
-                                       CASE(bad_requests_are_refused),
-                                       CASE(other_scanners_are_told),
-                                       CASE(sinks_may_stop),
-                                       CASE(events_of_lost_modules_are_left_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_files),
+                                       cmocka_unit_test(links_are_followed),
+                                       cmocka_unit_test(truncated_files_are_refused),
+                                       cmocka_unit_test(events_before_the_end_are_read),
+                                       cmocka_unit_test(random_bytes_are_survived),
+                                       cmocka_unit_test(schemas_are_distrusted),
+                                       cmocka_unit_test(lists_of_nothing_are_refused),
+                                       cmocka_unit_test(schemas_that_explode_are_refused),
+                                       cmocka_unit_test(bad_requests_are_refused),
+                                       cmocka_unit_test(other_scanners_are_told),
+                                       cmocka_unit_test(sinks_may_stop),
+                                       cmocka_unit_test(events_of_lost_modules_are_left_out)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

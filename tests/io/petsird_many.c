@@ -292,11 +292,11 @@ static void coincidences_are_found_by_the_way(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(all_events_are_read),
-                                       CASE(files_may_be_cut_where_blocks_end),
-                                       CASE(damages_are_told_where_they_are),
-                                       CASE(events_may_be_passed_over),
-                                       CASE(lors_are_found_together),
-                                       CASE(coincidences_are_found_by_the_way)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_events_are_read),
+                                       cmocka_unit_test(files_may_be_cut_where_blocks_end),
+                                       cmocka_unit_test(damages_are_told_where_they_are),
+                                       cmocka_unit_test(events_may_be_passed_over),
+                                       cmocka_unit_test(lors_are_found_together),
+                                       cmocka_unit_test(coincidences_are_found_by_the_way)};
     return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
 }

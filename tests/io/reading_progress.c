@@ -115,7 +115,7 @@ static void images_are_reported(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(events_are_reported), CASE(lor_data_are_reported),
-                                       CASE(images_are_reported)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_reported), cmocka_unit_test(lor_data_are_reported),
+                                       cmocka_unit_test(images_are_reported)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

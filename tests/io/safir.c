@@ -355,16 +355,16 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(events_are_counted),
-                                       CASE(other_writers_are_read),
-                                       CASE(layers_are_where_the_writer_has_them),
-                                       CASE(every_truncation_is_refused),
-                                       CASE(events_before_the_end_are_read),
-                                       CASE(other_files_are_refused),
-                                       CASE(unknown_crystals),
-                                       CASE(wrong_maps_are_refused),
-                                       CASE(rounding_is_allowed_and_gaps_are_told),
-                                       CASE(the_map_is_found_beside_the_events),
-                                       CASE(the_real_source_is_where_it_is_said_to_be)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_counted),
+                                       cmocka_unit_test(other_writers_are_read),
+                                       cmocka_unit_test(layers_are_where_the_writer_has_them),
+                                       cmocka_unit_test(every_truncation_is_refused),
+                                       cmocka_unit_test(events_before_the_end_are_read),
+                                       cmocka_unit_test(other_files_are_refused),
+                                       cmocka_unit_test(unknown_crystals),
+                                       cmocka_unit_test(wrong_maps_are_refused),
+                                       cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
+                                       cmocka_unit_test(the_map_is_found_beside_the_events),
+                                       cmocka_unit_test(the_real_source_is_where_it_is_said_to_be)};
     return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, files_end);
 }

@@ -159,7 +159,7 @@ static void layers_have_materials(void **state)
     lr_scanner_destroy(scanner);
     for (int k = 0; k < 2; k++) {
         assert_null(parse(wrong[k][0], (int64_t)strlen(wrong[k][0]), &files->log));
-        assert_error(&files->log, LR_BAD_INPUT, wrong[k][1]);
+        assert_last_error(&files->log, LR_BAD_INPUT, wrong[k][1]);
     }
 }
 
@@ -348,7 +348,6 @@ static void hdf5_keeps_layers(void **state)
     assert_null(lr_lor_data_read(path, flat, &files->log.log));
     assert_non_null(strstr(files->log.error, "has no blocks of layers, and the file's has"));
     lr_lors_destroy(flat);
-    layered_rest_finish(&rest);
     lr_scanner_destroy(again);
     lr_lor_data_destroy(data);
     lors_finish(lors);

@@ -214,7 +214,7 @@ static void misspelt_names_meet_the_nearest(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log = TEST_LOG(log);
         assert_null(lr_scanner_read(cases[k][0], &log.log));
-        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
+        assert_last_error(&log, LR_BAD_INPUT, cases[k][1]);
     }
 }
 
@@ -247,14 +247,14 @@ static void a_folder_of_assets_comes_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(every_preset_is_a_scanner_with_sources),
-                                       CASE(numbers_are_as_published),
-                                       CASE(penn_is_as_published),
-                                       CASE(cluster_is_as_published),
-                                       CASE(doubtful_numbers_are_consistent),
-                                       CASE(mmr_has_4084_planes),
-                                       CASE(safir_agrees_with_its_crystal_map),
-                                       CASE(misspelt_names_meet_the_nearest),
-                                       CASE(a_folder_of_assets_comes_first)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_preset_is_a_scanner_with_sources),
+                                       cmocka_unit_test(numbers_are_as_published),
+                                       cmocka_unit_test(penn_is_as_published),
+                                       cmocka_unit_test(cluster_is_as_published),
+                                       cmocka_unit_test(doubtful_numbers_are_consistent),
+                                       cmocka_unit_test(mmr_has_4084_planes),
+                                       cmocka_unit_test(safir_agrees_with_its_crystal_map),
+                                       cmocka_unit_test(misspelt_names_meet_the_nearest),
+                                       cmocka_unit_test(a_folder_of_assets_comes_first)};
     return cmocka_run_group_tests_name("scanner presets", tests, NULL, NULL);
 }

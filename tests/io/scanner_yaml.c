@@ -189,7 +189,7 @@ static void long_and_deep_texts_are_refused(void **state)
     memset(text, '[', 20000);
     text[20000] = '\0';
     assert_null(read_text(text, &log));
-    assert_error(&log, LR_BAD_INPUT, "not valid YAML");
+    assert_last_error(&log, LR_BAD_INPUT, "not valid YAML");
     free(text);
 }
 
@@ -207,7 +207,7 @@ static void files_that_are_none(void **state)
         if (k == 1) text_write(FILE_NAME, "");
         if (k == 1) assert_int_equal(truncate(FILE_NAME, 65 << 20), 0);
         assert_null(lr_scanner_read(paths[k], &log.log));
-        assert_error(&log, LR_BAD_INPUT, words[k]);
+        assert_last_error(&log, LR_BAD_INPUT, words[k]);
         if (k == 3) assert_string_equal(log.error, words[k]);
     }
 }
@@ -356,18 +356,18 @@ static void nearest_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(unknown_key_is_spelled_out),
-                                       CASE(wrong_texts_are_refused),
-                                       CASE(slightly_tilted_axes_are_straightened),
-                                       CASE(long_and_deep_texts_are_refused),
-                                       CASE(files_that_are_none),
-                                       CASE(long_lines_are_cut_around_the_place),
-                                       CASE(both_forms_are_read),
-                                       CASE(json_and_other_line_ends_are_read),
-                                       CASE(any_truncation_is_survived),
-                                       CASE(any_damage_is_survived),
-                                       CASE(numbers_have_points_in_every_locale),
-                                       CASE(nearest_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(unknown_key_is_spelled_out),
+                                       cmocka_unit_test(wrong_texts_are_refused),
+                                       cmocka_unit_test(slightly_tilted_axes_are_straightened),
+                                       cmocka_unit_test(long_and_deep_texts_are_refused),
+                                       cmocka_unit_test(files_that_are_none),
+                                       cmocka_unit_test(long_lines_are_cut_around_the_place),
+                                       cmocka_unit_test(both_forms_are_read),
+                                       cmocka_unit_test(json_and_other_line_ends_are_read),
+                                       cmocka_unit_test(any_truncation_is_survived),
+                                       cmocka_unit_test(any_damage_is_survived),
+                                       cmocka_unit_test(numbers_have_points_in_every_locale),
+                                       cmocka_unit_test(nearest_words)};
     const int failed = cmocka_run_group_tests_name("scanner YAML", tests, NULL, NULL);
     remove(FILE_NAME);
     return failed;

@@ -381,11 +381,11 @@ static void the_virtual_crystal_is_never_hit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(words_are_spelled_out),          CASE(headers_are_believed),
-        CASE(every_bin_has_a_lor_of_its_own), CASE(lines_lie_where_their_bins_say),
-        CASE(broken_files_are_refused),       CASE(events_before_the_end_are_read),
-        CASE(wrong_headers_are_refused),      CASE(the_header_is_found_beside_the_events),
-        CASE(other_scanners_are_refused),     CASE(the_virtual_crystal_is_never_hit),
+        cmocka_unit_test(words_are_spelled_out),          cmocka_unit_test(headers_are_believed),
+        cmocka_unit_test(every_bin_has_a_lor_of_its_own), cmocka_unit_test(lines_lie_where_their_bins_say),
+        cmocka_unit_test(broken_files_are_refused),       cmocka_unit_test(events_before_the_end_are_read),
+        cmocka_unit_test(wrong_headers_are_refused),      cmocka_unit_test(the_header_is_found_beside_the_events),
+        cmocka_unit_test(other_scanners_are_refused),     cmocka_unit_test(the_virtual_crystal_is_never_hit),
     };
     return cmocka_run_group_tests_name("Siemens list mode", tests, set_up, tear_down);
 }

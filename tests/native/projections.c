@@ -5,8 +5,8 @@
  * sensitivities, threads, windows of memory, columns along each axis of the grid. */
 #include "fixtures.h"
 
-#include "native/turned.h"
 #include "model/scanner/coincidence.h"
+#include "native/turned.h"
 #include "operator/backend.h"
 
 enum { EXACT, SAMPLED, NUM_MODES };

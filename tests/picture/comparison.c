@@ -33,7 +33,7 @@ static void close_scene(void *scene)
 /* Lives as long as the test. */
 static struct scene *open_scene(void)
 {
-    struct scene *scene = test_keep(test_alloc(1, sizeof(*scene)), close_scene);
+    struct scene *scene = keep_object(kept(1, sizeof(*scene)), close_scene);
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                              .u = {1, 0, 0},
                              .v = {0, 0, 1},
@@ -109,8 +109,9 @@ static void test_missed_element(void **state)
     const lr_comparison_params params[3] = {params_of(scene, &exact, &exact, list),
                                             params_of(scene, &exact, &lacking, list),
                                             params_of(scene, &exact, &twice, list)};
-    lr_picture *same = keep(lr_picture_comparison(&params[0])), *missed = keep(lr_picture_comparison(&params[1])),
-               *large = keep(lr_picture_comparison(&params[2]));
+    lr_picture *same = keep_picture(lr_picture_comparison(&params[0])),
+               *missed = keep_picture(lr_picture_comparison(&params[1])),
+               *large = keep_picture(lr_picture_comparison(&params[2]));
     const int piece = rays * (rays - 1);
     assert_int_equal(gained(missed, same, LR_COLOURS_PERCEPTUAL, 1.0), -piece);
     assert_int_equal(gained(missed, same, LR_COLOURS_PERCEPTUAL, 0.0), piece);
@@ -127,7 +128,7 @@ static void test_no_difference(void **state)
     const int list[1] = {4};
     const lr_row exact = row_of(scene, scene->exact);
     const lr_comparison_params params = params_of(scene, &exact, &exact, list);
-    lr_picture *picture = keep(lr_picture_comparison(&params));
+    lr_picture *picture = keep_picture(lr_picture_comparison(&params));
     const int seen = num_pixels - rays * rays;
     const int middle = count_pixels(picture, lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 / 255));
     const int rest = middle - seen;
@@ -148,7 +149,7 @@ static void test_rows(void **state)
     for (int n = 1; n <= 3; n++) {
         params.num_sampled = n;
         params.title = n == 2 ? "a title that is wider than everything else on the whole page, surely" : "short";
-        lr_picture *picture = keep(lr_picture_comparison(&params));
+        lr_picture *picture = keep_picture(lr_picture_comparison(&params));
         height[n] = picture->size[1];
         assert_int_equal(count_pixels(picture, grey), 3 * n * rays * rays);
     }

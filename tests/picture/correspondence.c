@@ -30,7 +30,7 @@ static lr_scanner *make_scanner(void)
                                    .face_mm = {2, 2},
                                    .depth_mm = 10}};
     const lr_scanner_params params = {.name = "pair", .modules = modules, .num_modules = 2};
-    return test_keep(lr_scanner_create(&params), destroy_scanner);
+    return keep_object(lr_scanner_create(&params), destroy_scanner);
 }
 
 static void fill_pixels(lr_pixel pixels[rows][columns])
@@ -50,7 +50,7 @@ static void test_crystals(void **state)
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
     const lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
-    lr_picture *picture = keep(lr_picture_correspondence(&params));
+    lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
     assert_int_equal(picture->size[0], 2 * columns);
     assert_int_equal(picture->size[1], 2 * rows);
     for (int y = 0; y < 2 * rows; y++) {
@@ -72,7 +72,7 @@ static void test_weights(void **state)
     fill_pixels(pixels);
     const lr_correspondence_params params = {
         .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
-    lr_picture *picture = keep(lr_picture_correspondence(&params));
+    lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
     const uint8_t *top_right = picture->rgb + 3 * (columns - 1);
     const uint8_t *bottom_left = picture->rgb + 3 * (columns * (rows - 1));
     const lr_colour last = lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0);
@@ -88,9 +88,9 @@ static void test_grid(void **state)
     fill_pixels(pixels);
     for (int zoom = 1; zoom < 4; zoom++) {
         lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = zoom};
-        lr_picture *plain = keep(lr_picture_correspondence(&params));
+        lr_picture *plain = keep_picture(lr_picture_correspondence(&params));
         params.crystal_grid = true;
-        lr_picture *lined = keep(lr_picture_correspondence(&params));
+        lr_picture *lined = keep_picture(lr_picture_correspondence(&params));
         const int step = rays * zoom;
         for (int y = 0; y < plain->size[1]; y++) {
             for (int x = 0; x < plain->size[0]; x++) {

@@ -37,7 +37,7 @@ static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspe
     lr_picture *picture = lr_picture_diagnosis(&params);
     if (picture == NULL) fail_msg("%s", log.error);
     lr_diagnosis_destroy(diagnosis);
-    return keep(picture);
+    return keep_picture(picture);
 }
 
 static void a_sound_scanner_has_no_red(void **state)

@@ -19,7 +19,7 @@ static void test_create(void **state)
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
     assert_int_equal(log.status, LR_USAGE);
     assert_null(lr_picture_create((int[2]){5, 65537}, &log.log));
-    lr_picture *picture = keep(make(3, 2));
+    lr_picture *picture = keep_picture(make(3, 2));
     assert_int_equal(count_pixels(picture, black), 6);
     lr_picture_destroy(NULL);
 }
@@ -29,7 +29,7 @@ static void test_shapes_are_cut(void **state)
 {
     for (int x = -4; x < 7; x++) {
         for (int y = -4; y < 7; y++) {
-            lr_picture *picture = keep(make(5, 4));
+            lr_picture *picture = keep_picture(make(5, 4));
             lr_picture_fill(picture, (int[2]){x, y}, (int[2]){3, 2}, red);
             int expected = 0;
             for (int px = x; px < x + 3; px++)
@@ -37,7 +37,7 @@ static void test_shapes_are_cut(void **state)
             assert_int_equal(count_pixels(picture, red), expected);
         }
     }
-    lr_picture *picture = keep(make(5, 4));
+    lr_picture *picture = keep_picture(make(5, 4));
     const int all[2] = {INT32_MAX, INT32_MAX};
     lr_picture_fill(picture, (int[2]){3, 3}, all, red);
     assert_int_equal(count_pixels(picture, red), 2);
@@ -51,14 +51,14 @@ static void test_shapes_are_cut(void **state)
 static void test_line(void **state)
 {
     for (int n = 0; n < 64; n++) {
-        lr_picture *picture = keep(make(8, 8));
+        lr_picture *picture = keep_picture(make(8, 8));
         const int from[2] = {3, 4}, to[2] = {n % 8, n / 8};
         lr_picture_line(picture, from, to, red);
         const int steps = abs(to[0] - 3) > abs(to[1] - 4) ? abs(to[0] - 3) : abs(to[1] - 4);
         assert_int_equal(count_pixels(picture, red), steps + 1);
         assert_true(is_colour(picture, 3, 4, red) && is_colour(picture, to[0], to[1], red));
     }
-    lr_picture *picture = keep(make(8, 8));
+    lr_picture *picture = keep_picture(make(8, 8));
     lr_picture_line(picture, (int[2]){-20, 5}, (int[2]){20, 5}, red);
     assert_int_equal(count_pixels(picture, red), 8);
 }
@@ -135,7 +135,7 @@ static void test_map(void **state)
             params.stride[0] = 3;
             params.stride[1] = 1;
         }
-        lr_picture *picture = keep(make(2 * size[0] + 1, 3 * size[1] + 1));
+        lr_picture *picture = keep_picture(make(2 * size[0] + 1, 3 * size[1] + 1));
         lr_picture_map(picture, (int[2]){1, 1}, &params);
         for (int y = 0; y < 3 * size[1]; y++) {
             for (int x = 0; x < 2 * size[0]; x++) {
@@ -152,7 +152,7 @@ static void test_map(void **state)
 static void test_map_ranges(void **state)
 {
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
-    lr_picture *picture = keep(make(3, 1));
+    lr_picture *picture = keep_picture(make(3, 1));
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
     assert_true(is_colour(picture, 0, 0, white));
     assert_true(is_colour(picture, 1, 0, black));
@@ -178,7 +178,7 @@ static void test_slices(void **state)
                                             .pixels_per_mm = 0.5,
                                             .low = -0.5,
                                             .high = 254.5};
-            lr_picture *picture = keep(lr_picture_slice(&params));
+            lr_picture *picture = keep_picture(lr_picture_slice(&params));
             assert_int_equal(picture->size[0], grid.size[across]);
             assert_int_equal(picture->size[1], grid.size[up]);
             for (int b = 0; b < grid.size[up]; b++) {
@@ -190,7 +190,7 @@ static void test_slices(void **state)
             }
         }
     }
-    lr_picture *usual = keep(lr_picture_slice(&(lr_slice_params){.image = image}));
+    lr_picture *usual = keep_picture(lr_picture_slice(&(lr_slice_params){.image = image}));
     assert_int_equal(usual->size[0], 3 * 64);
     assert_int_equal(usual->size[1], 4 * 64);
     lr_image_destroy(image);
@@ -207,7 +207,7 @@ static void test_scale_bar(void **state)
         lr_image *image = lr_image_create(&grid, NULL);
         const double scale = 200.0 / extents[n];
         const lr_slice_params params = {.image = image, .pixels_per_mm = scale, .scale_bar = true};
-        lr_picture *picture = keep(lr_picture_slice(&params));
+        lr_picture *picture = keep_picture(lr_picture_slice(&params));
         assert_int_equal(picture->size[0], 200);
         int length = 0;
         while (is_colour(picture, length, 210, black)) length++;
@@ -223,23 +223,23 @@ static void test_mosaic(void **state)
     lr_tile list[5];
     int area = 0;
     for (int n = 0; n < 5; n++) {
-        tiles[n] = keep(make(10 + 7 * n, 20 - 3 * n));
+        tiles[n] = keep_picture(make(10 + 7 * n, 20 - 3 * n));
         lr_picture_fill(tiles[n], (int[2]){0, 0}, tiles[n]->size, red);
         list[n] = (lr_tile){tiles[n], n == 2 ? NULL : "a rather long caption"};
         area += tiles[n]->size[0] * tiles[n]->size[1];
     }
     for (int columns = 0; columns < 7; columns++) {
         const lr_mosaic_params params = {.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"};
-        assert_int_equal(count_pixels(keep(lr_picture_mosaic(&params)), red), area);
+        assert_int_equal(count_pixels(keep_picture(lr_picture_mosaic(&params)), red), area);
     }
     /* A subtitle is broken into lines: the page grows by their height, and less than the text is
      * wide. */
     static const char words[] = "words that tell what made it, and why nothing else did, at such a "
                                 "length that two lines or more are needed for them";
     lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
-    lr_picture *plain = keep(lr_picture_mosaic(&params));
+    lr_picture *plain = keep_picture(lr_picture_mosaic(&params));
     params.subtitle = words;
-    lr_picture *noted = keep(lr_picture_mosaic(&params));
+    lr_picture *noted = keep_picture(lr_picture_mosaic(&params));
     const lr_text_style small = {.size_px = 12};
     assert_true(noted->size[1] >= plain->size[1] + 2 * lr_picture_text_height(&small));
     assert_true(noted->size[0] < lr_picture_text_width(words, &small));

@@ -25,7 +25,7 @@ static int count_all(const lr_picture *picture)
 
 static lr_picture *make_page(const int size[2])
 {
-    return keep(make_white(size[0] + 2 * room, size[1] + 2 * room));
+    return keep_picture(make_white(size[0] + 2 * room, size[1] + 2 * room));
 }
 
 /* --- axes --- */
@@ -51,7 +51,7 @@ static void check_axes(const struct lr_axes *params)
     lr_picture *unnamed = make_page(size);
     lr_axes_draw(unnamed, &axes);
     assert_true(count_all(unnamed) < count_all(page));
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_axes(void **state)
@@ -150,10 +150,10 @@ static void test_slices(void **state)
     lr_image *image = make_image(size);
     for (int plane = 0; plane < 3; plane++) {
         lr_slice_params params = {.image = image, .plane = (lr_plane)plane};
-        lr_picture *plain = keep(lr_picture_slice(&params));
+        lr_picture *plain = keep_picture(lr_picture_slice(&params));
         params.axes = params.colour_bar = true;
         params.unit = "emissions per voxel";
-        check_labelled(plain, keep(lr_picture_slice(&params)));
+        check_labelled(plain, keep_picture(lr_picture_slice(&params)));
     }
     lr_image_destroy(image);
 }
@@ -163,7 +163,7 @@ static void test_correspondences(void **state)
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     assert_non_null(scanner);
     const int rays = 2, side = rays * 9;
-    lr_pixel *pixels = test_alloc(side * side, sizeof(*pixels));
+    lr_pixel *pixels = kept(side * side, sizeof(*pixels));
     for (int n = 0; n < side * side; n++) {
         pixels[n] = (lr_pixel){
             .module = 1, .r = (float)(n % 9), .s = (float)(n / side / 2), .weight = 1e-5f * (float)(1 + n % 7)};
@@ -174,9 +174,9 @@ static void test_correspondences(void **state)
                                            .rays = rays,
                                            .view = (lr_correspondence_view)view,
                                            .crystal_grid = true};
-        lr_picture *plain = keep(lr_picture_correspondence(&params));
+        lr_picture *plain = keep_picture(lr_picture_correspondence(&params));
         params.labelled = true;
-        check_labelled(plain, keep(lr_picture_correspondence(&params)));
+        check_labelled(plain, keep_picture(lr_picture_correspondence(&params)));
     }
     lr_scanner_destroy(scanner);
 }
@@ -193,7 +193,7 @@ static void test_tiny(void **state)
                                         .scale_bar = true,
                                         .colour_bar = true,
                                         .unit = "counts per emission and nanosecond"};
-        lr_picture *picture = keep(lr_picture_slice(&params));
+        lr_picture *picture = keep_picture(lr_picture_slice(&params));
         const lr_text_style style = {.size_px = 12};
         assert_true(picture->size[1] > lr_picture_text_width(params.unit, &style));
         assert_true(count_all(picture) > 300);
@@ -209,10 +209,10 @@ static void test_panel_of_long_names(void **state)
     char name[5000];
     for (int n = 0; n < 4999; n++) name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
     name[4999] = '\0';
-    lr_picture *tile = keep(make(50, 50));
+    lr_picture *tile = keep_picture(make(50, 50));
     const lr_tile list[2] = {{tile, name}, {tile, name}};
     const lr_mosaic_params params = {.tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
-    lr_picture *page = keep(lr_picture_mosaic(&params));
+    lr_picture *page = keep_picture(lr_picture_mosaic(&params));
     assert_true(page->size[0] > 2 * 420 && page->size[0] < 1100);
     /* The border stays free of text. */
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);

@@ -14,9 +14,9 @@ static inline void destroy_picture(void *picture)
     lr_picture_destroy(picture);
 }
 
-static inline lr_picture *keep(lr_picture *picture)
+static inline lr_picture *keep_picture(lr_picture *picture)
 {
-    return test_keep(picture, destroy_picture);
+    return keep_object(picture, destroy_picture);
 }
 
 /* Black; the caller destroys or keeps it. */

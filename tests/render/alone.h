@@ -144,7 +144,7 @@ static inline void alone_choose_pairs(struct alone *alone)
     const int64_t wanted = alone->at->pairs > 0 ? alone->at->pairs : lors->num_pairs;
     const int64_t first = alone->at->pairs > 0 ? alone_opposed_pair(alone) : 0;
     const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
-    int32_t *pairs = test_alloc(end - first, sizeof(*pairs));
+    int32_t *pairs = kept(end - first, sizeof(*pairs));
     for (int64_t k = first; k < end; k++) pairs[k - first] = (int32_t)k;
     alone->list = (struct lr_pair_list){.pairs = pairs, .num_pairs = end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
@@ -247,12 +247,12 @@ static inline void alone_open(struct alone *alone, struct gl_context *ctx, const
     for (int k = 0; k < 3; k++)
         alone->params.samples[k] = alone->rows.samples[k] = at->samples[k] > 0 ? at->samples[k] : 1;
     alone->per_row = lr_rows_per_row(&alone->rows);
-    alone->elements = test_alloc(alone->num_voxels * alone->num_values, sizeof(double));
+    alone->elements = kept(alone->num_voxels * alone->num_values, sizeof(double));
     alone_check(alone, lr_cpu_backend_create(&alone->params, &cpu) == LR_OK);
     alone_check(alone, cpu.fns->rows(cpu.self, &alone->rows, &(lr_row_sink){alone_take, alone}) == LR_OK);
     cpu.fns->destroy(cpu.self);
     assert_true(alone->largest > 0);
-    alone->edges = test_alloc(alone->num_voxels, sizeof(double));
+    alone->edges = kept(alone->num_voxels, sizeof(double));
     struct eye *eye = eye_create(alone->scanner, at->rays);
     for (int64_t k = 0; !alone->exact && k < alone->num_voxels * alone->per_row; k++) {
         double point_mm[3];
@@ -268,7 +268,7 @@ static inline void alone_close(struct alone *alone)
     lr_image_destroy(alone->mu);
     lr_lors_destroy(alone->lors);
     lr_scanner_destroy(alone->scanner);
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 /* --- what a pass is given --- */
@@ -294,7 +294,7 @@ static inline struct gl_buffer *alone_buffer(struct alone *alone, int64_t bytes,
 
 static inline float *alone_read(struct alone *alone, const struct gl_buffer *buffer, int64_t count)
 {
-    float *values = test_alloc(count, sizeof(*values));
+    float *values = kept(count, sizeof(*values));
     alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
     return values;
 }
@@ -314,7 +314,7 @@ static inline struct gl_pass alone_pass(struct alone *alone, struct gl_program *
 /* An image of one voxel. */
 static inline float *alone_one_voxel(const struct alone *alone, int64_t voxel)
 {
-    float *image = test_alloc(alone->num_voxels, sizeof(*image));
+    float *image = kept(alone->num_voxels, sizeof(*image));
     image[voxel] = 1;
     return image;
 }
@@ -323,7 +323,7 @@ static inline float *alone_one_voxel(const struct alone *alone, int64_t voxel)
 
 static inline double *alone_found(const struct alone *alone)
 {
-    return test_alloc(alone->num_voxels * alone->num_values, sizeof(double));
+    return kept(alone->num_voxels * alone->num_values, sizeof(double));
 }
 
 /* found: [num_voxels][num_values]. Every element of every row. */
@@ -382,7 +382,7 @@ static inline int64_t alone_next_element(const struct alone *alone, int64_t voxe
 
 static inline struct alone_values alone_choose_values(struct alone *alone, int count)
 {
-    struct alone_values values = {.value = test_alloc(count, sizeof(int64_t))};
+    struct alone_values values = {.value = kept(count, sizeof(int64_t))};
     for (int k = 0; k < count; k++) {
         const int64_t drawn = (int64_t)((double)alone->num_values * test_random(&alone->state));
         values.value[k] = k % 8 == 0 ? drawn : alone_next_element(alone, k % alone->num_voxels, drawn);
@@ -431,10 +431,10 @@ typedef void (*alone_back)(struct alone *alone, void *device, const float *value
 /* Values one by one, `count` of them, which are the elements of their LORs. */
 static inline void alone_check_back_values(struct alone *alone, void *device, alone_back back, int count)
 {
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    double *image = kept(alone->num_voxels, sizeof(*image));
     struct alone_values chosen = alone_choose_values(alone, count);
     for (int k = 0; k < chosen.count; k++) {
-        float *values = test_alloc(alone->num_values, sizeof(*values));
+        float *values = kept(alone->num_values, sizeof(*values));
         values[chosen.value[k]] = 1;
         back(alone, device, values, image);
         alone_compare_value(alone, "back", chosen.value[k], image);
@@ -444,7 +444,7 @@ static inline void alone_check_back_values(struct alone *alone, void *device, al
 /* And all at once. */
 static inline void alone_check_back(struct alone *alone, void *device, alone_back back, int count)
 {
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    double *image = kept(alone->num_voxels, sizeof(*image));
     const float *values = random_floats(alone->num_values, 0, 2, &alone->state);
     back(alone, device, values, image);
     alone_compare_sums(alone, "back", values, image);
@@ -454,7 +454,7 @@ static inline void alone_check_back(struct alone *alone, void *device, alone_bac
 /* Sums in fixed point, as shaders/common/fixed.glsl describes them: [count] behind a head. */
 static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer *buffer, int64_t count, double *sums)
 {
-    uint32_t(*words)[2] = test_alloc(count + 1, sizeof(*words));
+    uint32_t(*words)[2] = kept(count + 1, sizeof(*words));
     alone_check(alone, gl_buffer_read(buffer, 0, (count + 1) * 8, words) == LR_OK);
     assert_int_equal(words[0][0], 0); /* no overflow */
     for (int64_t k = 0; k < count; k++) {

@@ -95,7 +95,7 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
 {
     open_window(alone, window, false);
     int64_t *places = window_places(alone, window);
-    float *column = test_alloc(window->by_column->size_bytes, 1);
+    float *column = kept(window->by_column->size_bytes, 1);
     for (int64_t k = 0; values != NULL && k < alone->num_values; k++)
         if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_value + k))
             column[places[k]] = values[k];
@@ -127,7 +127,7 @@ static void back_of_values(struct alone *alone, void *device, const float *value
 static void check_back(struct alone *alone, struct lr_columns *columns, void *user)
 {
     struct variants *variants = user;
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    double *image = kept(alone->num_voxels, sizeof(*image));
     float *values = random_floats(alone->num_values, 0, 2, &alone->state);
     const int turned = back_alone(alone, columns, values, image);
     alone_compare_sums(alone, "back", values, image);

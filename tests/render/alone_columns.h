@@ -76,7 +76,7 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
     const struct lr_columns *columns = window->columns;
     const lr_lors *lors = alone->lors;
     const bool exact = alone->exact;
-    int64_t *places = test_alloc(alone->num_values, sizeof(*places)), first = 0, next = 0;
+    int64_t *places = kept(alone->num_values, sizeof(*places)), first = 0, next = 0;
     memset(places, -1, (size_t)alone->num_values * sizeof(*places));
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = window->list->pairs[k];
@@ -129,7 +129,7 @@ static inline int64_t packed_place(const struct lr_columns *columns, int64_t v, 
 static inline void put_image(struct alone *alone, struct lr_columns *columns, const float *image)
 {
     const int64_t count = alone->num_voxels;
-    float *ordered = test_alloc(5 * count, sizeof(*ordered)), *packed = ordered + count;
+    float *ordered = kept(5 * count, sizeof(*ordered)), *packed = ordered + count;
     for (int64_t v = 0; v < count; v++) {
         int at[3];
         voxel_at(&alone->grid, v, at);

@@ -30,7 +30,7 @@ static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
     struct lr_batch batch, none;
     assert_true(lr_plan_next(points->plan, &work, &cursor, &batch));
     alone_check(alone, lr_points_upload(points, &batch) == LR_OK);
-    *voxel_of = test_alloc(batch.num_images, sizeof(int64_t));
+    *voxel_of = kept(batch.num_images, sizeof(int64_t));
     for (int r = 0; r < batch.num_rows; r++)
         for (uint32_t k = batch.rows[r].first_image; k < batch.rows[r].end_image; k++)
             (*voxel_of)[k] = batch.rows[r].row;

@@ -30,7 +30,7 @@ static inline void alone_elements_compare(struct alone *alone, const char *what,
     uint32_t count;
     alone_check(alone, gl_buffer_read(elements->buffer, 0, 4, &count) == LR_OK);
     assert_true(count <= elements->capacity);
-    uint32_t(*list)[4] = test_alloc(count, sizeof(*list));
+    uint32_t(*list)[4] = kept(count, sizeof(*list));
     alone_check(alone, count == 0 || gl_buffer_read(elements->buffer, 16, count * 16LL, list) == LR_OK);
     for (uint32_t k = 0; k < count; k++) {
         const int64_t voxel = voxel_of != NULL ? voxel_of[list[k][0]] : list[k][0] / alone->per_row;

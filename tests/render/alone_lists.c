@@ -15,7 +15,7 @@ static struct gl_buffer *upload_points(struct alone *alone, const struct lr_colu
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     const int64_t count = alone->num_voxels * alone->per_row;
-    float(*parts)[3][2] = test_alloc(count, sizeof(*parts));
+    float(*parts)[3][2] = kept(count, sizeof(*parts));
     for (int64_t n = 0; n < count; n++) {
         double point_mm[3];
         lr_rows_point(&alone->rows, n / alone->per_row, (int)(n % alone->per_row), point_mm);
@@ -83,7 +83,7 @@ static void list_open(struct list *list, struct alone *alone, struct lr_columns 
 {
     const int64_t *offsets = alone->lors->offsets + alone->window.begin;
     *list = (struct list){alone, columns, alone_choose_values(alone, NUM_LORS), NULL, NULL, NULL};
-    list->entries = test_alloc(list->lors.count, sizeof(*list->entries));
+    list->entries = kept(list->lors.count, sizeof(*list->entries));
     uint32_t pair = 0;
     for (int k = 0; k < list->lors.count; k++) {
         const int64_t lor = list->lors.value[k] + alone->window.first_value;
@@ -122,8 +122,8 @@ static void check_forward(struct alone *alone, struct lr_columns *columns)
 {
     struct list list;
     list_open(&list, alone, columns);
-    double *found = test_alloc(list.lors.count * alone->num_voxels, sizeof(*found));
-    struct entry *entries = test_alloc(list.lors.count, sizeof(*entries));
+    double *found = kept(list.lors.count * alone->num_voxels, sizeof(*found));
+    struct entry *entries = kept(list.lors.count, sizeof(*entries));
     for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
         put_image(alone, columns, alone_one_voxel(alone, voxel));
         run_list(&list, LR_COLUMNS_LIST_FORWARD, columns->image);
@@ -140,7 +140,7 @@ static void back_of_list(const struct list *list, double *image)
 {
     struct alone *alone = list->alone;
     const int64_t count = alone->num_voxels;
-    double *sums = test_alloc(count, sizeof(*sums));
+    double *sums = kept(count, sizeof(*sums));
     struct gl_buffer *buffer = alone_buffer(alone, (count + 1) * 8, NULL);
     run_list(list, LR_COLUMNS_LIST_BACK, buffer);
     alone_read_fixed(alone, buffer, count, sums);
@@ -157,8 +157,8 @@ static void check_back(struct alone *alone, struct lr_columns *columns)
 {
     struct list list;
     list_open(&list, alone, columns);
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = test_alloc(alone->num_values, sizeof(*values));
+    double *image = kept(alone->num_voxels, sizeof(*image));
+    float *values = kept(alone->num_values, sizeof(*values));
     for (int k = 0; k < list.lors.count; k += 8) {
         const double value = k % 16 == 0 ? 0.75 : -0.75;
         list.entries[k].value = (float)value;

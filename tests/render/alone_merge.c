@@ -42,7 +42,7 @@ static int row_of(const struct list_case *at, uint32_t point)
 /* LORs of a point are spread over all: some points have the same ones. */
 static struct list make_list(const struct list_case *at, uint64_t *state)
 {
-    struct list list = {at, test_alloc((int64_t)at->num_points * at->per_point, sizeof(*list.elements)), 0};
+    struct list list = {at, kept((int64_t)at->num_points * at->per_point, sizeof(*list.elements)), 0};
     for (int point = 0; point < at->num_points; point++) {
         const bool is_empty = at->one_in > 0 && point / at->per_row % at->one_in != 1;
         const int count = is_empty ? 0 : at->per_point - (int)(4 * test_random(state)) % (at->per_point + 1);
@@ -82,11 +82,11 @@ static struct expected expect(const struct list *list)
 {
     const struct list_case *at = list->at;
     struct expected expected = {.num_rows = row_of(at, (uint32_t)(at->first_point + at->num_points - 1)) + 1,
-                                .merged = test_alloc(list->count, sizeof(*expected.merged))};
-    struct lr_listed *sorted = test_alloc(list->count, sizeof(*sorted));
+                                .merged = kept(list->count, sizeof(*expected.merged))};
+    struct lr_listed *sorted = kept(list->count, sizeof(*sorted));
     int64_t begin = 0, end = 0;
     uint32_t num = 0;
-    expected.starts = test_alloc(expected.num_rows + 1, sizeof(*expected.starts));
+    expected.starts = kept(expected.num_rows + 1, sizeof(*expected.starts));
     memcpy(sorted, list->elements, (size_t)list->count * sizeof(*sorted));
     for (int row = 0; row < expected.num_rows; row++, begin = end) {
         double sum = 0;
@@ -212,7 +212,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
     const double rounding = at->repeats ? 1.2e-7 : 0; /* the last bit: parts are added in any order */
     struct lr_merge merge = open_merge(ctx, programs, &list, LR_MERGE_LEAST_SLOTS, 1);
     struct lr_receiver receiver = {.ctx = ctx};
-    struct lr_packed_element *first = test_alloc(list.count + 1, sizeof(*first));
+    struct lr_packed_element *first = kept(list.count + 1, sizeof(*first));
     const size_t bytes = expected.starts[expected.num_rows] * sizeof(*first);
     int misfits = 0;
     for (int k = 0; k < 3; k++) {
@@ -229,7 +229,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
                   expected.starts[expected.num_rows], misfits);
     lr_receiver_close(&receiver);
     lr_merge_finish(&merge);
-    test_free_all(NULL);
+    destroy_kept(NULL);
     return misfits;
 }
 

@@ -91,7 +91,7 @@ static void check_lor_order(struct orders *orders, enum lr_columns_program which
 static void check_places(const struct orders *orders)
 {
     int64_t same = 0, known = 0;
-    bool *taken = test_alloc(orders->num_column, sizeof(*taken));
+    bool *taken = kept(orders->num_column, sizeof(*taken));
     for (int64_t k = 0; k < orders->alone.num_values; k++) {
         if (orders->places[k] >= 0) {
             assert_true(orders->places[k] < orders->num_column && !taken[orders->places[k]]);
@@ -194,7 +194,7 @@ static void test_take_sums(void **context)
     struct lr_columns *columns = make_columns(&alone);
     const int64_t count = alone.num_voxels;
     const double unit = ldexp(1, 3 - 61);
-    int64_t *sums = test_alloc(count + 1, sizeof(*sums)); /* the head is the first */
+    int64_t *sums = kept(count + 1, sizeof(*sums)); /* the head is the first */
     for (int64_t v = 0; v < count; v++)
         sums[v + 1] = (int64_t)ldexp(random_between(&alone.state, -1, 1), 20 + (int)(3.5 * v));
     struct gl_buffer *buffer = alone_buffer(&alone, (count + 1) * 8, sums);

@@ -116,7 +116,7 @@ static void check_back(struct alone *alone, struct lr_pairs *pairs)
 static struct gl_buffer *upload_points(struct alone *alone)
 {
     const int64_t count = alone->num_voxels * alone->per_row;
-    double(*points)[4] = test_alloc(count, sizeof(*points));
+    double(*points)[4] = kept(count, sizeof(*points));
     for (int64_t n = 0; n < count; n++)
         lr_rows_point(&alone->rows, n / alone->per_row, (int)(n % alone->per_row), points[n]);
     return alone_buffer(alone, count * 32, points);

@@ -61,7 +61,7 @@ static void test_every_kind_of_scanner(void **unused)
                 num_points += !is_too_close(at->name, k);
             }
         } while (!compare(subject, (const double(*)[3])points, num_points, 0));
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 

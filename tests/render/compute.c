@@ -76,7 +76,7 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
         choose_mode(subject, k);
         compare(subject, expected[k]);
     }
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_every_kind_of_scanner(void **unused)

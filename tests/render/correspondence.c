@@ -68,8 +68,8 @@ static struct lr_batch render_by_hand(struct stage *stage, uint64_t *state, bool
 {
     const int modules = stage->scanner->num_modules;
     const int turn = (int)(modules * test_random(state)); /* so that tiles move about */
-    struct lr_plan_image *images = test_alloc(modules, sizeof(*images));
-    struct lr_plan_draw *draws = test_alloc(2 * modules * modules, sizeof(*draws));
+    struct lr_plan_image *images = kept(modules, sizeof(*images));
+    struct lr_plan_draw *draws = kept(2 * modules * modules, sizeof(*draws));
     struct lr_batch batch = {.images = images, .draws = draws, .atlas_rows = stage->plan->rows};
     for (int i = 0; i < modules; i++) {
         if (stage->eye->modules[i].height <= 0) continue;
@@ -90,7 +90,7 @@ static struct lr_batch render_by_hand(struct stage *stage, uint64_t *state, bool
 /* Texels of a target of the atlas. */
 static void *read_atlas(const struct stage *stage, int colour, size_t texel_bytes)
 {
-    void *texels = test_alloc(stage_atlas_texels(stage), texel_bytes);
+    void *texels = kept(stage_atlas_texels(stage), texel_bytes);
     stage_check(stage, gl_texture_read(stage->images.atlas->colours[colour], NULL, texels) == LR_OK);
     return texels;
 }
@@ -112,7 +112,7 @@ static void compare_point(struct tally *tally, struct stage *stage, const struct
     for (int k = 0; k < batch.num_images; k++) {
         const struct lr_plan_image *image = &batch.images[k];
         const int width = stage->scanner->modules[image->primary].crystals[0] * stage->plan->rays;
-        lr_pixel *want = test_alloc(eye_num_pixels(stage->eye, image->primary), sizeof(*want));
+        lr_pixel *want = kept(eye_num_pixels(stage->eye, image->primary), sizeof(*want));
         stage_check(stage, cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) == LR_OK);
         for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
             const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
@@ -161,7 +161,7 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
     if (tally.wrong > 0)
         print_error("%s, R = %d: %lld wrong, first %s\n", run->name, run->rays, (long long)tally.wrong, tally.first);
     cpu.fns->destroy(cpu.self);
-    test_free_all(NULL);
+    destroy_kept(NULL);
     return tally.wrong;
 }
 

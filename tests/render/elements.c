@@ -41,7 +41,7 @@ static double check_elements(const struct scanner_case *at, int rays, int sample
     print_message("%-14s R = %d, N = %d: %7lld elements to %.1e; %lld rows differ, where lines near edges carry %.1e\n",
                   at->name, rays, samples, (long long)num_elements, worst, (long long)differing, carried);
     assert_true(num_elements > 100);
-    test_free_all(NULL);
+    destroy_kept(NULL);
     return carried;
 }
 

@@ -31,7 +31,7 @@ static struct gathering gathering_of(struct stage *stage, uint64_t *state)
     struct gathering gathering = {.stage = stage,
                                   .window = lr_pair_window_all(stage->lors),
                                   .made = stage_make_up(stage, num_images, 0.8, state),
-                                  .rows = test_alloc(num_images, sizeof(*gathering.rows)),
+                                  .rows = kept(num_images, sizeof(*gathering.rows)),
                                   .values = random_floats(stage->lors->count, 0.5, 2, state)};
     int num_rows = 0; /* of one, two, three images, in voxels far apart */
     for (int k = 0; k < num_images; k++) {
@@ -63,7 +63,7 @@ static double pixel_product(const struct gathering *gathering, int slot, const i
 
 static float *read_target(const struct stage *stage, const struct gl_target *target)
 {
-    float *texels = test_alloc((int64_t)target->size[0] * target->size[1], sizeof(*texels));
+    float *texels = kept((int64_t)target->size[0] * target->size[1], sizeof(*texels));
     stage_check(stage, gl_texture_read(target->colours[0], NULL, texels) == LR_OK);
     return texels;
 }
@@ -120,7 +120,7 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
 {
     float *sums = read_target(gathering->stage, gather->sums[gather->num_halvings - 1]);
     const int64_t num_voxels = gather->image.count;
-    float *voxels = test_alloc(num_voxels, sizeof(*voxels));
+    float *voxels = kept(num_voxels, sizeof(*voxels));
     lr_vector image = lr_vector_of_floats(voxels, num_voxels);
     int next = 0;
     stage_check(gathering->stage, lr_texels_get(&gather->image, &image) == LR_OK);
@@ -172,7 +172,7 @@ static void test_gather_all_scanners(void **context)
             .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
         struct gathering gathering = gathering_of(stage, &state);
         check_gather(&gathering, 1 + k % 3);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 

@@ -129,7 +129,7 @@ static struct subject *open_case(int which, uint64_t *state)
         subject->points = arrangements[which].points_mm;
         return subject;
     }
-    double(*points)[3] = test_alloc(NUM_POINTS, sizeof(*points));
+    double(*points)[3] = kept(NUM_POINTS, sizeof(*points));
     struct eye *eye = eye_create(subject->scanner, 1);
     for (int n = 0; n < NUM_POINTS; n++) {
         do {
@@ -171,7 +171,7 @@ static void test_exact(void **unused)
     for (int k = 0; k < NUM_ARRANGEMENTS + NUM_RANDOM; k++) {
         struct subject *subject = open_case(k, &state);
         check_exact(subject);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -183,7 +183,7 @@ static void test_sampled(void **unused)
         subject->params.rays = 1 + k % 5;
         check_sampled(subject, "raster");
         check_sampled(subject, "compute");
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -200,7 +200,7 @@ static void test_absorption(void **unused)
         check_sampled(subject, "raster");
         check_sampled(subject, "compute");
         check_exact(subject);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
     lr_image_destroy(mu);
 }
@@ -217,7 +217,7 @@ static void test_pictures(void **unused)
             eye_place(eye, subject->points[n]);
             compare_pictures(subject, eye, counts);
         }
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
     print_message("%lld lines with a weight, %lld that name a module without, %lld stopped before the primary\n",
                   (long long)counts[0], (long long)counts[1], (long long)counts[2]);
@@ -253,8 +253,8 @@ static void check_near(const struct bench *bench, const char *what, const float 
 
 static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 {
-    float *data = test_alloc(bench->num_lors, sizeof(*data));
-    float *image = test_alloc(bench->num_voxels, sizeof(*image));
+    float *data = kept(bench->num_lors, sizeof(*data));
+    float *image = kept(bench->num_voxels, sizeof(*image));
     stage_check(bench->subject, array_forward(op, bench->image, data) == LR_OK);
     stage_check(bench->subject, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);
@@ -268,8 +268,8 @@ static void check_parts(struct bench *bench, bool by_pairs)
     const lr_lors *lors = bench->subject->lors;
     const char *what = by_pairs ? "parts by pairs" : "parts by LORs";
     lr_operator *op = bench->subject->ops[0];
-    float *data = test_alloc(lors->count, sizeof(*data)), *part_data = test_alloc(lors->count, sizeof(*part_data));
-    float *image = test_alloc(bench->num_voxels, sizeof(*image)), *sum = test_alloc(bench->num_voxels, sizeof(*sum));
+    float *data = kept(lors->count, sizeof(*data)), *part_data = kept(lors->count, sizeof(*part_data));
+    float *image = kept(bench->num_voxels, sizeof(*image)), *sum = kept(bench->num_voxels, sizeof(*sum));
     for (int half = 0; half < 2; half++) {
         const struct part part = by_pairs ? choose_part(lors, half, 2, 0, 1) : choose_part(lors, 0, 1, half, 2);
         stage_check(bench->subject, array_forward_part(op, &part.selection, bench->image, part_data) == LR_OK);
@@ -295,8 +295,8 @@ static void check_projections(int which, const struct way *way, uint64_t *state)
     bench.num_lors = subject->lors->count;
     bench.image = random_floats(bench.num_voxels, 0.5, 2, state);
     bench.values = random_floats(bench.num_lors, 0.5, 2, state);
-    bench.forward = test_alloc(bench.num_lors, sizeof(double));
-    bench.backward = test_alloc(bench.num_voxels, sizeof(double));
+    bench.forward = kept(bench.num_lors, sizeof(double));
+    bench.backward = kept(bench.num_voxels, sizeof(double));
     lr_operator *op = subject_operator(subject, way->backend);
     const struct row *rows = voxel_rows(subject, op);
     for (int64_t v = 0; v < bench.num_voxels; v++) {
@@ -312,7 +312,7 @@ static void check_projections(int which, const struct way *way, uint64_t *state)
         check_parts(&bench, true);
         check_parts(&bench, false);
     }
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_projections(void **unused)

@@ -29,9 +29,9 @@ struct eye {
 
 static inline struct eye *eye_create(const lr_scanner *scanner, int rays)
 {
-    struct eye *eye = test_alloc(1, sizeof(*eye));
+    struct eye *eye = kept(1, sizeof(*eye));
     *eye = (struct eye){.scanner = scanner, .rays = rays, .hiding = lr_modules_may_hide(scanner)};
-    eye->modules = test_alloc(scanner->num_modules, sizeof(*eye->modules));
+    eye->modules = kept(scanner->num_modules, sizeof(*eye->modules));
     return eye;
 }
 

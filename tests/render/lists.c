@@ -52,7 +52,7 @@ static void assert_same(const char *what, const float *found, const float *expec
 static lr_selection choose(const struct subject *subject, double share, uint64_t *state)
 {
     const int64_t count = subject->lors->count;
-    int64_t *lors = test_alloc(count, sizeof(*lors));
+    int64_t *lors = kept(count, sizeof(*lors));
     lr_selection part = {.lors = lors};
     for (int64_t lor = 0; lor < count; lor++)
         if (lor == 0 || lor == count - 1 || test_random(state) < share) lors[part.num_lors++] = lor;
@@ -65,8 +65,8 @@ static void check_forward(const struct subject *subject, const lr_selection *par
 {
     lr_operator *op = subject->ops[0];
     const float *image = draw(state, num_voxels_of(subject));
-    float *all = test_alloc(subject->lors->count, sizeof(*all));
-    float *expected = test_alloc(part->num_lors, sizeof(*all)), *found = draw(state, part->num_lors);
+    float *all = kept(subject->lors->count, sizeof(*all));
+    float *expected = kept(part->num_lors, sizeof(*all)), *found = draw(state, part->num_lors);
     assert_int_equal(array_forward(op, image, all), LR_OK);
     assert_false(is_zero(all, subject->lors->count));
     for (int64_t k = 0; k < part->num_lors; k++) expected[k] = all[part->lors[k]];
@@ -82,8 +82,8 @@ static void check_back(const struct subject *subject, const lr_selection *part, 
 {
     const int64_t num_voxels = num_voxels_of(subject);
     lr_operator *op = subject->ops[0];
-    float *all = test_alloc(subject->lors->count, sizeof(*all));
-    float *expected = test_alloc(num_voxels, sizeof(*all)), *found = draw(state, num_voxels);
+    float *all = kept(subject->lors->count, sizeof(*all));
+    float *expected = kept(num_voxels, sizeof(*all)), *found = draw(state, num_voxels);
     for (int64_t k = 0; k < part->num_lors; k++) all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
     assert_int_equal(array_back(op, all, expected), LR_OK);
     assert_false(is_zero(expected, num_voxels));
@@ -101,7 +101,7 @@ static void check_list(const struct subject *subject, double share, uint64_t *st
     const lr_selection part = choose(subject, share, state);
     const int64_t num_voxels = num_voxels_of(subject), num_lors = part.num_lors;
     const float *values = draw(state, num_lors);
-    float *ax = test_alloc(num_lors, sizeof(*ax)), *aty = test_alloc(num_voxels, sizeof(*aty));
+    float *ax = kept(num_lors, sizeof(*ax)), *aty = kept(num_voxels, sizeof(*aty));
     check_forward(subject, &part, state);
     check_back(subject, &part, values, state);
     check_back(subject, &part, NULL, state);
@@ -132,7 +132,7 @@ static void test_lists_are_picks(void **unused)
             struct subject *subject = open_scanner(scanners[s], modes[m].mode, modes[m].rays, modes[m].samples);
             subject_operator(subject, "compute");
             check_list(subject, 500.0 / (double)subject->lors->count, &state);
-            test_free_all(NULL);
+            destroy_kept(NULL);
         }
     }
 }
@@ -170,7 +170,7 @@ static void test_out_of_coincidence_is_zero(void **unused)
     struct subject *subject = open_scanner("ruled ring", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
     lr_operator *op = subject_operator(subject, "compute");
     const lr_selection chosen = choose(subject, 0.05, &state);
-    int64_t *lors = test_alloc(chosen.num_lors, sizeof(*lors)), kept = 0;
+    int64_t *lors = kept(chosen.num_lors, sizeof(*lors)), kept = 0;
     for (int64_t k = 0; k < chosen.num_lors; k++)
         if (!lr_lors_in_coincidence(subject->lors, chosen.lors[k])) lors[kept++] = chosen.lors[k];
     const lr_selection part = {.lors = lors, .num_lors = kept};
@@ -212,9 +212,9 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     lr_operator *op = subject_operator(subject, "compute");
     const int64_t num_voxels = num_voxels_of(subject);
     const lr_selection part = choose(subject, 100.0 / (double)subject->lors->count, &state);
-    float *values = test_alloc(part.num_lors, sizeof(*values));
-    float *image = test_alloc(num_voxels, sizeof(*image)), *of_one = test_alloc(num_voxels, sizeof(*image));
-    double *sums = test_alloc(num_voxels, sizeof(*sums)); /* of what each LOR alone gives */
+    float *values = kept(part.num_lors, sizeof(*values));
+    float *image = kept(num_voxels, sizeof(*image)), *of_one = kept(num_voxels, sizeof(*image));
+    double *sums = kept(num_voxels, sizeof(*sums)); /* of what each LOR alone gives */
     for (int64_t k = 0; k < part.num_lors; k++) {
         const lr_selection one = {.lors = part.lors + k, .num_lors = 1};
         values[k] = (float)pow(10.0, random_between(&state, -6, 0));
@@ -261,7 +261,7 @@ static void test_deterministic_has_the_same_bits(void **unused)
                                                k % 2 ? 0 : 2, (const int[3]){1, 1, 1});
         subject->params.max_memory_bytes = 65536;
         check_deterministic(subject, draw(&state, num_voxels_of(subject)), 0, 2e-6);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 

@@ -65,7 +65,7 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
 static float *forward(struct subject *subject, const char *backend, const float *image)
 {
     lr_operator *op = subject_operator(subject, backend);
-    float *data = test_alloc(subject->lors->count, sizeof(*data));
+    float *data = kept(subject->lors->count, sizeof(*data));
     stage_check(subject, array_forward(op, image, data) == LR_OK);
     lr_operator_destroy(subject->ops[--subject->num_ops]);
     return data;
@@ -74,7 +74,7 @@ static float *forward(struct subject *subject, const char *backend, const float 
 static float *back(struct subject *subject, const char *backend, const float *data)
 {
     lr_operator *op = subject_operator(subject, backend);
-    float *image = test_alloc(lr_grid_num_voxels(&subject->grid), sizeof(*image));
+    float *image = kept(lr_grid_num_voxels(&subject->grid), sizeof(*image));
     stage_check(subject, array_back(op, data, image) == LR_OK);
     lr_operator_destroy(subject->ops[--subject->num_ops]);
     return image;
@@ -99,7 +99,7 @@ static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, u
         gaps[k] = gap_of_floats(found, expected, subject->lors->count);
     }
     const bool sees = check_row_gaps(subject, gaps, 0, 0);
-    test_free_all(NULL);
+    destroy_kept(NULL);
     return sees;
 }
 
@@ -153,7 +153,7 @@ static void test_projections(void **unused)
         const double there = dot(sums, data, num_lors), here = dot(sums_of_image, image, num_voxels);
         print_message("%s, adjoint: %.1e\n", subject->name, fabs(there / here - 1));
         assert_true(fabs(there - here) <= 1e-6 * fabs(here));
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -184,8 +184,8 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
     const struct part part = choose_part(subject->lors, 1, 3, 0, every_lor);
     const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), count = part.count;
     const float *image = random_floats(num_voxels, 0, 2, state);
-    float *values = test_alloc(count, sizeof(*values)), *picked = test_alloc(count, sizeof(*picked));
-    float *sum = test_alloc(num_voxels, sizeof(*sum)), *among = test_alloc(subject->lors->count, sizeof(*among));
+    float *values = kept(count, sizeof(*values)), *picked = kept(count, sizeof(*picked));
+    float *sum = kept(num_voxels, sizeof(*sum)), *among = kept(subject->lors->count, sizeof(*among));
     subject->params.max_memory_bytes = 0;
     const float *all = forward(subject, "compute", image);
     subject->params.max_memory_bytes = max_memory_bytes;

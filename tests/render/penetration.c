@@ -39,7 +39,7 @@ static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, c
         /* An element is one length where a crystal has one line. */
         check_gap(name, &gap, (rays == 1 ? 3 : 1) * rows_l2, INFINITY);
     }
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
@@ -85,9 +85,9 @@ static void check_projections(int64_t max_memory_bytes, uint64_t *state)
     float *in_float[2], *out_float[2];
     for (int k = 0; k < 2; k++) {
         in_float[k] = random_floats(num[k], 0, 1, state);
-        out_float[k] = test_alloc(num[k], sizeof(float));
-        in[k] = test_alloc(num[k], sizeof(double));
-        out[k] = test_alloc(num[k], sizeof(double));
+        out_float[k] = kept(num[k], sizeof(float));
+        in[k] = kept(num[k], sizeof(double));
+        out[k] = kept(num[k], sizeof(double));
         for (int64_t n = 0; n < num[k]; n++) in[k][n] = (double)in_float[k][n];
     }
     lr_operator *cpu = subject_operator(subject, "cpu");
@@ -103,7 +103,7 @@ static void check_projections(int64_t max_memory_bytes, uint64_t *state)
         assert_true(gap.norm > 0);
         check_gap(k == 0 ? "back" : "forward", &gap, rows_l2, INFINITY);
     }
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_projections(void **unused)

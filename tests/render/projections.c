@@ -53,7 +53,7 @@ static void bench_close(struct bench *bench)
 /* The matrix; *num_elements gets how many it has. */
 static struct row *read_matrix(struct bench *bench, int64_t *num_elements)
 {
-    struct row *matrix = test_alloc(bench->num_voxels, sizeof(*matrix));
+    struct row *matrix = kept(bench->num_voxels, sizeof(*matrix));
     const int *samples = bench->params.samples;
     const struct lr_rows rows = {
         .grid = &bench->subject->grid, .samples = {samples[0], samples[1], samples[2]}, .end = bench->num_voxels};
@@ -86,8 +86,8 @@ static struct vectors project(struct bench *bench, uint64_t *state)
 {
     struct vectors vectors = {.image = random_floats(bench->num_voxels, 0.5, 2, state),
                               .data = random_floats(bench->num_lors, 0.5, 2, state),
-                              .projected = test_alloc(bench->num_lors, sizeof(float)),
-                              .gathered = test_alloc(bench->num_voxels, sizeof(float))};
+                              .projected = kept(bench->num_lors, sizeof(float)),
+                              .gathered = kept(bench->num_voxels, sizeof(float))};
     vectors.image[7] = 0;
     vectors.projected[0] = vectors.gathered[0] = 123; /* outputs are overwritten */
     stage_check(bench->subject, forward(bench, vectors.image, vectors.projected) == LR_OK);
@@ -123,7 +123,7 @@ static void check_projections(lr_scanner *scanner, const char *name, double reac
     print_message("%-14s R = %d, N = %d: %lld elements, adjoint to %.1e\n", name, rays,
                   samples[0] * samples[1] * samples[2], (long long)num_elements, error);
     assert_true(error <= adjoint_tolerance);
-    double *data = test_alloc(bench.num_lors, sizeof(*data));
+    double *data = kept(bench.num_lors, sizeof(*data));
     for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) {
         const struct row *row = &matrix[voxel];
         double sum = 0;
@@ -136,7 +136,7 @@ static void check_projections(lr_scanner *scanner, const char *name, double reac
     for (int64_t lor = 0; lor < bench.num_lors; lor++)
         assert_close((double)vectors.projected[lor], data[lor], sum_tolerance);
     bench_close(&bench);
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_projections_meet_rows(void **unused)
@@ -182,7 +182,7 @@ static void test_windows_make_no_difference(void **unused)
         assert_true(adjoint_error(&parts, &vectors) <= adjoint_tolerance);
         bench_close(&parts);
         bench_close(&whole);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -293,7 +293,7 @@ static void test_zeros(void **unused)
 {
     struct bench bench;
     bench_open(&bench, create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
-    float *image = test_alloc(bench.num_voxels, sizeof(*image)), *data = test_alloc(bench.num_lors, sizeof(*data));
+    float *image = kept(bench.num_voxels, sizeof(*image)), *data = kept(bench.num_lors, sizeof(*data));
     data[17] = 5;
     stage_check(bench.subject, forward(&bench, image, data) == LR_OK);
     for (int64_t lor = 0; lor < bench.num_lors; lor++) assert_true(data[lor] == 0.0f);

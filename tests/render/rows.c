@@ -31,7 +31,7 @@ static lr_status take(void *user, const lr_row *row)
 
 static struct row *read_rows(struct stage *stage, const struct lr_rows *rows, int threads, int64_t stop_before)
 {
-    struct received received = {stage->lors, rows->begin, stop_before, test_alloc(rows->end, sizeof(struct row))};
+    struct received received = {stage->lors, rows->begin, stop_before, kept(rows->end, sizeof(struct row))};
     const struct lr_row_reader reader = {
         .images = &stage->images, .plan = stage->plan, .threads = threads, .log = &stage->log.log};
     const lr_status status = lr_rows_read(&reader, rows, &(lr_row_sink){take, &received});
@@ -63,7 +63,7 @@ static void check_batches(struct gl_context *ctx, lr_scanner *(*create)(void), d
         if (k == 0) expected = found;
         check_same_rows(found + BEGIN, expected + BEGIN, COUNT, order_tolerance);
     }
-    test_free_all(NULL);
+    destroy_kept(NULL);
 }
 
 static void test_batches_make_no_difference(void **context)

@@ -72,8 +72,8 @@ static int check_scatter(struct stage *stage, const struct voxels *voxels, const
                          int times)
 {
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
-    float *got = test_alloc(window->num_values, sizeof(*got));
-    double *want = test_alloc(window->num_values, sizeof(*want));
+    float *got = kept(window->num_values, sizeof(*got));
+    double *want = kept(window->num_values, sizeof(*want));
     int filled = 0;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
@@ -107,7 +107,7 @@ static void test_random_contents(void **context)
         print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays, voxels.made.batch.num_images,
                       filled);
         assert_true(filled > 10);
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
@@ -129,7 +129,7 @@ static void test_windows(void **context)
     assert_int_equal(filled, check_scatter(stage, &voxels, &all, 1));
 
     /* A list: every third pair, one after the other. */
-    int32_t *pairs = test_alloc(stage->lors->num_pairs, sizeof(*pairs));
+    int32_t *pairs = kept(stage->lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
     for (int64_t pair = 1; pair < stage->lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
     window = lr_pair_window_begin(stage->lors, pairs, num_pairs);
@@ -161,7 +161,7 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
     const int64_t num_lors = stage->lors->count;
     struct lr_scatter scatter = open_scatter(stage, voxels);
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", num_lors);
-    float *values = test_alloc(num_lors, sizeof(*values));
+    float *values = kept(num_lors, sizeof(*values));
     lr_vector vector = lr_vector_of_floats(values, num_lors);
     values[lor] = 16777216.0f;
     values[lor + 1] = 0.5f;
@@ -213,8 +213,8 @@ static void test_texels_round_trip(void **context)
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];
         struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
-        float *values = test_alloc(count, sizeof(*values));
-        float *back = test_alloc(count, sizeof(*back));
+        float *values = kept(count, sizeof(*values));
+        float *back = kept(count, sizeof(*back));
         lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
         lr_vector there;
         assert_non_null(texels.target);

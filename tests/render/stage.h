@@ -136,10 +136,10 @@ static inline void stage_close(void *self)
     lr_scanner_destroy(stage->scanner);
 }
 
-/* The stage is there until test_free_all. */
+/* The stage is there until destroy_kept. */
 static inline struct stage *stage_open(const struct stage_params *params)
 {
-    struct stage *stage = test_alloc(1, sizeof(*stage));
+    struct stage *stage = kept(1, sizeof(*stage));
     const int modules = params->scanner->num_modules;
     const int tiles = params->min_tiles > modules ? params->min_tiles : modules;
     *stage = (struct stage){.ctx = params->ctx, .scanner = params->scanner};
@@ -168,7 +168,7 @@ static inline struct stage *stage_open(const struct stage_params *params)
                                                        .mu_steps = params->mu_steps,
                                                        .threads = 1,
                                                        .log = &stage->log.log};
-    return test_keep(stage, stage_close);
+    return keep_object(stage, stage_close);
 }
 
 /* Texels of the atlas. */
@@ -229,8 +229,8 @@ struct made_up {
 
 static inline struct made_up stage_make_up(const struct stage *stage, int num_images, double density, uint64_t *state)
 {
-    struct made_up made = {.atlas = test_alloc(stage_atlas_texels(stage), sizeof(*made.atlas)),
-                           .images = test_alloc(num_images, sizeof(*made.images))};
+    struct made_up made = {.atlas = kept(stage_atlas_texels(stage), sizeof(*made.atlas)),
+                           .images = kept(num_images, sizeof(*made.images))};
     for (int k = 0; k < num_images; k++) {
         made.images[k] = stage_image(stage, (const double[3]){0}, k % stage->scanner->num_modules, k);
         if (density > 0) stage_fill_tile(stage, &made.images[k], density, made.atlas, state);
@@ -267,7 +267,7 @@ static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_
 
 static inline float *random_floats(int64_t count, double low, double high, uint64_t *state)
 {
-    float *values = test_alloc(count, sizeof(*values));
+    float *values = kept(count, sizeof(*values));
     for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
     return values;
 }

@@ -28,10 +28,10 @@ static inline void subject_close(void *self)
     lr_scanner_destroy(subject->scanner);
 }
 
-/* Takes over the scanner. The subject is there until test_free_all. */
+/* Takes over the scanner. The subject is there until destroy_kept. */
 static inline struct subject *subject_open(const char *name, lr_scanner *scanner)
 {
-    struct subject *subject = test_alloc(1, sizeof(*subject));
+    struct subject *subject = kept(1, sizeof(*subject));
     *subject = (struct subject){.name = name, .scanner = scanner};
     test_log_init(&subject->log);
     subject->lors = lr_lors_create(scanner, &subject->log.log);
@@ -44,7 +44,7 @@ static inline struct subject *subject_open(const char *name, lr_scanner *scanner
                                            .store = LR_STORE_NO,
                                            .threads = 2,
                                            .log = &subject->log.log};
-    return test_keep(subject, subject_close);
+    return keep_object(subject, subject_close);
 }
 
 /* Lives as long as the subject. */
@@ -70,7 +70,7 @@ struct row {
 static inline lr_status take_row(void *user, const lr_row *row)
 {
     struct row *taken = (struct row *)user + row->row;
-    *taken = (struct row){row->count, test_alloc(row->count, sizeof(int64_t)), test_alloc(row->count, sizeof(double))};
+    *taken = (struct row){row->count, kept(row->count, sizeof(int64_t)), kept(row->count, sizeof(double))};
     for (int64_t k = 0; k < row->count; k++) {
         taken->lor[k] = row->lor[k];
         taken->value[k] = row->probability[k];
@@ -81,7 +81,7 @@ static inline lr_status take_row(void *user, const lr_row *row)
 /* Elements of the points by a backend. */
 static inline struct row *subject_rows(struct subject *subject, const char *backend)
 {
-    const lr_row_sink sink = {take_row, test_alloc(subject->num_points, sizeof(struct row))};
+    const lr_row_sink sink = {take_row, kept(subject->num_points, sizeof(struct row))};
     lr_operator *op = subject_operator(subject, backend);
     stage_check(subject, lr_operator_point_rows(op, subject->points, subject->num_points, &sink) == LR_OK);
     lr_operator_destroy(subject->ops[--subject->num_ops]);
@@ -92,7 +92,7 @@ static inline struct row *subject_rows(struct subject *subject, const char *back
 static inline struct row *voxel_rows(struct subject *subject, lr_operator *op)
 {
     const int64_t count = lr_grid_num_voxels(&subject->grid);
-    const lr_row_sink sink = {take_row, test_alloc(count, sizeof(struct row))};
+    const lr_row_sink sink = {take_row, kept(count, sizeof(struct row))};
     stage_check(subject, lr_operator_rows(op, 0, count, &sink) == LR_OK);
     return sink.user;
 }
@@ -213,7 +213,7 @@ static inline void compare_pictures(struct subject *subject, struct eye *eye, in
 {
     for (int m = 0; m < subject->scanner->num_modules; m++) {
         const int count = eye_num_pixels(eye, m);
-        lr_pixel *got = test_alloc(count, sizeof(*got)), *want = test_alloc(count, sizeof(*want));
+        lr_pixel *got = kept(count, sizeof(*got)), *want = kept(count, sizeof(*want));
         stage_check(subject, lr_operator_picture(subject->ops[0], eye->point_mm, m, got) == LR_OK);
         stage_check(subject, lr_operator_picture(subject->ops[1], eye->point_mm, m, want) == LR_OK);
         for (int k = 0; k < count; k++) {
@@ -245,8 +245,8 @@ struct part {
 static inline struct part choose_part(const lr_lors *lors, int64_t first_pair, int every_pair, int first_lor,
                                       int every_lor)
 {
-    struct part part = {.lors = test_alloc(lors->count, sizeof(*part.lors))};
-    int32_t *pairs = test_alloc(lors->num_pairs, sizeof(*pairs));
+    struct part part = {.lors = kept(lors->count, sizeof(*part.lors))};
+    int32_t *pairs = kept(lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
     for (int64_t pair = first_pair; pair < lors->num_pairs; pair += every_pair) {
         pairs[num_pairs++] = (int32_t)pair;
@@ -271,7 +271,7 @@ static inline void check_deterministic(struct subject *subject, const float *ima
     lr_operator *op = NULL;
     for (int k = 0; k < ROUNDS; k++) {
         subject->params.deterministic = k > 0;
-        data[k] = test_alloc(count, sizeof(**data));
+        data[k] = kept(count, sizeof(**data));
         if (k < 3) op = subject_operator(subject, "compute");
         stage_check(subject, array_forward(op, image, data[k]) == LR_OK);
     }

@@ -288,7 +288,7 @@ static void bad_maps_are_refused(void **unused)
     map->values[1 + 4 * (2 + 3 * 1)] = -0.01f;
     lr_attenuation_params params = {.lors = straight, .mu = map, .log = &log.log};
     assert_null(lr_attenuation_create(&params));
-    assert_said(&log, LR_BAD_INPUT, "voxel (1, 2, 1) of the mu-map is -0.01 per mm");
+    assert_error(&log, LR_BAD_INPUT, "voxel (1, 2, 1) of the mu-map is -0.01 per mm");
     map->values[1 + 4 * (2 + 3 * 1)] = NAN;
     assert_null(lr_attenuation_create(&params));
     map->grid.voxel_mm[1] = 0;

@@ -78,7 +78,7 @@ static double assert_no_scanner(lr_crystal_list list, const char *words)
     double residual_mm = 0;
     list.log = &log.log;
     assert_null(lr_scanner_from_crystals(&list, NULL, &residual_mm));
-    assert_said(&log, LR_BAD_INPUT, words);
+    assert_error(&log, LR_BAD_INPUT, words);
     return residual_mm;
 }
 

@@ -97,7 +97,7 @@ static void data_of_another_scanner_is_refused(void **state)
     const int64_t events[] = {2, 16};
     lr_lor_data *sparse = lr_lor_data_bin(events, 2, NULL);
     assert_null(lr_lor_data_expand(sparse, lors, &log.log));
-    assert_said(&log, LR_USAGE, "sixteen has 16 LORs");
+    assert_error(&log, LR_USAGE, "sixteen has 16 LORs");
     lr_lor_data *dense = lr_lor_data_create(lors, NULL);
     dense->count = 15;
     assert_null(lr_lor_data_expand(dense, lors, &log.log));

@@ -301,7 +301,7 @@ static void nothing_in_coincidence_is_an_error(void **state)
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
         .name = "off", .modules = modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}});
     assert_null(lr_lors_create(scanner, &log.log));
-    assert_said(&log, LR_BAD_INPUT, "off: no two crystals are in coincidence");
+    assert_error(&log, LR_BAD_INPUT, "off: no two crystals are in coincidence");
     lr_scanner_destroy(scanner);
     lr_lors_destroy(NULL);
 }

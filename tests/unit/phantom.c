@@ -193,7 +193,7 @@ static void assert_refused(lr_phantom_params params, const lr_grid *grid, const 
     struct test_log log = TEST_LOG(log);
     params.log = &log.log;
     assert_null(lr_phantom_create(&params, grid));
-    assert_said(&log, LR_USAGE, words);
+    assert_error(&log, LR_USAGE, words);
 }
 
 static void misfits_are_refused(void **state)
@@ -269,7 +269,7 @@ static void other_labels_are_refused(void **state)
         struct test_log log = TEST_LOG(log);
         labels->values[17] = bad[k];
         assert_null(lr_phantom_from_labels(labels, &labels->grid, &log.log));
-        assert_said(&log, LR_BAD_INPUT, "in voxel 17");
+        assert_error(&log, LR_BAD_INPUT, "in voxel 17");
     }
     lr_image_destroy(labels);
 }

@@ -278,7 +278,7 @@ static void bad_delayeds_are_refused(void **unused)
     session_init(&s, UNIFORM, 1000);
     s.delayeds->values[5] = -1.0f;
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
-    assert_said(&log, LR_BAD_INPUT, "the delayeds of LOR 5 ");
+    assert_error(&log, LR_BAD_INPUT, "the delayeds of LOR 5 ");
     memset(s.delayeds->values, 0, (size_t)s.delayeds->count * sizeof(float));
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
     assert_non_null(strstr(log.error, "no delayed coincidences"));

@@ -197,7 +197,7 @@ static void assert_ring_refused(const lr_ring *ring, const char *words)
 {
     struct test_log log = TEST_LOG(log);
     assert_null(lr_scanner_create_ring(&(lr_scanner_params){.name = "r", .log = &log.log}, ring));
-    assert_said(&log, LR_BAD_INPUT, words);
+    assert_error(&log, LR_BAD_INPUT, words);
 }
 
 static void rings_are_checked(void **state)

@@ -35,7 +35,7 @@ static inline void bench_finish(void *self)
 /* path: of the image, while it is opened; ctx: the window's, or NULL. */
 static inline struct bench *bench_open(const char *path, struct gl_context *ctx)
 {
-    struct bench *bench = test_alloc(1, sizeof(*bench));
+    struct bench *bench = kept(1, sizeof(*bench));
     lr_image *image = lr_image_create(&grid, NULL);
     for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
@@ -45,7 +45,7 @@ static inline struct bench *bench_open(const char *path, struct gl_context *ctx)
     bench->handover = ctx != NULL ? handover_create(ctx, &bench->view.grid) : NULL;
     assert_true(ctx == NULL || bench->handover != NULL);
     unlink(path);
-    return test_keep(bench, bench_finish);
+    return keep_object(bench, bench_finish);
 }
 
 static inline void start(struct bench *bench, const struct live_request *request)

@@ -128,7 +128,7 @@ static void it_ends_at_any_moment(void **state)
             live_control(bench->live, LIVE_STOP);
             expect_state(bench, LIVE_DONE);
         }
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 

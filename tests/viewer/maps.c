@@ -24,7 +24,7 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
     lr_operator_params params = {.lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
     lr_grid_split_samples(&grid, 2, params.samples);
     lr_operator *op = lr_operator_create(&params);
-    float *image = test_alloc(9 * 8 * 5, sizeof(*image));
+    float *image = kept(9 * 8 * 5, sizeof(*image));
     assert_int_equal(array_sensitivity(op, image), LR_OK);
     double sum = 0;
     for (int v = 0; v < 9 * 8 * 5; v++) {
@@ -52,7 +52,7 @@ static void pair_images_are_the_data(void **state)
     struct study_view view;
     struct study *study = study_opened(&view, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
     lr_lor_data *dense = lr_lor_data_create(view.lors, NULL);
-    int64_t *events = test_alloc(dense->count * 10, sizeof(*events)), count = 0;
+    int64_t *events = kept(dense->count * 10, sizeof(*events)), count = 0;
     for (int64_t n = 0; n < dense->count; n++) {
         dense->values[n] = test_random(&seed) < 0.1 ? (float)(int)(1 + 9 * test_random(&seed)) : 0;
         for (int k = 0; k < (int)dense->values[n]; k++) events[count++] = n;

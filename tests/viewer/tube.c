@@ -23,10 +23,10 @@ static void bench_finish(void *self)
 
 static struct bench *bench_open(const char *scanner, const lr_grid *grid)
 {
-    struct bench *bench = test_alloc(1, sizeof(*bench));
+    struct bench *bench = kept(1, sizeof(*bench));
     bench->study = study_opened(&bench->view, &(struct study_wish){.scanner = scanner, .grid = grid});
     task_runner_init(&bench->tubes, &tube_kind);
-    return test_keep(bench, bench_finish);
+    return keep_object(bench, bench_finish);
 }
 
 static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
@@ -125,7 +125,7 @@ static void exchanged_crystals_turn_the_profile_round(void **state)
     const struct tube_result *result = compute(bench, &opposite);
     const int count = result->profile.count;
     const int64_t lor = result->lor;
-    float *before = test_alloc(count, sizeof(*before));
+    float *before = kept(count, sizeof(*before));
     memcpy(before, result->profile.weight, (size_t)count * sizeof(*before));
     struct tube_request other = opposite;
     other.crystals[0] = opposite.crystals[1];

@@ -29,11 +29,11 @@ static void bench_finish(void *self)
 
 static struct bench *bench_open(const struct study_wish *wish)
 {
-    struct bench *bench = test_alloc(1, sizeof(*bench));
+    struct bench *bench = kept(1, sizeof(*bench));
     bench->study = study_opened(&bench->view, wish);
     bench->voxel = voxel_create(NULL);
     assert_non_null(bench->voxel);
-    return test_keep(bench, bench_finish);
+    return keep_object(bench, bench_finish);
 }
 
 static const struct voxel_result *compute(struct bench *bench, const struct voxel_request *request)
@@ -105,8 +105,8 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
 {
     const struct voxel_row *row = &result->point_sampled;
     const lr_row view = {0, row->count, row->lor, row->probability};
-    double *sums = test_alloc(row->count, sizeof(*sums));
-    int *windows = test_alloc(row->count, sizeof(*windows));
+    double *sums = kept(row->count, sizeof(*sums));
+    int *windows = kept(row->count, sizeof(*windows));
     for (int w = 0; w < result->num_windows; w++) {
         const struct voxel_window *window = &result->windows[w];
         for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
@@ -151,7 +151,7 @@ static void windows_are_the_matrix(void **state)
             compare_rows(bench, result);
             compare_windows(bench, result);
         }
-        test_free_all(NULL);
+        destroy_kept(NULL);
     }
 }
 
