@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid, _progress
-from ._arrays import output_like, result_like
+from ._arrays import check_output, output_like, result_like
 from .listmode import ListMode
 from .scanner import Scanner, png
 
@@ -324,7 +324,7 @@ class Operator:
     def forward(self, x: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A x. x, out: image [nz][ny][nx] and data."""
         if out is not None:
-            _progress.run(self._core.forward, progress, x, out)
+            _progress.run(self._core.forward, progress, x, check_output(out))
             return out
         result = output_like(x, self.data_shape)
         _progress.run(self._core.forward, progress, x, result)
@@ -333,7 +333,7 @@ class Operator:
     def adjoint(self, y: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A^T y. y, out: data and image [nz][ny][nx]."""
         if out is not None:
-            _progress.run(self._core.adjoint, progress, y, out)
+            _progress.run(self._core.adjoint, progress, y, check_output(out))
             return out
         result = output_like(y, self.image_shape)
         _progress.run(self._core.adjoint, progress, y, result)
@@ -343,7 +343,7 @@ class Operator:
         """A^T 1, an image [nz][ny][nx]: a NumPy array where out is None. Computed once for all data, and kept."""
         if out is None:
             out = np.empty(self.image_shape, np.float32)
-        _progress.run(self._core.sensitivity, progress, out)
+        _progress.run(self._core.sensitivity, progress, check_output(out))
         return out
 
     def __matmul__(self, x: Array) -> Array:

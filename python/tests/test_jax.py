@@ -124,8 +124,13 @@ def test_what_does_not_fit_is_refused(placed):
         op @ x.astype(jnp.int32)
     with pytest.raises(ValueError, match="x has the shape"):
         op @ x[1:]
-    with pytest.raises(ValueError, match="out is read-only"):
-        op.forward(x, out=jnp.zeros(op.data_shape, device=device))
+    for call, out in (
+        (op.forward, jnp.zeros(op.data_shape, device=device)),
+        (lambda x, out: op.sensitivity(out=out), jnp.zeros(op.image_shape, device=device)),
+    ):
+        with pytest.raises(ValueError, match="out is an array of JAX, which does not change"):
+            call(x, out=out)
+        assert not np.asarray(out).any()
 
 
 def test_operators_of_the_processor_refuse_those_of_a_device(native):
