@@ -41,7 +41,9 @@ class Operator:
         of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
     device: number among the usable ones of loraster.devices().
     mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
-    samples: points per voxel along x, y and z; 0 = as many as the mean needs.
+    samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of sampled
+        elements with the lines, too: a projection of a whole scanner then takes minutes on a processor. samples=1,
+        rays=2 is a quick look; progress=True shows how far it is.
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
