@@ -71,8 +71,8 @@ run_ctest() {
     code=$?
     {
         grep -E 'tests passed' "$log"
-        # CTest says nothing of cases that a test program skips; their reasons are in its own log.
-        grep -h '^skipped: ' "build/$1/Testing/Temporary/LastTest.log" | sort -u
+        # CTest says nothing of cases that a test program or pytest skips; their reasons are in its own log.
+        grep -hE '^(skipped: |SKIPPED )' "build/$1/Testing/Temporary/LastTest.log" | sort -u
         [ "$full" = yes ] || echo "with --full there are more: $(ctest --preset "$3" -N | tail -1)"
     } | sed 's/^/    /' >> "$summary"
     return "$code"
@@ -137,7 +137,7 @@ if petsird; then
 else
     echo "    skipped: PETSIRD's own package, which PyPI did not give" >> "$summary"
 fi
-# The Python module, against what PyPI has of its peers; PyTorch is left to those who have it.
+# The Python module, against what PyPI has of its peers; PyTorch, CuPy and JAX are left to those who have them.
 module=()
 python_module() {
     [ -x build/venv/bin/pytest ] && return
@@ -145,8 +145,14 @@ python_module() {
         build/venv/bin/python -m pip install --quiet 'nanobind>=3.1,<4' 'nanobind-backend>=1' pytest tqdm mypy uproot \
             array-api-strict
 }
+# It loads the system's MPI, as lr_mpi.so does.
+mpi4py() {
+    build/venv/bin/python -c 'import mpi4py.MPI' 2> /dev/null ||
+        build/venv/bin/python -m pip install --quiet mpi4py
+}
 if python_module; then
     module=(-DLORASTER_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/venv/bin/python")
+    mpi4py || echo "    skipped: the Python module with several ranks, whose mpi4py PyPI did not give" >> "$summary"
 else
     echo "    skipped: the Python module, whose tools PyPI did not give" >> "$summary"
 fi

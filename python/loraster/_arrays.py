@@ -38,6 +38,13 @@ def output_like(x: Any, shape: tuple[int, ...]) -> Any:
     return np.empty(shape, np.float64 if str(getattr(x, "dtype", "")).endswith("float64") else np.float32)
 
 
+def check_output(out: Any) -> Any:
+    """A caller's array for a result: not one of JAX, which takes them to be as they were when they were made."""
+    if _library(out) in ("jax", "jaxlib"):
+        raise ValueError("out is an array of JAX, which does not change: leave out= away, and take what is returned")
+    return out
+
+
 def result_like(x: Array, out: Any) -> Array:
     """The result, in x's library."""
     if type(x) is np.ndarray or _library(out) != "numpy":

@@ -2,10 +2,12 @@
 # Copyright The LORaster authors
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
-import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -101,16 +103,50 @@ def program() -> str:
 def view(scanner: Scanner, image: Any = None, voxel_mm: Optional[_grid.Millimetres] = None) -> subprocess.Popen[bytes]:
     """Opens the viewer with a scanner and an image (an Image, or an array with voxel_mm), and does not wait for it.
 
-    Returns its process.
+    Returns the viewer's process: wait() returns when its window is closed, terminate() closes it. The window stays open
+    when Python ends, and Ctrl-C does not close it. What ends the viewer by an error goes to
+    logging.getLogger("loraster"). NoDeviceError where there is no screen.
     """
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        raise _core.NoDeviceError(
+            "there is no screen to open the viewer on: log in on a desktop, or set DISPLAY (ssh -X does); "
+            "loraster view --no-window --script FILE draws into files without a screen"
+        )
+    command = [program(), "view"]
     folder = tempfile.mkdtemp(prefix="loraster-view-")
-    geometry = os.path.join(folder, "scanner.yaml")
-    write(geometry, scanner)
-    command = [program(), "view", "--scanner", geometry]
-    if image is not None:
-        shown = os.path.join(folder, "image.nii")
-        write(shown, image, voxel_mm=voxel_mm)
-        command += ["--image", shown]
-    # The folder is removed when the viewer ends.
-    clean = "import shutil, subprocess, sys; c = subprocess.call(sys.argv[2:]); shutil.rmtree(sys.argv[1]); sys.exit(c)"
-    return subprocess.Popen([sys.executable, "-c", clean, folder, *command])
+    # The viewer alone keeps the writing end of a pipe, and at the end of the pipe a shell removes the folder: so it does
+    # after a viewer that was killed, or that has outlived this process.
+    read, write_end = os.pipe()
+    # Nobody who waits for the end of this process's output waits for the viewer, too: what it says goes to a file.
+    said = tempfile.TemporaryFile()
+    nowhere = subprocess.DEVNULL
+    try:
+        remove = 'exec 3<&0; (cat <&3; rm -rf "$0") &'
+        subprocess.run(
+            ["sh", "-c", remove, folder], stdin=read, stdout=nowhere, stderr=nowhere, start_new_session=True, check=True
+        )
+        command += ["--scanner", os.path.join(folder, "scanner.yaml")]
+        write(command[-1], scanner)
+        if image is not None:
+            command += ["--image", os.path.join(folder, "image.nii")]
+            write(command[-1], image, voxel_mm=voxel_mm)
+        viewer = subprocess.Popen(
+            command, stdin=nowhere, stdout=nowhere, stderr=said, pass_fds=[write_end], start_new_session=True
+        )
+    except BaseException:
+        said.close()
+        raise
+    finally:
+        os.close(read)
+        os.close(write_end)
+
+    def watch() -> None:
+        code = viewer.wait()
+        with said:
+            said.seek(0)
+            text = said.read().decode(errors="replace").strip()
+        if code not in (0, -signal.SIGTERM, -signal.SIGKILL) and not text.endswith("loraster: stopped"):
+            logging.getLogger("loraster").error("%s", text or f"the viewer has ended with exit code {code}")
+
+    threading.Thread(target=watch, name="loraster.view", daemon=True).start()
+    return viewer

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid, _progress
-from ._arrays import output_like, result_like
+from ._arrays import check_output, output_like, result_like
 from .listmode import ListMode
 from .scanner import Scanner, png
 
@@ -41,7 +41,9 @@ class Operator:
         of compute on a GPU, native, compute, cpu that can do what is asked for. "native" cannot for tilted modules.
     device: number among the usable ones of loraster.devices().
     mode: "auto", "sampled" (rays x rays lines over each crystal's face) or "exact" (solid angles).
-    samples: points per voxel along x, y and z; 0 = as many as the mean needs.
+    samples: points per voxel along x, y and z; 0 = as many as the mean needs. Time grows with the points, and of sampled
+        elements with the lines, too: a projection of a whole scanner then takes minutes on a processor. samples=1,
+        rays=2 is a quick look; progress=True shows how far it is.
     attenuation: map in 1/mm, an array on the operator's grid or a loraster.Image on its own.
     efficiencies: [num_crystals], or [num_lors], float32.
     psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
@@ -324,7 +326,7 @@ class Operator:
     def forward(self, x: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A x. x, out: image [nz][ny][nx] and data."""
         if out is not None:
-            _progress.run(self._core.forward, progress, x, out)
+            _progress.run(self._core.forward, progress, x, check_output(out))
             return out
         result = output_like(x, self.data_shape)
         _progress.run(self._core.forward, progress, x, result)
@@ -333,7 +335,7 @@ class Operator:
     def adjoint(self, y: Array, out: Optional[Array] = None, *, progress: _progress.Progress = None) -> Array:
         """A^T y. y, out: data and image [nz][ny][nx]."""
         if out is not None:
-            _progress.run(self._core.adjoint, progress, y, out)
+            _progress.run(self._core.adjoint, progress, y, check_output(out))
             return out
         result = output_like(y, self.image_shape)
         _progress.run(self._core.adjoint, progress, y, result)
@@ -343,7 +345,7 @@ class Operator:
         """A^T 1, an image [nz][ny][nx]: a NumPy array where out is None. Computed once for all data, and kept."""
         if out is None:
             out = np.empty(self.image_shape, np.float32)
-        _progress.run(self._core.sensitivity, progress, out)
+        _progress.run(self._core.sensitivity, progress, check_output(out))
         return out
 
     def __matmul__(self, x: Array) -> Array:

@@ -4,17 +4,19 @@
 
 Each takes an Operator, data y >= 0 [num_lors] (None in list mode: 1 for each event), and returns the image
 [nz][ny][nx] in emissions per voxel, in y's library. Additive: expected randoms and scatters, like y. initial: the
-first image; None = a uniform one. subsets: with operators of events and lines at most their `ranges`. callback: called with an Iteration after each; where it raises StopIteration the
-image so far is returned. progress: True for a bar by tqdm, or lines where it is not installed; or a function of (what,
-done, total).
+first image; None = a uniform one. subsets: with operators of events and lines at most their `ranges`. callback: called
+with an Iteration after each; where it raises StopIteration the image so far is returned. progress: True for a bar by
+tqdm, or lines where it is not installed; or a function of (what, done, total).
 
 comm: a communicator of mpi4py, whose ranks make the image together: each has an operator and data of its own, by
 Operator(..., part=(rank, ranks), subsets=n) of its LORs, and each gets the whole image. Callbacks that end the work
-have to on all ranks.
+have to on all ranks. Where the call fails on one rank, it fails on all, and the others' error names that rank. A rank
+whose script ends before the call leaves the others waiting: "mpirun -n 4 python -m mpi4py script.py" then ends all.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -182,30 +184,40 @@ def bsrem(
 
 
 def _common(iterations: int, subsets: int, additive: Any, initial: Any, comm: Any) -> dict[str, Any]:
-    for name, value in (("iterations", iterations), ("subsets", subsets)):
-        if value < 1:
-            raise ValueError(f"{name} is {value}: at least 1 is needed")
+    return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial, comm=comm)
+
+
+def _reconstruct(
+    A: Operator, y: Any, callback: Optional[Callback], progress: _progress.Progress, comm: Any, **options: Any
+) -> Any:
     mpi_comm = 0
     if comm is not None:
         from mpi4py import MPI
 
         mpi_comm = MPI._addressof(comm)
-    return dict(iterations=iterations, subsets=subsets, additive=additive, initial=initial, mpi_comm=mpi_comm)
-
-
-def _reconstruct(
-    A: Operator, y: Any, callback: Optional[Callback], progress: _progress.Progress, **options: Any
-) -> Any:
-    if y is None:
-        y = np.ones(A.data_shape, np.float32)
-    image = output_like(y, A.image_shape)
 
     def call(done: _core.Iteration) -> None:
         assert callback is not None
         callback(Iteration(**done.facts(), _core=done, _shape=A.image_shape))
 
-    # A caller with a callback per iteration gets no hint about progress.
-    with _progress.listening(progress if callback is None or progress else False) as listener:
+    with contextlib.ExitStack() as stack:
+        try:
+            if not isinstance(A, Operator):
+                raise TypeError(f"A is a {type(A).__name__}: an Operator is needed")
+            for name in ("iterations", "subsets"):
+                if options[name] < 1:
+                    raise ValueError(f"{name} is {options[name]}: at least 1 is needed")
+            if y is None:
+                y = np.ones(A.data_shape, np.float32)
+            image = output_like(y, A.image_shape)
+            # A caller with a callback per iteration gets no hint about progress.
+            listening = _progress.listening(progress if callback is None or progress else False)
+            listener = stack.enter_context(listening)
+        except BaseException:
+            # Other ranks wait for this one; what fails later, they learn from _core.reconstruct.
+            if mpi_comm:
+                _core.fail(mpi_comm)
+            raise
         settings = dict(
             prior=None,
             relaxation=0.0,
@@ -213,6 +225,7 @@ def _reconstruct(
             own_steps=False,
             callback=None if callback is None else call,
             progress=listener,
+            mpi_comm=mpi_comm,
         )
         settings.update(options)
         try:

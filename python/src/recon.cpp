@@ -72,7 +72,7 @@ struct Given {
 };
 
 /* The ranks that reconstruct together, from the caller's MPI communicator. The address 0 stands for one process. If
- * this rank ends before it has succeeded, the other ranks learn that it has failed. */
+ * this rank ends before it has succeeded, the other ranks learn that it has failed, and their error names it. */
 struct Ranks {
     lr_comm *comm = nullptr;
     bool is_good = false;
@@ -86,15 +86,6 @@ struct Ranks {
         if (mpi_comm != 0) comm = calls.make([&] { return lr_comm_open(&params); });
     }
     Ranks(const Ranks &) = delete;
-
-    /* "rank 1 of 2 has failed ..." if this rank's call has ended because another rank failed; else "". */
-    std::string other_failed() const
-    {
-        const lr_comm_info info = lr_comm_get_info(comm);
-        if (info.failed_rank < 0 || info.failed_rank == info.rank) return {};
-        return "rank " + std::to_string(info.failed_rank) + " of " + std::to_string(info.size) +
-               " has failed or was stopped, and says why: nothing was wrong with rank " + std::to_string(info.rank);
-    }
 
     ~Ranks()
     {
@@ -154,12 +145,10 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.own_steps = nb::cast<bool>(options["own_steps"]);
     Callback callback = {options["callback"], &engine};
     const bool is_called = !callback.function.is_none();
-    params.without_fit = !is_called;
     params.iteration = is_called ? Callback::call : nullptr;
     params.user = &callback;
     params.log = &engine.calls.log;
     params.progress = &engine.calls.progress;
-    std::string failed_elsewhere;
     engine.calls.run(
         [&] {
             const SensitivityHold held(engine);
@@ -167,23 +156,32 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
             for (Given *given : {&y, &additive, &initial, &kappa})
                 if (status == LR_OK) status = given->array.vector(&engine.places, &engine.calls.log, &given->vector);
+            bool is_any_called = is_called; /* all ranks sum the fit for a callback of one */
+            if (status == LR_OK) status = lr_comm_any(ranks.comm, &is_any_called);
+            params.without_fit = !is_any_called;
             if (status == LR_OK) status = lr_recon(&params, &to);
-            if (status != LR_OK) failed_elsewhere = ranks.other_failed();
             for (Given *given : {&y, &additive, &initial, &kappa}) {
                 if (status == LR_OK) status = given->array.finish();
                 given->array.unwrap();
             }
             if (status == LR_OK) status = image.finish();
             image.unwrap();
-            return failed_elsewhere.empty() ? status : LR_OK;
+            return status == LR_OK ? lr_comm_barrier(ranks.comm) : lr_comm_fail(ranks.comm, status);
         },
         options["progress"]);
-    if (!failed_elsewhere.empty()) throw Failure{LR_FAILED, failed_elsewhere};
     ranks.is_good = true;
+}
+
+/* Tells the other ranks, which are about to reconstruct, that this one has failed before. */
+static void fail(uint64_t mpi_comm)
+{
+    Calls calls;
+    const Ranks ranks(mpi_comm, calls);
 }
 
 void bind_recon(nb::module_ &m)
 {
     nb::class_<Iteration>(m, "Iteration").def("facts", &facts).def("copy_image", &copy_image, "out"_a);
     m.def("reconstruct", &reconstruct, "op"_a, "y"_a.none(), "out"_a.none(), "options"_a);
+    m.def("fail", &fail, "mpi_comm"_a);
 }

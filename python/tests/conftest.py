@@ -2,12 +2,16 @@
 # Copyright The LORaster authors
 """A small scanner, its operators by each backend, and data of it."""
 
+import os
+
 import numpy as np
 import pytest
 
 import loraster as lr
 
 GRID, VOXEL_MM = (10, 8, 5), (4.0, 4.0, 3.0)
+# The address sanitizer (CONTRIBUTING.md) makes the library and the interpreter slower by this factor.
+SLOWER = 20 if "libasan" in os.environ.get("LD_PRELOAD", "") else 1
 BACKENDS = ["cpu", "native", "raster", "compute"]
 
 

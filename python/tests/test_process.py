@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 import loraster as lr
-
-# The address sanitizer (CONTRIBUTING.md) makes the library and the interpreter slower by this factor.
-SLOWER = 20 if "libasan" in os.environ.get("LD_PRELOAD", "") else 1
+from conftest import SLOWER
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np, loraster as lr
-op = lr.Operator(lr.Scanner("ge-explore-vista-dr"), (60, 60, 24), 0.6, backend="native", store=False)
+op = lr.Operator(lr.Scanner("ge-explore-vista-dr"), {grid}, 0.6, backend="native", store=False)
 x = np.ones(op.image_shape, np.float32)
 sent = [0.0]
 def interrupt():
@@ -41,8 +39,9 @@ print("usable")
 
 @pytest.mark.parametrize("work", ["op @ x", "lr.recon.mlem(op, np.ones(op.data_shape, np.float32))"])
 def test_ctrl_c_ends_a_call_and_leaves_the_operator(work):
+    grid = (60, 60, 24) if SLOWER == 1 else (16, 16, 8)  # of seconds
     run = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED.format(work=work)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", INTERRUPTED.format(work=work, grid=grid)], capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0, run.stderr
     first, second = run.stdout.splitlines()

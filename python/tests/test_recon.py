@@ -115,12 +115,42 @@ A = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", store=False, efficien
                 part=(comm.rank, comm.size), subsets=4, threads=1)
 assert 0 < A.shape[0] < scanner.num_lors
 image = lr.recon.osem(A, counts[A.indices], subsets=4, comm=comm)
-# One rank's mistake ends the work of both.
+# One rank's mistake ends the work of both: before the compiled half, in it, or at the end.
+def stop(done):
+    raise OverflowError("a callback fails")
+
+y = counts[A.indices]
+class OnDevice:
+    __dlpack_device__ = lambda self: (2, 0)
+for sentence, wrong in [
+    ("y has the shape", dict(y=counts)),
+    ("a list", dict(y=counts.tolist())),
+    ("no arrays on its device", dict(y=OnDevice())),
+    ("int32", dict(y=y.astype(np.int32))),
+    ("at least 0", dict(y=-y)),
+    ("an Operator is needed", dict(A=A.T)),
+    ("iterations is 0", dict(iterations=0)),
+    ("'<' not supported", dict(iterations="2")),
+    ("was dealt for 4 subsets", dict(subsets=2)),
+    ("initial has the shape", dict(initial=y)),
+    ("additive has the shape", dict(additive=counts)),
+    ("'int' object is not callable", dict(progress=3)),
+    ("a callback fails", dict(callback=stop)),
+]:
+    try:
+        lr.recon.osem(**(dict(A=A, y=y, subsets=4, comm=comm) | (wrong if comm.rank == 0 else {})))
+        print("no error in rank", comm.rank, sentence)
+    except (ValueError, TypeError, OverflowError, lr.Error) as error:
+        assert (sentence if comm.rank == 0 else "rank 0 of 2 has failed") in str(error), (sentence, str(error))
+# Ranks that ask for different things, of which each is good alone.
 try:
-    lr.recon.osem(A, counts[A.indices] if comm.rank else counts, subsets=4, comm=comm)
+    lr.recon.osem(A, y, subsets=4, iterations=2 + comm.rank, comm=comm)
     print("no error in rank", comm.rank)
 except (ValueError, lr.Error) as error:
-    assert ("rank 0 of 2 has failed" if comm.rank else "y has the shape") in str(error), str(error)
+    assert ("another reconstruction" if comm.rank else "rank 1 of 2 has failed") in str(error), str(error)
+heard = []
+lr.recon.osem(A, y, subsets=4, iterations=1, comm=comm, callback=heard.append if comm.rank == 0 else None)
+assert len(heard) == (comm.rank == 0)
 # Each rank has its own lines.
 ends = np.moveaxis(scanner.hits[scanner.lor_crystals(A.indices)], 1, 0).astype(np.float32, order="C")
 lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native", threads=1)

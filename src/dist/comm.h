@@ -96,7 +96,8 @@ enum lr_comm_step {
     LR_COMM_STEP_SAME,
     LR_COMM_STEP_READY,
     LR_COMM_STEP_SENT,
-    LR_COMM_STEP_LINK
+    LR_COMM_STEP_LINK,
+    LR_COMM_STEP_CLOSE
 };
 
 static inline bool lr_comm_is_single(const lr_comm *comm)

@@ -755,7 +755,17 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
 {
     LR_TAKE(lr_recon_params, params, given, given_bytes);
     LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
-    /* The algorithm was checked above. */
+    /* The algorithm was checked above. Ranks that iterate differently would wait for each other. */
+    char text[256];
+    const lr_rdp *prior = params->prior;
+    snprintf(text, sizeof(text),
+             "%s, %d iterations after %d, %d subsets, %lld voxels, relaxation %g, fall %g, %s steps, %s initial image, "
+             "beta %g, gamma %g, epsilon %g",
+             rules[params->algorithm]->name, params->iterations, params->iterations_before, params->subsets,
+             (long long)image->count, params->relaxation, params->relaxation_fall, params->own_steps ? "own" : "equal",
+             params->initial != NULL ? "an" : "no", prior != NULL ? prior->beta : 0.0,
+             prior != NULL ? prior->gamma : 0.0, prior != NULL ? prior->epsilon : 0.0);
+    LR_TRY(lr_comm_same(params->comm, "reconstruction", text));
     struct recon recon = {.params = params,
                           .rule = rules[params->algorithm],
                           .info = lr_operator_get_info(params->op),
@@ -791,8 +801,9 @@ lr_status lr_osem_sized(size_t given_bytes, const lr_osem_params *given, lr_vect
 {
     LR_TAKE(lr_osem_params, params, given, given_bytes);
     if (params->algorithm != LR_ALGORITHM_OSEM) {
-        return lr_error(params->log, LR_USAGE, "OSEM is asked for algorithm %d: lr_recon has the others",
-                        (int)params->algorithm);
+        return lr_comm_fail(params->comm,
+                            lr_error(params->log, LR_USAGE, "OSEM is asked for algorithm %d: lr_recon has the others",
+                                     (int)params->algorithm));
     }
     return lr_recon(params, image);
 }
