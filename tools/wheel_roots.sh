@@ -10,8 +10,9 @@
 #   --pythons FOLDER   of CPythons (FOLDER/3.12.1/bin/python3); roots see them read-only; default: ~/.pyenv/versions
 #   --beside FOLDER    a virtual environment of one of them, with torch, h5py and matplotlib
 #   FOLDER             keeps downloads for the next run, the last root, and logs; default: build/fresh
-# Needs root, and debootstrap. LORASTER_ROOTS may name some of "bookworm jammy trixie"; LORASTER_IMPORT_LIMIT_S is how
-# long importing may take the processor where that is not 0.15 s.
+# Needs root, and debootstrap. LORASTER_ROOTS may name some of "bookworm jammy trixie", and bionic, whose glibc 2.27 and
+# libstdc++ of GCC 8 need a CPython built for them in --pythons. LORASTER_IMPORT_LIMIT_S is how long importing may take
+# the processor where that is not 0.15 s.
 set -euo pipefail
 self=$(realpath "$0")
 # shellcheck source=tools/bare_root.sh
@@ -121,7 +122,7 @@ plt.savefig('/srv/try.png')
 # All that happens in the namespace.
 inside() {
     folder=$1 suite=$2 mirror=$3 pythons=$4 beside=$5 components=main
-    [ "$suite" != jammy ] || components="main universe" updates=jammy-updates # whose Mesa is the one in use
+    [ "$mirror" != $ubuntu ] || components="main universe" updates=$suite-updates # whose Mesa is the one in use
     local python version verdict versions=()
     echo "== wheel_roots: $suite"
     make_root
@@ -158,6 +159,10 @@ inside() {
         say "$version" "loraster --version" "$(run "$version-program" "/srv/$version/bin/loraster" --version)"
         say "$version" native "$(run "$version-native" "/srv/$version/bin/python" try.py native)"
     done
+    if [ "$suite" = bionic ]; then
+        say - "raster, compute, view" "skipped: its Mesa has no OpenGL 4.5"
+        return
+    fi
     verdict=$(run mesa apt-get -qq install -y --no-install-recommends libegl1 libgl1-mesa-dri libopengl0)
     if [ "$verdict" != good ]; then
         say - "apt-get install Mesa" "$verdict"
@@ -180,7 +185,8 @@ download() {
     for python in "$pythons"/3.1[0-9]*/bin/python3; do
         [ -x "$python" ] || continue
         version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-        "$python" -m pip --disable-pip-version-check download -q --only-binary=:all: -d "$folder/wheels/$version" 'numpy>=1.23' 'nanobind-backend>=1'
+        [ -d "$folder/wheels/$version" ] ||
+            "$python" -m pip --disable-pip-version-check download -q --only-binary=:all: -d "$folder/wheels/$version" 'numpy>=1.23' 'nanobind-backend>=1'
         ls "$folder"/wheels/pip-*.whl > /dev/null 2>&1 ||
             "$python" -m pip --disable-pip-version-check download -q --only-binary=:all: -d "$folder/wheels" pip
     done
@@ -216,7 +222,7 @@ download
 debian=$(configured_mirror bookworm)
 for suite in ${LORASTER_ROOTS:-bookworm jammy trixie}; do
     mirror=$debian glibc=-
-    [ "$suite" != jammy ] || mirror=$ubuntu
+    [[ $suite != @(jammy|bionic) ]] || mirror=$ubuntu
     if ! apart "$self" --inside "$folder" "$suite" "${mirror:-http://deb.debian.org/debian}" "$pythons" "$beside"; then
         say - all "FAILED: $(tail -1 "$folder/debootstrap.log")"
     elif grep -q 'Cannot check Release signature' "$folder/debootstrap.log"; then
