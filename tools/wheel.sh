@@ -57,7 +57,12 @@ END
 cat > "$bin/c++" << END
 #!/bin/sh
 library='$libstdcxx -ldl'
-for word; do case \$word in -c | -E | -S | -M | -MM) library= ;; esac; done
+# For -lstdc++, which CUDA asks for, zig would build a C++ library of its own, which then is not used.
+for word; do
+    shift
+    case \$word in -c | -E | -S | -M | -MM) library= ;; esac
+    [ "\$word" = -lstdc++ ] || set -- "\$@" "\$word"
+done
 exec "$python" -m ziglang c++ -target $target -nostdinc++ -nostdlib++ -I"$prefix/older" -I/usr/include/c++/$gcc \
     -I/usr/include/x86_64-linux-gnu/c++/$gcc -include "$prefix/older/libstdcxx.h" "\$@" \$library
 END
@@ -261,7 +266,7 @@ with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(wheel.with_suffix(".new"), "
 wheel.with_suffix(".new").replace(wheel)
 END
 # Libraries of drivers and clusters are not bundled.
-PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
+PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair -z 9 --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
     --exclude 'libEGL.so*' --exclude 'libOpenGL.so*' --exclude 'libGLdispatch.so*' --exclude 'libmpi.so*' \
     --exclude liblr.so.0 --exclude lr_gl.so --exclude 'libopen-*.so*' --exclude 'libevent*.so*' \
     --exclude 'libhwloc.so*' --exclude 'libudev.so*' "$folder"/unrepaired/*.whl
