@@ -3,7 +3,7 @@
 # A wheel of tools/wheel.sh on machines that have nothing: bare roots of Debian 12 and 13 and Ubuntu 22.04 are made
 # with debootstrap. In each, the wheel is installed for the distribution's own Python and for CPythons of this machine,
 # and reconstructs by native; after Mesa also by raster and compute. The first CPython 3.11 does so beside torch, h5py
-# and matplotlib. The viewer says that X11 is missing, and after X11 opens its window. A table is printed; the exit
+# and matplotlib. The viewer says what it lacks, and opens its window once X11 is there. A table is printed; the exit
 # code is 0 only when nothing failed. What cannot be had is said.
 #
 # usage: tools/wheel_roots.sh [--pythons FOLDER] [--beside FOLDER] WHEEL [FOLDER]
@@ -83,18 +83,27 @@ print("%.3f %.3f" % (t.thread_time() - own, t.perf_counter() - wall))' times="" 
         times+=$(enter /srv root "/srv/$1/bin/python" -c "$code")$'\n' tries=$((tries + 1))
         least=$(sed '/^$/d' <<< "$times" | sort -n | head -1)
     done
-    awk -v limit="$limit_s" '{ print $2 " (" $1 " of the processor)" ($1 > limit ? ": FAILED, more than " limit : "") }' <<< "$least"
+    awk -v limit="$limit_s" \
+        '{ print $2 " (" $1 " of the processor)" ($1 > limit ? ": FAILED, more than " limit : "") }' <<< "$least"
 }
 
-# view VERSION: the window needs X11, and says so; a virtual screen serves.
-view() {
-    local verdict=good
+# no_view VERSION WHAT SENTENCE: the viewer, which lacks WHAT, says so.
+no_view() {
+    local log=$suite-$1-no-view.log
     run "$1-no-view" env DISPLAY=:0 "/srv/$1/bin/loraster" view > /dev/null 2>&1
-    grep -q 'no screen to open a window on (X11: Failed to load Xlib)' "$folder/$suite-$1-no-view.log" ||
-        verdict="FAILED, see $suite-$1-no-view.log"
-    say "$1" "view without X11 says so" "$verdict"
-    verdict=$(run x11 apt-get -qq install -y --no-install-recommends xvfb xauth libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2)
-    [ "$verdict" != good ] || verdict=$(run "$1-view" sh -c "printf '%s\n' wait 'point 5 3 2' wait 'screenshot view.png' > steps &&
+    if grep -q "$3" "$folder/$log"; then
+        say "$1" "view without $2 says so" good
+    else
+        say "$1" "view without $2 says so" "FAILED, see $log"
+    fi
+}
+
+# view VERSION: a virtual screen serves.
+view() {
+    local verdict steps="wait\npoint 5 3 2\nwait\nscreenshot view.png\n"
+    verdict=$(run x11 apt-get -qq install -y --no-install-recommends \
+        xvfb xauth libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2)
+    [ "$verdict" != good ] || verdict=$(run "$1-view" sh -c "printf '$steps' > steps && test ! -e view.png &&
         xvfb-run -a -s '-screen 0 1280x800x24' /srv/$1/bin/loraster view --scanner ge-explore-vista-dr --script steps &&
         test -s view.png")
     say "$1" "view after X11" "$verdict"
@@ -162,6 +171,7 @@ inside() {
         say "$version" "loraster --version" "$(run "$version-program" "/srv/$version/bin/loraster" --version)"
         say "$version" native "$(run "$version-native" "/srv/$version/bin/python" try.py native)"
     done
+    [ "${#versions[@]}" -eq 0 ] || no_view "${versions[0]}" OpenGL 'no viewer: lib.*: install libglfw3, libegl1'
     if [ "$suite" = bionic ]; then
         say - "raster, compute, view" "skipped: its Mesa has no OpenGL 4.5"
         return
@@ -174,7 +184,10 @@ inside() {
     for version in "${versions[@]}"; do
         say "$version" "native, raster, compute" "$(run "$version-mesa" "/srv/$version/bin/python" try.py native raster compute)"
     done
-    [ "${#versions[@]}" -eq 0 ] || view "${versions[0]}"
+    if [ "${#versions[@]}" -gt 0 ]; then
+        no_view "${versions[0]}" "a screen" 'no screen to open a window on (X11: Failed to'
+        view "${versions[0]}"
+    fi
     if [ ! -d "$beside" ]; then
         say 3.11 "beside torch, h5py, matplotlib" "skipped: no --beside"
     elif [[ " ${versions[*]} " == *" 3.11 "* ]]; then
