@@ -57,7 +57,7 @@ END
 cat > "$bin/c++" << END
 #!/bin/sh
 library='$libstdcxx -ldl'
-# For -lstdc++, which CUDA asks for, zig would build a C++ library of its own, which then is not used.
+# CUDA asks for -lstdc++ too, upon which zig would build a C++ library of its own, which then is not used.
 for word; do
     shift
     case \$word in -c | -E | -S | -M | -MM) library= ;; esac
