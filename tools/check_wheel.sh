@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A wheel loads on any Linux with glibc 2.28 and libstdc++ of GCC 8: no binary in it asks for a younger symbol, nor for
 # a library that a bare system lacks. Plugins alone need OpenGL, EGL and MPI; no file needs X11. Notices of all that
-# is linked in come along, and the wheel is 16 MB at most.
+# is linked in come along, its licences are in METADATA's expression, and the wheel is 16 MB at most.
 #
 # usage: tools/check_wheel.sh WHEEL
 # Needs binutils and unzip.
@@ -45,6 +45,7 @@ while read -r file; do
     case $file in
         */lr_gl.so) allowed+=" libEGL.so.1 libOpenGL.so.0" ;;
         */lr_cuda.so) allowed+=" lr_gl.so libstdc++.so.6" ;;
+        */lr_viewer.so) allowed+=" lr_gl.so libOpenGL.so.0 libstdc++.so.6" ;;
         */lr_mpi.so) allowed+=" libmpi.so.40" ;;
         */_core.abi3.so) allowed+=" liblr.so.0 libstdc++.so.6" ;;
     esac
@@ -58,18 +59,24 @@ while read -r file; do
             ;;
     esac
 done < <(find "$folder" -type f -size +0)
-[ "$count" -ge 6 ] || wrong "$count binaries in the wheel; the module, the library, two programs and plugins are 6 at least"
+[ "$count" -ge 7 ] || wrong "$count binaries in the wheel; the module, the library, two programs and plugins are 7 at least"
 
-notices=(zlib libpng HDF5 libfyaml FreeType GLEW nanobind DejaVu Random123 compiler-rt)
-[ -z "$(find "$folder" -name lr_cuda.so)" ] || notices+=(CUDA)
-for name in "${notices[@]}"; do
+licences=(zlib:Zlib libpng:libpng-2.0 HDF5:HDF5 HDF5:BSD-3-Clause-LBNL libfyaml:MIT libfyaml:BSD-2-Clause FreeType:FTL
+    GLEW:BSD-3-Clause GLEW:MIT GLFW:Zlib ImGui:MIT cglm:MIT nanobind:BSD-3-Clause DejaVu:Bitstream-Vera
+    Random123:BSD-3-Clause compiler-rt:MIT)
+[ -z "$(find "$folder" -name lr_cuda.so)" ] || licences+=(CUDA:LicenseRef-NVIDIA-CUDA)
+expression=$(sed -n 's/^License-Expression: //p' "$folder"/loraster-*.dist-info/METADATA)
+for licence in "${licences[@]}"; do
+    name=${licence%:*}
+    [[ " $expression " == *" ${licence#*:} "* ]] || wrong "METADATA's License-Expression lacks ${licence#*:}, that of $name"
     [ -s "$(echo "$folder"/loraster-*.dist-info/licenses/third-party/"$name".txt)" ] ||
         wrong "the notice of $name is missing among the licences of the wheel"
     grep -qx "License-File: third-party/$name.txt" "$folder"/loraster-*.dist-info/METADATA ||
         wrong "METADATA does not name the notice of $name"
 done
+notices=$(find "$folder"/loraster-*.dist-info/licenses/third-party -type f | wc -l)
 
 size=$(stat -c %s "$1")
 [ "$size" -le 16000000 ] || wrong "the wheel has $size bytes; 16 MB is the most"
 [ "$failed" -eq 0 ] || exit 1
-echo "wheel: $count binaries for glibc 2.28 and later, ${#notices[@]} notices, $size bytes"
+echo "wheel: $count binaries for glibc 2.28 and later, $notices notices, $size bytes"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the wheel of the Python module for glibc 2.28 and later (manylinux_2_28) on Debian 12.
 # The compiler is zig's clang from PyPI, which brings the headers and symbols of that glibc. Libraries that
-# other systems may lack are built from Debian's source packages and linked statically. OpenGL, EGL and MPI
+# other systems may lack are built from Debian's source packages and linked statically. OpenGL, EGL, X11 and MPI
 # are never bundled: plugins load those of the system. CUDA's runtime is linked statically where nvcc is found.
 #
 # usage: tools/wheel.sh [FOLDER]
@@ -57,7 +57,12 @@ END
 cat > "$bin/c++" << END
 #!/bin/sh
 library='$libstdcxx -ldl'
-for word; do case \$word in -c | -E | -S | -M | -MM) library= ;; esac; done
+# CUDA asks for -lstdc++ too, upon which zig would build a C++ library of its own, which then is not used.
+for word; do
+    shift
+    case \$word in -c | -E | -S | -M | -MM) library= ;; esac
+    [ "\$word" = -lstdc++ ] || set -- "\$@" "\$word"
+done
 exec "$python" -m ziglang c++ -target $target -nostdinc++ -nostdlib++ -I"$prefix/older" -I/usr/include/c++/$gcc \
     -I/usr/include/x86_64-linux-gnu/c++/$gcc -include "$prefix/older/libstdcxx.h" "\$@" \$library
 END
@@ -66,28 +71,42 @@ for name in ar ranlib; do
 done
 chmod +x "$bin"/*
 
-# --- headers that hold no code of a library ---
-for name in EGL GL KHR Random123; do
+# --- headers whose libraries are not linked ---
+for name in EGL GL KHR Random123 cglm; do
     [ -d /usr/include/$name ] || fail "/usr/include/$name is missing (apt-get install $(tr '\n' ' ' < "$root/tools/packages.txt"))"
     ln -sfn /usr/include/$name "$prefix/include/$name"
 done
 
-# --- static libraries ---
-# source NAME: unpacks Debian's source package and prints its folder.
-source_of() {
+# get COMMAND...: apt-get in sources/, with lists of its own.
+get() {
     local apt=(-o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=-
         -o "Dir::State::lists=$folder/lists" -o APT::Sandbox::User=root)
-    if [ ! -s "$folder/sources.list" ]; then
+    if ! grep -qs trixie "$folder/sources.list"; then
         apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-            grep -E ' bookworm main$' | sort -u | sed 's/^/deb-src /' > "$folder/sources.list"
+            grep -E ' bookworm main$' | sort -u |
+            sed 's/.*/deb &\ndeb-src &/; p; s/ bookworm / trixie /g; s/^deb .*\n//' > "$folder/sources.list"
         apt-get "${apt[@]}" -qq update
     fi
-    ls -d "$folder/sources/$1"-*/ > /dev/null 2>&1 ||
-        (cd "$folder/sources" && apt-get "${apt[@]}" -qq source "$1" > /dev/null)
+    (cd "$folder/sources" && apt-get "${apt[@]}" -qq "$@" > /dev/null)
+}
+
+# Those of X11, which GLFW loads by itself.
+[ -e "$prefix/include/X11" ] || {
+    get download x11proto-dev libx{11,cursor,ext,fixes,i,inerama,randr,render}-dev
+    for package in "$folder"/sources/*.deb; do
+        dpkg-deb -x "$package" "$folder/x11"
+    done
+    ln -s "$folder/x11/usr/include/X11" "$prefix/include/X11"
+}
+
+# --- static libraries ---
+# source_of NAME [SUITE]: unpacks Debian's source package, of bookworm without SUITE, and prints its folder.
+source_of() {
+    ls -d "$folder/sources/$1"-*/ > /dev/null 2>&1 || get source "$1/${2:-bookworm}"
     ls -d "$folder/sources/$1"-*/
 }
 
-# cmake_library NAME OPTION...
+# cmake_library NAME OPTION...: what source_of NAME has unpacked.
 cmake_library() {
     local source
     source=$(source_of "$1")
@@ -114,12 +133,13 @@ configured_library() {
 
 # compiled_library NAME FLAGS SOURCE...: compiles and archives them.
 compiled_library() {
-    local object objects=() file
+    local object objects=() file compiler
     for file in "${@:3}"; do
-        object=$folder/build-$1/$(basename "$file" .c).o
+        object=$folder/build-$1/$(basename "$file" .c).o compiler=cc
         mkdir -p "$(dirname "$object")"
+        [[ $file != *.cpp ]] || compiler=c++
         # shellcheck disable=SC2086 # flags are words
-        "$bin/cc" -O2 -fPIC -w $2 -c "$file" -o "$object"
+        "$bin/$compiler" -O2 -fPIC -w $2 -c "$file" -o "$object"
         objects+=("$object")
     done
     "$bin/ar" rcs "$prefix/lib/lib$1.a" "${objects[@]}"
@@ -148,6 +168,22 @@ compiled_library() {
     # By EGL, without X11.
     compiled_library GLEW "-DGLEW_EGL -DGLEW_NO_GLU -DGLEW_STATIC -I$source/include -I$prefix/include" "$source/src/glew.c"
 }
+[ -e "$prefix/glfw3.done" ] || {
+    source_of glfw3 trixie > /dev/null # bookworm's links libX11
+    cmake_library glfw3 -DGLFW_BUILD_WAYLAND=OFF -DGLFW_BUILD_EXAMPLES=OFF -DGLFW_BUILD_TESTS=OFF -DGLFW_BUILD_DOCS=OFF \
+        -DX11_X11_LIB=unused
+}
+[ -e "$prefix/imgui.done" ] || {
+    source=$(source_of imgui)
+    mkdir -p "$prefix/include/imgui/backends"
+    cp "$source"/*.h "$prefix/include/imgui/"
+    cp "$source"/backends/imgui_impl_opengl3.h "$prefix/include/imgui/backends/"
+    printf '%s\n' 'Name: imgui' 'Description: panels' 'Version: 0' "Libs: -L$prefix/lib -limgui" \
+        "Cflags: -I$prefix/include/imgui" > "$prefix/lib/pkgconfig/imgui.pc"
+    # OpenGL's functions are found by GLEW, without libGL.
+    compiled_library imgui "-I$source -DIMGUI_IMPL_OPENGL_LOADER_CUSTOM -I$prefix/include -include GL/glew.h" \
+        "$source"/*.cpp "$source/backends/imgui_impl_opengl3.cpp"
+}
 
 # --- the wheel ---
 define() { printf -- '-Ccmake.define.%s\n' "$@"; }
@@ -162,7 +198,7 @@ mapfile -t options < <(
         FREETYPE_INCLUDE_DIR_freetype2="$prefix/include/freetype2" RANDOM123_INCLUDE_DIR="$prefix/include" HDF5_ROOT="$prefix" HDF5_USE_STATIC_LIBRARIES=ON \
         DEJAVU_SANS=/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf \
         DEJAVU_SANS_BOLD=/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf \
-        LAPACKE_LIBRARY= LORASTER_VIEWER=OFF
+        CGLM_INCLUDE_DIR="$prefix/include" LAPACKE_LIBRARY= LORASTER_VIEWER=ON
     if command -v "${CUDACXX:-nvcc}" > /dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
         # Objects of Debian's gcc name no version of glibc; zig's linker finds those of 2.28.
         define CMAKE_CUDA_HOST_COMPILER="$(command -v g++)" CMAKE_CUDA_HOST_LINK_LAUNCHER="$bin/c++" \
@@ -177,20 +213,27 @@ rm -rf "$folder/unrepaired" "$folder"/loraster-*.whl
 notices=$folder/notices
 rm -rf "$notices"
 mkdir "$notices"
-# notice NAME FILE...
+expression=Apache-2.0
+# notice NAME LICENCE FILE...: LICENCE in the words of SPDX.
 notice() {
-    cat "${@:2}" > "$notices/$1.txt" || fail "the licence of $1 is not where it was: ${*:2}"
+    cat "${@:3}" > "$notices/$1.txt" || fail "the licence of $1 is not where it was: ${*:3}"
+    expression+=" AND $2"
 }
-notice zlib "$(source_of zlib)LICENSE"
-notice libpng "$(source_of libpng1.6)LICENSE"
-notice HDF5 "$(source_of hdf5)"COPYING*
-notice libfyaml "$(source_of libfyaml)LICENSE" <(sed '/\*\//q' "$(source_of libfyaml)src/xxhash/xxhash.h")
-notice FreeType "$(source_of freetype)LICENSE.TXT" "$(source_of freetype)docs/FTL.TXT"
-notice GLEW "$(source_of glew)LICENSE.txt"
-notice nanobind "$folder"/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE
-notice compiler-rt "$folder"/venv/lib/python3*/site-packages/ziglang/LICENSE
-notice DejaVu /usr/share/doc/fonts-dejavu-core/copyright
-notice Random123 /usr/share/doc/librandom123-dev/copyright
+notice zlib Zlib "$(source_of zlib)LICENSE"
+notice libpng libpng-2.0 "$(source_of libpng1.6)LICENSE"
+notice HDF5 'HDF5 AND BSD-3-Clause-LBNL' "$(source_of hdf5)"COPYING*
+notice libfyaml 'MIT AND BSD-2-Clause' "$(source_of libfyaml)LICENSE" \
+    <(sed '/\*\//q' "$(source_of libfyaml)src/xxhash/xxhash.h")
+notice FreeType FTL "$(source_of freetype)LICENSE.TXT" "$(source_of freetype)docs/FTL.TXT"
+notice GLEW 'BSD-3-Clause AND MIT' "$(source_of glew)LICENSE.txt"
+notice GLFW Zlib "$(source_of glfw3)LICENSE.md"
+notice ImGui MIT "$(source_of imgui)LICENSE.txt" \
+    <(sed -n '/^ALTERNATIVE A/,/^---/p' "$(source_of imgui)imstb_truetype.h")
+notice cglm MIT /usr/share/doc/libcglm-dev/copyright
+notice nanobind BSD-3-Clause "$folder"/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE
+notice compiler-rt MIT "$folder"/venv/lib/python3*/site-packages/ziglang/LICENSE
+notice DejaVu Bitstream-Vera /usr/share/doc/fonts-dejavu-core/copyright
+notice Random123 BSD-3-Clause /usr/share/doc/librandom123-dev/copyright
 nvcc=$(realpath "$(command -v "${CUDACXX:-nvcc}" || echo /usr/local/cuda/bin/nvcc)")
 if [ -x "$nvcc" ]; then
     # NVIDIA's installer, its packages for Python, and Debian keep their terms in different places.
@@ -198,13 +241,16 @@ if [ -x "$nvcc" ]; then
         "${nvcc%/bin/nvcc}"/../*cuda_runtime*.dist-info/licenses/License.txt /usr/share/doc/{cuda-cudart-dev-*,nvidia-cuda-toolkit}/copyright; do
         [ ! -s "$file" ] || break
     done
-    notice CUDA "$file"
+    notice CUDA LicenseRef-NVIDIA-CUDA "$file"
 fi
 # auditwheel, below, lists them in RECORD.
-"$python" - "$folder"/unrepaired/*.whl "$notices" << 'END'
+"$python" - "$folder"/unrepaired/*.whl "$notices" "$expression" << 'END'
 import pathlib, sys, zipfile
+from packaging.licenses import canonicalize_license_expression
 
 wheel = pathlib.Path(sys.argv[1])
+licences = " AND ".join(dict.fromkeys(sys.argv[3].split(" AND ")))
+expression = b"License-Expression: %s\n" % canonicalize_license_expression(licences).encode()
 notices = sorted(pathlib.Path(sys.argv[2]).iterdir())
 with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(wheel.with_suffix(".new"), "w", zipfile.ZIP_DEFLATED) as new:
     for entry in old.infolist():
@@ -212,14 +258,15 @@ with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(wheel.with_suffix(".new"), "
         if entry.filename.endswith(".dist-info/METADATA"):
             lines = "".join(f"License-File: third-party/{notice.name}\n" for notice in notices)
             data = data.replace(b"License-File: LICENSE\n", b"License-File: LICENSE\n" + lines.encode())
-            licences = entry.filename.replace("METADATA", "licenses/third-party/")
+            data = data.replace(b"License-Expression: Apache-2.0\n", expression)
+            folder = entry.filename.replace("METADATA", "licenses/third-party/")
         new.writestr(entry, data)
     for notice in notices:
-        new.write(notice, licences + notice.name)
+        new.write(notice, folder + notice.name)
 wheel.with_suffix(".new").replace(wheel)
 END
 # Libraries of drivers and clusters are not bundled.
-PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
+PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair -z 9 --plat manylinux_2_28_x86_64 --wheel-dir "$folder" \
     --exclude 'libEGL.so*' --exclude 'libOpenGL.so*' --exclude 'libGLdispatch.so*' --exclude 'libmpi.so*' \
     --exclude liblr.so.0 --exclude lr_gl.so --exclude 'libopen-*.so*' --exclude 'libevent*.so*' \
     --exclude 'libhwloc.so*' --exclude 'libudev.so*' "$folder"/unrepaired/*.whl
