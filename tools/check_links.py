@@ -17,7 +17,7 @@ from pathlib import Path
 # Programs, and the viewer, may call any folder; their objects lie elsewhere.
 PROGRAMS = {
     "viewer": "CMakeFiles/lr_viewer.dir/src/viewer",
-    "cli": "src/cli/CMakeFiles/loraster.dir",
+    "cli": "src/cli/CMakeFiles",
     "bench": "bench/CMakeFiles/loraster-bench.dir",
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 /* Exit codes of the program. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
@@ -71,7 +72,12 @@ void report_clear(struct report *report);
 const char *report_duration(char text[32], double seconds);
 
 /* Seconds on a clock that never goes back. Signal handlers call it. */
-double report_seconds(void);
+static inline double report_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 /* --- advice (advice.c): additions to messages of the library, which knows neither options nor verbs --- */
 

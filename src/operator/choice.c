@@ -259,7 +259,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     /* The first backend of the list that can be created is taken. If none can, the errors of the last one are
      * logged. */
     lr_status status = LR_USAGE;
-    char one[NAME_ROOM];
+    char one[NAME_ROOM], first_reason[sizeof(op->log_filter.reason)] = "";
     for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
         const size_t length = strcspn(rest, ",");
         size_t used = 0;
@@ -271,7 +271,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         if (find_choice(choices, one, op->params.log) == NULL) return LR_USAGE;
         op->params.mode = mode;
         op->log_filter.reason[0] = '\0';
-        op->log_filter.holds_errors = rest != NULL;
+        op->log_filter.holds_errors = rest != NULL || choices->stops_at_errors;
         status = create_named(op, one, choices);
         /* A caller that names several backends draws pictures, so a backend must be able to draw them. */
         if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
@@ -279,9 +279,11 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
             if (status != LR_OK) drop(&op->backend);
         }
         op->log_filter.holds_errors = false;
-        if (status != LR_OK && status != LR_NO_DEVICE && rest != NULL && choices->stops_at_errors)
+        if (first_reason[0] == '\0') memcpy(first_reason, op->log_filter.reason, sizeof(first_reason));
+        if (status != LR_OK && status != LR_NO_DEVICE && choices->stops_at_errors)
             return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status != LR_OK && rest != NULL) note_passed_over(op, one);
     }
+    if (status == LR_NO_DEVICE && choices->stops_at_errors) return lr_error(op->params.log, status, "%s", first_reason);
     return status;
 }

@@ -56,7 +56,6 @@ lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
 
 static void the_last_kernel_is_described(void **state)
 {
-    (void)state;
     lr_direct_attributes found;
     assert_int_equal(lr_cuda_find_attributes(&found, NULL), LR_USAGE); /* none yet */
     lr_cuda_note_kernel(&found, 512, 0);
@@ -73,7 +72,6 @@ static void the_last_kernel_is_described(void **state)
 
 static void every_question_may_fail(void **state)
 {
-    (void)state;
     lr_direct_attributes found;
     lr_cuda_note_kernel(&a_kernel, 100, 4096);
     for (fails_at = 1; fails_at <= 4; fails_at++) {

@@ -33,7 +33,6 @@ static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int p
 /* Long and thin kernels, which lean: no step, nor the one after a list, reaches beyond the tables. */
 static void long_kernels_stay_within_their_tables(void **state)
 {
-    (void)state;
     static const struct {
         int size;
         double voxel_mm, azimuth, tof_ps;
@@ -73,7 +72,6 @@ static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
 /* An image is sorted once for all of these views. */
 static void views_along_a_lattice_sort_alike(void **state)
 {
-    (void)state;
     enum { VIEWS = 40 };
     static struct lr_cuda_band_plan plans[VIEWS];
     const lr_grid grid = lr_grid_centred((const int[3]){61, 44, 20}, (const double[3]){4, 4, 4});
@@ -99,7 +97,6 @@ static void views_along_a_lattice_sort_alike(void **state)
 /* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
 static void high_kernels_fit(void **state)
 {
-    (void)state;
     static const double axial_mm[] = {28, 40};
     const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 120}, (const double[3]){4, 4, 1});
     for (int k = 0; k < 2; k++) {
@@ -114,7 +111,6 @@ static void high_kernels_fit(void **state)
 /* Blocks beside others hold their steps, too, and may need more room than those alone. */
 static void blocks_of_both_shapes_fit(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 62}, (const double[3]){4, 4, 4});
     struct lr_cuda_band_plan plan;
     plan_view(&grid, &(lr_view){18, 10}, 5, &plan);
@@ -129,7 +125,6 @@ static void blocks_of_both_shapes_fit(void **state)
 /* If kernels vary, a third slab must not leave room for fewer than four blocks. */
 static void third_slabs_cost_no_block(void **state)
 {
-    (void)state;
     static const double tof_ps[] = {200, 400, 600, 900, 1200};
     const lr_grid grid = lr_grid_centred((const int[3]){120, 120, 48}, (const double[3]){4, 4, 4});
     int depths[4] = {0};

@@ -79,7 +79,6 @@ static bool has_cuda(void)
 
 static void without_cuda_compute_does_it_and_says_so(void **state)
 {
-    (void)state;
     if (has_cuda()) {
         print_message("skipped: there is a CUDA device\n");
         skip();
@@ -169,7 +168,6 @@ static void skip_without_cuda(void)
 
 static void every_variant_projects_as_the_reference(void **state)
 {
-    (void)state;
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++) {
         if (!is_wanted(way)) continue;
@@ -185,7 +183,6 @@ static void every_variant_projects_as_the_reference(void **state)
 
 static void images_have_any_length(void **state)
 {
-    (void)state;
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++)
         if (is_wanted(way)) check_lengths(way);
@@ -210,7 +207,6 @@ static void check_turns(int way, const struct turns *turns)
  * it, and is checked. */
 static void opengl_and_cuda_take_turns(void **state)
 {
-    (void)state;
     for (int way = 0; way < num_ways(); way++) {
         if (!is_wanted(way)) continue;
         worst = 0;
@@ -223,7 +219,6 @@ static void opengl_and_cuda_take_turns(void **state)
 /* Tables of one view at a time, made anew whenever another one is wanted. */
 static void tables_need_not_be_kept(void **state)
 {
-    (void)state;
     worst = 0;
     max_memory_bytes = 1;
     check_turns(0, &all_turns[1]);
@@ -278,7 +273,6 @@ static void check_batches(int way, int model)
 /* Passes beside each other have blocks of another shape. */
 static void batches_project_as_the_reference(void **state)
 {
-    (void)state;
     const lr_grid grids[] = {
         lr_grid_centred((const int[3]){40, 38, 44}, (const double[3]){4, 4, 4}),
         lr_grid_centred((const int[3]){45, 42, 60}, (const double[3]){4, 4, 4}),
@@ -333,7 +327,6 @@ static void check_tables(int way, int model)
  * of the same task go on. */
 static void tables_are_made_many_at_a_time(void **state)
 {
-    (void)state;
     static const int64_t rooms[] = {0, 1, 100 << 10, 300 << 10, 1 << 20};
     for (int way = 0; way < num_ways(); way++) {
         if (!is_wanted(way)) continue;
@@ -369,7 +362,6 @@ static void read_after_iterations(lr_operator *op, const struct turns *turns, bo
 /* Iterations that nobody waits for, bit for bit those that are looked at after every block. */
 static void nobody_needs_to_look(void **state)
 {
-    (void)state;
     const lr_resolution resolution = case_resolution(2);
     for (int way = 0; way < num_ways(); way++) {
         if (!is_wanted(way)) continue;
@@ -389,7 +381,6 @@ static void nobody_needs_to_look(void **state)
 
 static void what_a_variant_cannot_do_is_refused(void **state)
 {
-    (void)state;
     skip_without_cuda();
     const lr_grid grid = case_grid();
     const lr_resolution resolution = case_resolution(0);

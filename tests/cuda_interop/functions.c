@@ -261,7 +261,6 @@ static void destroy_pair(struct pair *pair)
 
 static void whoever_has_an_image_it_is_the_right_one(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_TURNS; k++) {
         struct pair pair;
         make_pair(&pair);
@@ -275,7 +274,6 @@ static void whoever_has_an_image_it_is_the_right_one(void **state)
 /* The functions' clock tells what tables take: they are its own. */
 static void tables_are_timed_by_functions(void **state)
 {
-    (void)state;
     static const int views[3] = {0, 2, 3};
     struct pair pair;
     lr_direct_timing timing;
@@ -297,7 +295,6 @@ static void iterate(struct pair *pair, const struct turns *turns)
 /* Once all is out, an iteration takes and gives nothing; reading the image moves it alone. */
 static void nothing_changes_hands_within_an_iteration(void **state)
 {
-    (void)state;
     for (int k = 0; k < NUM_TURNS; k++) {
         struct pair pair;
         make_pair(&pair);
@@ -327,7 +324,6 @@ static lr_status count_hands(void *user, const lr_iteration *done)
 
 static void a_reconstruction_moves_its_image_alone(void **state)
 {
-    (void)state;
     static const int32_t subset_of[TURN_VIEWS] = {0, 1, 2, 3, 4};
     struct pair pair;
     int moved[6] = {0};
@@ -368,7 +364,6 @@ static lr_status count_bytes(void *user, const lr_iteration *done)
 
 static void a_reconstruction_with_a_fit_stays_there(void **state)
 {
-    (void)state;
     struct pair pair;
     lr_traffic traffic[5] = {{0}};
     make_pair(&pair);

@@ -198,7 +198,6 @@ static void make_from(struct projector *projector, int first)
 /* A view that is asked for brings those after it, one a processor; what is there is not made again. */
 static void next_views_come_along(void **state)
 {
-    (void)state;
     struct projector projector;
     open_projector(&projector, LR_DIRECT_BANDS, 0);
     assert_non_null(lr_cuda_open_tables(&projector.set, 22));
@@ -227,7 +226,6 @@ static int count_calls(struct projector *projector, int first)
 /* Once there is memory: a copy, two launches here, and waiting. */
 static void calls_do_not_depend_on_the_number_of_views(void **state)
 {
-    (void)state;
     struct projector projector;
     open_projector(&projector, LR_DIRECT_BANDS, 0);
     make_from(&projector, 0);
@@ -267,7 +265,6 @@ static void go_through_views(struct projector *projector)
 /* The view that is wanted is always made; others only as far as there is room. */
 static void groups_are_cut_to_the_room(void **state)
 {
-    (void)state;
     for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
         const int64_t view_bytes = find_view_bytes((lr_direct_variant)variant);
         const double rooms[] = {1e-6, 0.5, 1.2, 2.5, 5, 12, 100};
@@ -287,7 +284,6 @@ static void groups_are_cut_to_the_room(void **state)
 
 static void nothing_is_half_made(void **state)
 {
-    (void)state;
     struct projector projector;
     open_projector(&projector, LR_DIRECT_BANDS, 0);
     for (int call = 1; call <= 2; call++) { /* the device's memory, the host's */

@@ -217,7 +217,6 @@ static void check_case(const lr_grid *grid, const lr_view *view, const lr_direct
 
 static void gathers_are_those_of_the_reference(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int model = 0; model < NUM_MODELS; model++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
@@ -230,7 +229,6 @@ static void gathers_are_those_of_the_reference(void **state)
 /* A kernel of more slices than a step has, in directions between those of the lattice. */
 static void long_columns_are_cut_into_steps(void **state)
 {
-    (void)state;
     static const lr_view views[] = {{18, 8}, {63, -20}, {117, 0}, {152, 14}};
     const lr_grid grid = lr_grid_centred((const int[3]){33, 35, 29}, (const double[3]){4, 4, 2});
     const lr_direct_kernel kernel = {
@@ -245,7 +243,6 @@ static void long_columns_are_cut_into_steps(void **state)
  * end within a piece. */
 static void images_are_high_and_low(void **state)
 {
-    (void)state;
     static const struct {
         int size[3];
         lr_view view;
@@ -274,7 +271,6 @@ static void images_are_high_and_low(void **state)
 /* Kernels of far more steps than a block holds at once. */
 static void kernels_are_wide(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){9, 37, 47}, (const double[3]){4, 4, 2});
     const lr_view view = {1, 0};
     const lr_direct_kernel kernel = {.resolution = {.tof_ps = 60,
@@ -292,7 +288,6 @@ static void kernels_are_wide(void **state)
 /* The support is so wide that a Gaussian is nothing at its end in single precision. */
 static void kernels_end_in_nothing(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){41, 38, 9}, (const double[3]){4, 4, 4});
     const lr_view view = {25, 0};
     const lr_direct_kernel kernel = {.resolution = {.tof_ps = 40,
@@ -311,7 +306,6 @@ static void kernels_end_in_nothing(void **state)
 /* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
 static void products_are_complex_ones(void **state)
 {
-    (void)state;
     enum { BINS = 5, VOLUMES = 3, PAIRS = BINS * VOLUMES };
     float values[2 * (PAIRS + 3)], before[2 * (PAIRS + 3)], spectrum[2 * BINS];
     uint64_t seed = 4;

@@ -154,7 +154,6 @@ static double check_values(const struct group *group, int view, const lr_direct_
 
 static void tables_are_those_of_the_reference(void **state)
 {
-    (void)state;
     const lr_grid grids[2] = {
         case_grid(),
         lr_grid_centred((const int[3]){29, 37, 14}, (const double[3]){3.1, 2.7, 4}),
@@ -242,7 +241,6 @@ static double project_by_bands(const struct group *group, int view, bool forward
 
 static void bands_project_from_where_tables_lie(void **state)
 {
-    (void)state;
     static const int models[] = {0, 2, 5, 6};
     const lr_grid grid = case_grid();
     double worst = 0;
@@ -272,7 +270,6 @@ static void bands_project_from_where_tables_lie(void **state)
 /* A device that is too old for bands. */
 static void columns_do_what_bands_cannot(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     struct group *group = open_group(&grid, 2, false);
     for (int view = 0; view < NUM_VIEWS; view++) {
@@ -286,7 +283,6 @@ static void columns_do_what_bands_cannot(void **state)
 /* Whichever thread finds it, the first view's reason is told once. */
 static void a_view_that_fails_says_why(void **state)
 {
-    (void)state;
     static const lr_view wrong[6] = {{0, 0}, {10, 0}, {20, 95}, {30, 0}, {40, 0}, {50, -120}};
     static const int numbers[6] = {0, 1, 2, 3, 4, 5};
     const struct lr_direct_backend_params good = {
@@ -312,7 +308,6 @@ static void a_view_that_fails_says_why(void **state)
 
 static void memory_is_that_which_was_counted(void **state)
 {
-    (void)state;
     static const char data[300] = "what the host has made";
     static char device[1024], host[512];
     struct lr_cuda_memory memory = {0};

@@ -108,7 +108,6 @@ static void check_discrepancy(int what, bool has_additive, bool has_factors)
 
 static void discrepancies_are_those_of_the_header(void **state)
 {
-    (void)state;
     static const int whats[] = {LR_DIRECT_DO_RAMLA, LR_DIRECT_DO_EM, LR_DIRECT_DO_SENSITIVITY};
     for (int k = 0; k < 3; k++)
         for (int which = 0; which < 4; which++) check_discrepancy(whats[k], (which & 1) != 0, (which & 2) != 0);
@@ -127,7 +126,6 @@ static double change(int what, double x, double c, double s)
 
 static void images_change_as_the_header_says(void **state)
 {
-    (void)state;
     static const int whats[] = {LR_DIRECT_DO_RAMLA, LR_DIRECT_DO_EM, LR_DIRECT_DO_ADD};
     for (int k = 0; k < 3; k++) {
         const bool is_em = whats[k] == LR_DIRECT_DO_EM;

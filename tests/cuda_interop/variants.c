@@ -40,7 +40,6 @@ static void need_cuda(void)
 
 static void storages_have_their_fastest_variant(void **state)
 {
-    (void)state;
     need_cuda();
     assert_int_equal(make(LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST), LR_OK);
     assert_int_equal(made.variant, LR_DIRECT_BANDS);
@@ -51,7 +50,6 @@ static void storages_have_their_fastest_variant(void **state)
 
 static void what_is_named_is_made(void **state)
 {
-    (void)state;
     need_cuda();
     for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
         const bool from_textures = variant > LR_DIRECT_COLUMNS;

@@ -84,7 +84,6 @@ static lr_operator *open_on(bool hardware, bool cuda, const char *backend)
 
 static void auto_takes_cuda_on_a_graphics_processor(void **state)
 {
-    (void)state;
     lr_operator *direct = open_on(true, true, "auto");
     const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "cuda");
@@ -97,7 +96,6 @@ static void auto_takes_cuda_on_a_graphics_processor(void **state)
 
 static void auto_takes_compute_in_silence_without_cuda(void **state)
 {
-    (void)state;
     lr_operator *direct = open_on(true, false, NULL);
     const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
@@ -109,7 +107,6 @@ static void auto_takes_compute_in_silence_without_cuda(void **state)
 
 static void cuda_that_is_named_and_missing_is_warned_of(void **state)
 {
-    (void)state;
     lr_operator *direct = open_on(true, false, "cuda");
     const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
@@ -120,7 +117,6 @@ static void cuda_that_is_named_and_missing_is_warned_of(void **state)
 
 static void auto_takes_the_processor_elsewhere(void **state)
 {
-    (void)state;
     lr_operator *direct = open_on(false, true, "auto");
     assert_string_equal(lr_operator_get_info(direct)->backend, "cpu");
     assert_null(lr_operator_get_info(direct)->passed_over);
@@ -130,7 +126,6 @@ static void auto_takes_the_processor_elsewhere(void **state)
 
 static void compute_that_is_named_is_taken(void **state)
 {
-    (void)state;
     lr_operator *direct = open_on(true, true, "compute");
     assert_string_equal(lr_operator_get_info(direct)->backend, "compute");
     assert_int_equal(cuda_asked, 0);

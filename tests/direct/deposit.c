@@ -131,7 +131,6 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
 
 static void events_lie_where_time_of_flight_says(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const lr_grid grid = wide_grid();
     int64_t outcomes[3] = {0};
@@ -169,7 +168,6 @@ static void spread_along(const lr_deposit *deposit, int view, const double ends[
  * does: 3^2 / 6 where weights are shared. */
 static void events_are_spread_over_their_bins(void **state)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     const lr_grid grid = wide_grid();
@@ -202,7 +200,6 @@ static void events_are_spread_over_their_bins(void **state)
 
 static void views_are_those_of_the_line(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const lr_grid grid = wide_grid();
     struct fixture fixture;
@@ -280,7 +277,6 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
 
 static void files_with_time_of_flight_give_the_same(void **state)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_image *activity = lr_image_create(&fixture.grid, NULL);
@@ -300,7 +296,6 @@ static void files_with_time_of_flight_give_the_same(void **state)
 
 static void prompts_and_delayeds_are_told_apart(void **state)
 {
-    (void)state;
     uint64_t seed = 4;
     double point_mm[3];
     const lr_grid grid = wide_grid();
@@ -387,7 +382,6 @@ static void check_counts(const lr_deposit *a, const lr_deposit *b)
  * over. */
 static void agrees_with_the_reference(void **state)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
@@ -420,7 +414,6 @@ static void reverse(lr_event *events)
 /* A device gives the same bits for any order of the events and for any division into batches. */
 static void every_run_gives_the_same_bits(void **state)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
@@ -438,7 +431,6 @@ static void every_run_gives_the_same_bits(void **state)
 /* Sums that do not fit are an error, not a wrong number. */
 static void sums_that_are_too_large_are_refused(void **state)
 {
-    (void)state;
     const lr_grid grid = wide_grid();
     double unused[3];
     uint64_t seed = 4;
@@ -465,7 +457,6 @@ static void sums_that_are_too_large_are_refused(void **state)
  * first one get theirs too. */
 static void all_buffers_of_sums_are_used(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){64, 64, 36}, (const double[3]){2, 2, 2});
     const lr_events_info info = {.has_tof = true};
     struct fixture fixture;
@@ -493,7 +484,6 @@ static void all_buffers_of_sums_are_used(void **state)
 
 static void bad_events_are_refused(void **state)
 {
-    (void)state;
     const lr_grid grid = wide_grid();
     const lr_events_info without = {0}, with = {.has_tof = true};
     struct test_log log;

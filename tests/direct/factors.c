@@ -63,7 +63,6 @@ static double mean_of_views(const lr_histo_images *histo, int64_t voxel)
  * a lattice of some 0.6 degrees, so the acceptance takes half of that more or less: 3 % of 10 degrees. */
 static void axial_triangle(void **state)
 {
-    (void)state;
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
     const double acceptance_deg[2] = {10, 40};
     lr_scanner *scanner = make_ring(&ring);
@@ -92,7 +91,6 @@ static void axial_triangle(void **state)
  * solid angle of the tilt over the mean solid angle. */
 static void long_scanners_measure_all(void **state)
 {
-    (void)state;
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
@@ -119,7 +117,6 @@ static void long_scanners_measure_all(void **state)
 /* Efficiencies multiply; gaps take their share of either side; a cube of mu takes exp(-mu times chord). */
 static void parts_multiply(void **state)
 {
-    (void)state;
     struct ring ring = {.radius_mm = 100, .pitch_mm = 2, .modules = 24, .rings = 1, .crystals_v = 60};
     const lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){4, 4, 4});
     const double edge_mm[3] = {60, 60, 60}, mu_per_mm = 0.02;
@@ -221,7 +218,6 @@ static lr_image *make_activity(const lr_grid *grid)
  * lattice of LORs, of which events are put down. */
 static void pairs_follow_the_factors(void **state)
 {
-    (void)state;
     const struct ring ring = {.radius_mm = 60,
                               .pitch_mm = 1.3,
                               .modules = 16,
@@ -293,7 +289,6 @@ static void pairs_follow_the_factors(void **state)
 
 static void threads_do_not_matter(void **state)
 {
-    (void)state;
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 10};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
@@ -323,7 +318,6 @@ static bool stop(void *user, const char *what, double done, double total)
 
 static void bad_input_is_refused(void **state)
 {
-    (void)state;
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 4};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);

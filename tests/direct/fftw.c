@@ -134,7 +134,6 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
 
 static void is_fftws_convolution_with_the_same_kernel(void **state)
 {
-    (void)state;
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int direction = 0; direction < 2; direction++) {
             const struct comparison found = against_fftw(&case_views[v], v % 2 ? 8.9 : 9, false, direction == 0);
@@ -147,7 +146,6 @@ static void is_fftws_convolution_with_the_same_kernel(void **state)
  * higher than the Gaussian: that is reported, and bounded by 1 / 0.9707 with the voxels' share. */
 static void is_the_whole_gaussian_nearly(void **state)
 {
-    (void)state;
     for (int v = 0; v < NUM_ANGLES; v += 3) {
         const double wide = against_fftw(&case_views[v], 27, true, true).largest;
         const double narrow = against_fftw(&case_views[v], 9, true, true).largest;

@@ -40,7 +40,6 @@ static lr_status take_view(void *user, const lr_histo_images *head, int view, co
 
 static void files_read_back_the_same(void **state)
 {
-    (void)state;
     char path[64];
     uint64_t seed = test_seed();
     lr_histo_images *histo = make(&seed);
@@ -70,7 +69,6 @@ static void files_read_back_the_same(void **state)
 /* Every beginning of the file is refused with a sentence. */
 static void cut_files_are_refused(void **state)
 {
-    (void)state;
     char path[64];
     uint64_t seed = 2;
     lr_histo_images *histo = make(&seed);
@@ -93,7 +91,6 @@ static void cut_files_are_refused(void **state)
 
 static void other_grids_and_views_are_refused(void **state)
 {
-    (void)state;
     uint64_t seed = 2;
     struct test_log log;
     test_log_init(&log);

@@ -91,7 +91,6 @@ static double relative_l2(const float *got, const float *expected, int64_t count
 
 static void it_says_what_it_is(void **state)
 {
-    (void)state;
     struct session s;
     session_open(&s);
     const lr_operator_info *info = lr_operator_get_info(s.op);
@@ -113,7 +112,6 @@ static void it_says_what_it_is(void **state)
 
 static void data_are_the_histo_images(void **state)
 {
-    (void)state;
     struct session s;
     session_open(&s);
     uint64_t seed = 3;
@@ -160,7 +158,6 @@ static lr_status check_row(void *user, const lr_row *row)
 
 static void rows_are_what_a_voxel_gives(void **state)
 {
-    (void)state;
     static const int64_t voxels[3] = {0, NUM_VOXELS / 2 + 7, NUM_VOXELS - 30};
     struct session s;
     session_open(&s);
@@ -295,21 +292,18 @@ static void check_recon(lr_recon_algorithm algorithm, int subsets)
 
 static void images_are_those_of_the_formula(void **state)
 {
-    (void)state;
     check_recon(LR_ALGORITHM_OSEM, 1);
     check_recon(LR_ALGORITHM_OSEM, 2);
 }
 
 static void ramla_is_that_of_the_formula(void **state)
 {
-    (void)state;
     check_recon(LR_ALGORITHM_RAMLA, 1);
     check_recon(LR_ALGORITHM_RAMLA, 2);
 }
 
 static void bad_calls_are_refused(void **state)
 {
-    (void)state;
     struct session s;
     session_open(&s);
     float image[NUM_VOXELS];

@@ -60,7 +60,6 @@ static lr_status keep_row(void *user, const lr_row *row)
  * by a Gaussian of the width asked for. */
 static void pairs_follow_the_matrix(void **state)
 {
-    (void)state;
     static const enum fixture_kind kinds[3] = {FIXTURE_RING, FIXTURE_TILTED, FIXTURE_GAPPED};
     for (int n = 0; n < 3; n++) {
         struct fixture fixture;
@@ -118,7 +117,6 @@ static void pairs_follow_the_matrix(void **state)
 /* Event k is the same whatever the number of events. */
 static void seeds_repeat(void **state)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_RING);
     lr_image *activity = lr_image_create(&fixture.grid, NULL);
@@ -196,7 +194,6 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
  * of threads gives the same events. */
 static void blurred_lines_have_their_widths(void **state)
 {
-    (void)state;
     lr_scanner *scanner = lr_scanner_read("penn-labr3", NULL);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
@@ -230,7 +227,6 @@ static void blurred_lines_have_their_widths(void **state)
 
 static void impossible_activities_are_refused(void **state)
 {
-    (void)state;
     struct fixture fixture;
     struct test_log log;
     struct tally tally = {0};

@@ -119,7 +119,6 @@ static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
 /* One of the two vectors of a projection is on the host. */
 static void places_may_differ(void **state)
 {
-    (void)state;
     struct session s;
     session_open(&s, false);
     lr_vector whole_image, whole_values;
@@ -207,7 +206,6 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
  * and are not copied. Without factors nothing is copied to the device. */
 static void an_iteration_stays_there(void **state)
 {
-    (void)state;
     static float images[2][NUM_VOXELS];
     struct session s;
     session_open(&s, true);
@@ -245,7 +243,6 @@ static void an_iteration_stays_there(void **state)
 /* The caller's buffer as the image, written in place. */
 static void a_callers_buffer_is_the_image(void **state)
 {
-    (void)state;
     struct session s = {.random = test_seed()};
     test_log_init(&s.log);
     s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});

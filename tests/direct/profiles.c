@@ -18,7 +18,6 @@ static const char *write_file(char path[64], const char *text)
 
 static void files_are_read(void **state)
 {
-    (void)state;
     char path[64];
     lr_radial_profiles profiles;
     write_file(path, "distance_mm: [0, 100]\nfirst_offset_mm: -2\noffset_step_mm: 2\n"
@@ -48,7 +47,6 @@ static void refuse_file(const char *text, const char *words)
 
 static void bad_files_are_refused(void **state)
 {
-    (void)state;
     struct test_log log;
     lr_radial_profiles profiles;
     test_log_init(&log);
@@ -79,7 +77,6 @@ static void refuse_kernel(lr_radial_profiles profiles, const char *words)
 
 static void profiles_without_a_kernel_are_refused(void **state)
 {
-    (void)state;
     double distance_mm[2] = {10, 0}, values[6] = {0, 1, 0, 0, 0, 0};
     double negative[3] = {1, -1, 1}, narrow[4] = {0, 0, 0, 1};
     const lr_radial_profiles profiles = {.num_distances = 1,
@@ -112,7 +109,6 @@ static void profiles_without_a_kernel_are_refused(void **state)
 /* A Gaussian as measured profiles, finely sampled, gives the kernels of the Gaussian. */
 static void a_measured_gaussian_is_a_gaussian(void **state)
 {
-    (void)state;
     enum { NUM = 401 };
     const lr_grid grid = case_grid();
     static double values[2 * NUM];

@@ -99,7 +99,6 @@ static void check_spread(const lr_grid *grid, const lr_view *view, const lr_dire
 
 static void forward_spreads_each_voxel_by_its_kernel(void **state)
 {
-    (void)state;
     each_case(check_spread);
 }
 
@@ -128,7 +127,6 @@ static void check_adjoint(const lr_grid *grid, const lr_view *view, const lr_dir
 /* double: rounding of 5,808 terms; float: issue's 1e-6, of which rounding of sums is a tenth. */
 static void back_is_the_transpose_of_forward(void **state)
 {
-    (void)state;
     worst_adjoint = 0;
     each_case(check_adjoint);
     print_message("largest difference %.2e\n", worst_adjoint);
@@ -164,7 +162,6 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
 
 static void elements_of_both_are_the_same_numbers(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int model = 0; model < NUM_MODELS; model++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
@@ -199,7 +196,6 @@ static void check_agreement(const lr_grid *grid, const lr_view *view, const lr_d
 
 static void agrees_with_the_reference(void **state)
 {
-    (void)state;
     worst_agreement = 0;
     each_case(check_agreement);
     print_message("largest difference %.2e\n", worst_agreement);
@@ -263,7 +259,6 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel, s
 
 static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
 {
-    (void)state;
     for (int v = 0; v < 4; v++) {
         const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
                                                         .model = LR_RADIAL_LINEAR,
@@ -281,7 +276,6 @@ static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
 
 static void asymmetric_kernels_point_inwards_and_outwards(void **state)
 {
-    (void)state;
     for (int v = 0; v < 4; v++) {
         const lr_direct_kernel kernel = {
             .resolution = {.tof_ps = 150, .radial_mm = 12, .axial_mm = 5, .asymmetric = true}};
@@ -297,7 +291,6 @@ static void asymmetric_kernels_point_inwards_and_outwards(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     const int64_t count = lr_grid_num_voxels(&grid);
     struct test_log log;

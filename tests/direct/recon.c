@@ -138,7 +138,6 @@ static lr_status run(const lr_recon_params *params, float *image)
 /* The truth explains the data, so no update changes it, with all corrections. */
 static void the_truth_stays(void **state)
 {
-    (void)state;
     for (int n = 0; n < 8; n++) {
         static const int blocks[4] = {1, 2, 5, VIEWS};
         struct scene *scene = make_scene(n % 2 == 0);
@@ -161,7 +160,6 @@ static lr_status remember(void *user, const lr_iteration *done)
 
 static void images_come_nearer_to_the_truth(void **state)
 {
-    (void)state;
     for (int rule = 0; rule < 2; rule++) {
         struct scene *scene = make_scene(true);
         double found[2] = {0}, last = HUGE_VAL;
@@ -199,7 +197,6 @@ static double log_likelihood(struct scene *scene, lr_operator *reference)
 
 static void ml_em_never_lowers_the_likelihood(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(true);
     lr_operator *reference = make(scene, "cpu");
     double last = -HUGE_VAL;
@@ -218,7 +215,6 @@ static void ml_em_never_lowers_the_likelihood(void **state)
 /* Without an additive term, the expected counts equal the measured counts after every iteration. */
 static void ml_em_keeps_the_counts(void **state)
 {
-    (void)state;
     static float histo[VIEWS][VOXELS];
     struct scene *scene = make_scene(false);
     lr_recon_params params = recon_params(scene, 1, VIEWS);
@@ -240,7 +236,6 @@ static void ml_em_keeps_the_counts(void **state)
  * reference. */
 static void ramla_is_its_formula(void **state)
 {
-    (void)state;
     static double x[VOXELS], histo[VOXELS], back[VOXELS], sensitivity[VOXELS];
     static float expected[VOXELS], ones[VOXELS];
     struct scene *scene = make_scene(true);
@@ -284,7 +279,6 @@ static void ramla_is_its_formula(void **state)
 /* Relaxation 1 takes no image below 0, even where nothing was counted. */
 static void ramla_stays_positive(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(true);
     for (int v = 0; v < VIEWS; v++) {
         memset(scene->counts[v], 0, sizeof(scene->counts[v]));
@@ -335,7 +329,6 @@ static lr_operator *make_many(const lr_grid *grid)
  * counts worse from the second pass on. */
 static void the_default_suits_many_subsets(void **state)
 {
-    (void)state;
     if (strcmp(backend, "cpu") != 0) skip();
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 4}, (const double[3]){5, 5, 5});
     float *counts = calloc((size_t)MANY_VIEWS * FEW_VOXELS, sizeof(*counts)), image[FEW_VOXELS];
@@ -377,7 +370,6 @@ static void the_default_suits_many_subsets(void **state)
 
 static void agrees_with_the_reference(void **state)
 {
-    (void)state;
     static float expected[VOXELS];
     for (int rule = 0; rule < 2; rule++) {
         struct scene *scene = make_scene(true);
@@ -407,7 +399,6 @@ static lr_status see_fit(void *user, const lr_iteration *done)
 /* The loop does the same step by step, and then tells the fit. */
 static void whole_updates_are_the_steps_of_the_loop(void **state)
 {
-    (void)state;
     static float expected[VOXELS];
     for (int rule = 0; rule < 2; rule++) {
         struct scene *scene = make_scene(true);
@@ -431,7 +422,6 @@ static void whole_updates_are_the_steps_of_the_loop(void **state)
 /* A view without counts changes nothing, and one warning tells. */
 static void subsets_without_counts_are_passed_over(void **state)
 {
-    (void)state;
     static float expected[VOXELS];
     struct scene *scene = make_scene(false);
     memset(scene->counts[3], 0, sizeof(scene->counts[3]));
@@ -454,7 +444,6 @@ static bool stop_later(void *user, const char *what, double done, double total)
 
 static void stopping_leaves_the_last_block(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(false);
     double share = 0.5;
     const lr_progress progress = {stop_later, &share};
@@ -473,7 +462,6 @@ static void check_refused(struct scene *scene, const lr_recon_params *params, lr
 
 static void bad_data_are_refused(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(true);
     const lr_recon_params params = recon_params(scene, 0, 1);
     scene->factors[2][7] = -1;
@@ -498,7 +486,6 @@ static void bad_data_are_refused(void **state)
 /* Activity in one corner, and counts in the one across: EM finds nothing that explains them. */
 static void counts_out_of_reach_are_refused(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(false);
     memset(scene->counts, 0, sizeof(scene->counts));
     memset(scene->initial, 0, sizeof(scene->initial));
@@ -512,7 +499,6 @@ static void counts_out_of_reach_are_refused(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(false);
     lr_recon_params params = recon_params(scene, 0, 1);
     params.subsets = VIEWS + 1;
@@ -531,7 +517,6 @@ static void bad_calls_are_refused(void **state)
 
 static void what_cannot_be_timed_is_refused(void **state)
 {
-    (void)state;
     struct scene *scene = make_scene(false);
     const int view = 3, wrong = VIEWS;
     const lr_vector x = lr_vector_of_floats(scene->truth, VOXELS);

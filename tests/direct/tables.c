@@ -24,7 +24,6 @@ static lr_grid clinical_grid(void)
 
 static void identifiers_are_intervals_of_the_distance(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int model = 0; model < NUM_MODELS; model++) {
@@ -58,7 +57,6 @@ static void identifiers_are_intervals_of_the_distance(void **state)
 /* Offsets by brute force over the whole grid; their order gives the mirror image. */
 static void offsets_fill_the_ellipsoid(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int v = 0; v < NUM_ANGLES; v++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(2), .support = 8.7};
@@ -126,7 +124,6 @@ static int64_t count_within(const lr_direct_tables *tables)
  * third voxels along axes of the grid. */
 static void offsets_fill_any_ellipsoid(void **state)
 {
-    (void)state;
     static const double right_deg[4] = {0, 45, 90, 180}, fwhm_per_sigma = 2.3548200450309493;
     static const double light_mm_per_ps = 0.299792458;
     uint64_t seed = 17;
@@ -152,7 +149,6 @@ static void offsets_fill_any_ellipsoid(void **state)
  * count. Paper 2 has a cloud of at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
 {
-    (void)state;
     const lr_grid grid = clinical_grid();
     lr_direct_kernel kernel = {.resolution = {.tof_ps = 400}};
     lr_direct_tables *tables = make(&grid, (lr_view){30, 0}, &kernel);
@@ -173,7 +169,6 @@ static void sizes_are_those_of_the_papers(void **state)
 
 static void values_are_a_normalised_gaussian(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int model = 0; model < 5; model++) {
@@ -208,7 +203,6 @@ static void values_are_a_normalised_gaussian(void **state)
 /* Issue and paper 1, section 6.1. */
 static void models_have_the_widths_of_the_paper(void **state)
 {
-    (void)state;
     const lr_resolution invariant = {0}, one = {.model = LR_RADIAL_VARIANT1}, two = {.model = LR_RADIAL_VARIANT2},
                         three = {.model = LR_RADIAL_VARIANT3};
     const lr_resolution near_edge = {.model = LR_RADIAL_VARIANT2, .edge_mm = 100};
@@ -232,7 +226,6 @@ static void models_have_the_widths_of_the_paper(void **state)
  * k^2 = 27 holds all but 6e-6. Voxels are small beside the widths: 0.45 sigma. */
 static void supports_hold_what_they_should(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
     const double width_mm = 150 * 0.299792458 / 2 / 2.8;
     const double sigma_mm = width_mm / 2.3548200450309493;
@@ -269,7 +262,6 @@ static double radial_mean_mm(const lr_direct_tables *tables, int kernel)
 /* The second Gaussian, of equal area, is shifted by one sigma inwards: the mean is half of that. */
 static void asymmetric_kernels_lean_towards_the_axis(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){48, 48, 11}, (const double[3]){4, 4, 4});
     for (int v = 0; v < NUM_ANGLES; v++) {
         const lr_direct_kernel kernel = {
@@ -299,7 +291,6 @@ static void refuse(const lr_direct_kernel *kernel, lr_view view, const char *wor
 
 static void nonsense_is_refused(void **state)
 {
-    (void)state;
     const lr_view view = {0, 0};
     const lr_direct_kernel good = {.resolution = {.tof_ps = 150}};
     lr_direct_kernel bad = good;

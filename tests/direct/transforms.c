@@ -32,7 +32,6 @@ static double convolved(const float *image, const float *kernel, int x, int y, i
 /* An odd row, whose transform back needs its length, and a kernel without any symmetry. */
 static void convolves_cyclically(void **state)
 {
-    (void)state;
     static float kernel[COUNT], image[COUNT], out[COUNT];
     struct test_log log;
     struct fft_timing timing = {0};
@@ -95,7 +94,6 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
 
 static void is_the_projection_where_ends_do_not_meet(void **state)
 {
-    (void)state;
     const lr_resolution resolution = case_resolution(0);
     struct test_log log;
     for (int is_padded = 0; is_padded < 2; is_padded++) {
@@ -110,7 +108,6 @@ static void is_the_projection_where_ends_do_not_meet(void **state)
 
 static void kernels_that_vary_are_refused(void **state)
 {
-    (void)state;
     const lr_resolution resolution = case_resolution(2);
     struct fft_result found;
     struct test_log log;

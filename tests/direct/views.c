@@ -8,7 +8,6 @@
 
 static void axes_are_a_right_handed_frame(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const lr_view view = {720 * test_random(&seed) - 360, 170 * test_random(&seed) - 85};
@@ -28,7 +27,6 @@ static void axes_are_a_right_handed_frame(void **state)
 
 static void right_angles_are_exact(void **state)
 {
-    (void)state;
     for (int quarter = -9; quarter <= 9; quarter++) {
         double axes[3][3];
         lr_view_axes(&(lr_view){90.0 * quarter, 0}, axes);
@@ -41,7 +39,6 @@ static void right_angles_are_exact(void **state)
 
 static void defaults_are_those_of_the_paper(void **state)
 {
-    (void)state;
     lr_view_set set;
     assert_int_equal(lr_view_set_complete(&(lr_view_set){0}, &set, NULL), LR_OK);
     assert_int_equal(lr_view_set_count(&set), 120);
@@ -55,7 +52,6 @@ static void defaults_are_those_of_the_paper(void **state)
 /* The middle of each interval, and points anywhere in it, belong to it from both sides. */
 static void directions_find_their_view(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     lr_view_set set;
     lr_view_set_complete(&(lr_view_set){.azimuths = 7, .tilts = 4, .acceptance_deg = 12}, &set, NULL);
@@ -79,7 +75,6 @@ static void directions_find_their_view(void **state)
  * rounded. Crystals in a ring have many such lines. */
 static void lines_on_a_border_belong_above(void **state)
 {
-    (void)state;
     const double degree = 3.14159265358979323846 / 180;
     lr_view_set set;
     lr_view_set_complete(&(lr_view_set){.azimuths = 40, .tilts = 3, .acceptance_deg = 9}, &set, NULL);
@@ -97,7 +92,6 @@ static void lines_on_a_border_belong_above(void **state)
 /* Each once; neighbours are a sixth of half a turn apart at least. */
 static void order_is_a_far_reaching_permutation(void **state)
 {
-    (void)state;
     lr_view_set set;
     int order[120];
     bool seen[120] = {false};
@@ -116,7 +110,6 @@ static void order_is_a_far_reaching_permutation(void **state)
 
 static void impossible_sets_are_refused(void **state)
 {
-    (void)state;
     static const lr_view_set bad[] = {
         {.azimuths = -1}, {.tilts = -2}, {.acceptance_deg = 90}, {.acceptance_deg = -3}, {.azimuths = 70000}};
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {

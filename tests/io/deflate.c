@@ -13,14 +13,12 @@ static char path[] = "/tmp/loraster_deflate_XXXXXX";
 
 static int setup(void **state)
 {
-    (void)state;
     const int file = mkstemp(path);
     return file >= 0 && close(file) == 0 ? 0 : 1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -59,7 +57,6 @@ static void bytes_come_back(void **state)
 {
     static const size_t counts[] = {
         0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 64 * BLOCK - 1, 64 * BLOCK, 130 * BLOCK + 17};
-    (void)state;
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
         for (int noise = 0; noise <= 8; noise += 4) {
             unsigned char *bytes = make_bytes(counts[c], noise);
@@ -77,7 +74,6 @@ static void pieces_follow_each_other(void **state)
     enum { PIECES = sizeof(ends) / sizeof(ends[0]) - 1 };
     unsigned char *bytes = make_bytes(COUNT, 5);
     struct lr_piece pieces[PIECES];
-    (void)state;
     for (int k = 0; k < PIECES; k++) pieces[k] = (struct lr_piece){bytes + ends[k], ends[k + 1] - ends[k]};
     write_stream(pieces, PIECES);
     expect_stream(bytes, COUNT);
@@ -91,7 +87,6 @@ static void blocks_know_those_before(void **state)
 {
     enum { PERIOD = 20000, COUNT = 40 * BLOCK };
     unsigned char *bytes = make_bytes(COUNT, 8);
-    (void)state;
     for (size_t k = PERIOD; k < COUNT; k++) bytes[k] = bytes[k - PERIOD];
     write_stream(&(struct lr_piece){bytes, COUNT}, 1);
     expect_stream(bytes, COUNT);

@@ -76,7 +76,6 @@ static void expect_no_suspects(const lr_diagnosis *diagnosis, const char *what)
 
 static void presets_raise_no_alarm(void **state)
 {
-    (void)state;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
         lr_scanner_draft *draft = lr_scanner_draft_read(*name, NULL);
         assert_non_null(draft);
@@ -93,7 +92,6 @@ static void presets_raise_no_alarm(void **state)
 /* From the origin the one in the middle, +-10 mm at 40 mm, covers +-17.5 mm of +-20 at 70 mm. */
 static void panels_hide_panels(void **state)
 {
-    (void)state;
 #define PANEL(x, crystals, pitch)                                                                                      \
     "  - {centre_mm: [" x ", 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [" crystals ", " crystals                    \
     "], pitch_mm: [" pitch ", " pitch "], face_mm: [" pitch ", " pitch "], depth_mm: 10}\n"
@@ -114,7 +112,6 @@ static void panels_hide_panels(void **state)
 /* Eight inner modules hide twelve outer ones, and none of themselves. */
 static void rings_hide_rings(void **state)
 {
-    (void)state;
     char yaml[8192];
     int length = snprintf(yaml, sizeof(yaml), "name: planted\nmodules:\n");
     for (int m = 0; m < 20; m++) {
@@ -143,7 +140,6 @@ static void rings_hide_rings(void **state)
 
 static void a_sound_scanner_is_sound(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((int[3]){140, 140, 64}, (double[3]){4, 4, 4});
     lr_diagnosis *diagnosis = diagnose(sound, &grid);
     expect_no_suspects(diagnosis, "the sound one");
@@ -152,7 +148,6 @@ static void a_sound_scanner_is_sound(void **state)
 
 static void planted_errors_are_found(void **state)
 {
-    (void)state;
     static const struct {
         struct text text;
         const char *words;
@@ -237,7 +232,6 @@ static void planted_errors_are_found(void **state)
  * with the radius in cm. */
 static void radii_at_any_filling(void **state)
 {
-    (void)state;
     static const struct {
         double factor;
         const char *words;
@@ -262,7 +256,6 @@ static void radii_at_any_filling(void **state)
 
 static void overlaps(void **state)
 {
-    (void)state;
     lr_diagnosis *diagnosis =
         diagnose((struct text){.ring = "radius_mm: 328, modules: 56, rings: 2, ring_pitch_mm: 259", .rest = ""}, NULL);
     int spelled = 0;
@@ -276,7 +269,6 @@ static void overlaps(void **state)
 
 static void grids(void **state)
 {
-    (void)state;
     static const struct {
         int size[3];
         double shift_mm;
@@ -323,7 +315,6 @@ static lr_diagnosis *diagnose_list(enum fault fault)
 
 static void modules_that_stand_wrong(void **state)
 {
-    (void)state;
     static const struct {
         enum fault fault;
         lr_finding_kind kind;
@@ -349,7 +340,6 @@ static void modules_that_stand_wrong(void **state)
 /* Two layers of crystals, one behind the other, fill the ring once. */
 static void layers_are_no_second_ring(void **state)
 {
-    (void)state;
     char yaml[16384] = "modules:\n";
     for (int k = 0; k < 32; k++) {
         const double angle = (k % 16) * acos(-1.0) / 8, c = cos(angle), s = sin(angle);

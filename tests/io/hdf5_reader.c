@@ -154,7 +154,6 @@ static void test_forked(void **state)
 /* A view of a histo-image is one entry, and may be larger than what is read at a time: 4 MiB. */
 static void test_long_entries(void **state)
 {
-    (void)state;
     const lr_view views[2] = {{0, 0}, {30, 5}};
     const lr_grid grid = lr_grid_centred((const int[3]){128, 100, 90}, (const double[3]){2, 2, 2});
     lr_histo_images *histo = lr_histo_images_create(&grid, views, 2, NULL);

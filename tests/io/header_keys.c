@@ -715,7 +715,6 @@ static void print_tables(char *text, size_t room)
 static void the_page_has_these_tables(void **state)
 {
     static char tables[4 * ROOM];
-    (void)state;
     char *page = (char *)bytes_read(KEYS_PAGE, NULL);
     print_tables(tables, sizeof(tables));
     const char *begin = strstr(page, "\n## ");

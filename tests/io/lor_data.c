@@ -87,7 +87,6 @@ static void test_round_trip(void **state)
 /* Whole numbers are stored compressed in chunks, others as they are: both come back. */
 static void test_large(void **state)
 {
-    (void)state;
     lr_lors *large = lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [32, 16], "
                                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"));
     lr_lor_data *data = lr_lor_data_create(large, NULL);

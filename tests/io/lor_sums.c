@@ -35,7 +35,6 @@ static void expect_sums(int64_t num_lors, int64_t num_events, bool whole)
 
 static void sums_are_those_of_all_events(void **state)
 {
-    (void)state;
     expect_sums(1000, 0, true);
     expect_sums(1000, 100000, true);
     expect_sums(1000, 100000, false);

@@ -201,7 +201,6 @@ static void assert_last_column(int64_t expected, int is_wide)
  * starts up to 2^31 - 1. */
 static void test_index_limit(void **state)
 {
-    (void)state;
     static const int64_t limit = INT32_MAX, columns[6] = {0, 2147483647, 2147483648, 0, 4294967297, 1},
                          elements[6] = {0, 2147483647, 0, 2147483648, 1, 4294967297};
     for (int n = 0; n < 6; n++) assert_int_equal(lr_matrix_is_wide(columns[n], elements[n], limit), n > 1);

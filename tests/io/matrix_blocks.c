@@ -171,7 +171,6 @@ static lr_status refuse(void *user, const lr_row *row)
 
 static void test_entry(void **state)
 {
-    (void)state;
     const lr_row_sink plain = {refuse, NULL};
     const struct lr_row_block block = block_of(0, 3);
     assert_null(lr_row_entry_of(&plain));

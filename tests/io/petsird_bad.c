@@ -37,7 +37,6 @@ static void no_files(void **state)
         {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 18, "bytes is to follow, and the file has 0 more"},
         {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"},
     };
-    (void)state;
     remove(FILE_NAME);
     expect("./" FILE_NAME, "cannot be opened");
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -180,7 +179,6 @@ static void schemas_are_distrusted(void **state)
                                     "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
          "items are to follow"},
     };
-    (void)state;
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_schema(cases[k].schema, huge, sizeof(huge));
@@ -199,7 +197,6 @@ static void lists_of_nothing_are_refused(void **state)
                                               "modulePairEfficienciesVectors",
                                               LONG_VECTOR(LONG_VECTOR("\"P.E\""))) "]") "," TYPE("E",
                                                                                                  "\"fields\":[]") "]}";
-    (void)state;
     write_schema(schema, "", 0);
     expect("./" FILE_NAME, "4294967296 items are to follow");
 }
@@ -208,7 +205,6 @@ static void lists_of_nothing_are_refused(void **state)
 static void schemas_that_explode_are_refused(void **state)
 {
     enum { LEVELS = 40, DEEP = 100000 };
-    (void)state;
     char *text = malloc(3 * DEEP);
     int used = sprintf(text, "%s", STEPS("\"T0\""));
     for (int k = 0; k < LEVELS; k++) {

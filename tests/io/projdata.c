@@ -73,7 +73,6 @@ static struct header read_header(const char *path)
 /* Pairs of places and bins are the same set, for any number of places. */
 static void test_bins(void **state)
 {
-    (void)state;
     const int sizes[] = {2, 4, 6, 10, 64, 234};
     for (int n = 0; n < 6; n++) {
         const int around = sizes[n];

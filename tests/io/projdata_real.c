@@ -127,7 +127,6 @@ static lr_status try_header(const char *name, const lr_scanner *scanner, struct 
  * pairs of rings up to 60 apart. */
 static void test_mmr_headers(void **state)
 {
-    (void)state;
     static const struct lr_sinogram_gaps one = {1, 0};
     const char *const names[] = {"interfile/Siemens_mMR_seg2.hs", "interfile/template_span11.hs"};
     const int planes[] = {314, 837}, ring_pairs[] = {314, 4084};
@@ -166,7 +165,6 @@ static void test_mmr_headers(void **state)
 
 static void test_other_headers(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
         {"interfile/smalllong.hs", "is arc-corrected"},

@@ -335,7 +335,6 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     static const double source_mm[3] = {0.02, 0.01, 0.00};
     char path[1024];
     struct test_log log;
-    (void)state;
     if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
     lr_lors *lors = lors_of(lr_scanner_read("safir-dual-ring-prototype", NULL));
     lr_prompts_delayeds data = read_good(&log, path, NULL, lors);

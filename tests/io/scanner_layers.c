@@ -24,7 +24,6 @@ static lr_scanner *parse(const char *text, int64_t length, struct test_log *log)
 /* The sentence begins with the place. */
 static void impossible_layers_are_refused(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {HEAD MODULE ",\n layers: [{depth_mm: 4}, {depth_mm: 9}]}\n",
          "layers.yaml:3:26: layer 1 ends 1 mm behind the module's 'depth_mm' of 12"},
@@ -59,7 +58,6 @@ static void impossible_layers_are_refused(void **state)
 /* Whatever is cut off, there is a sentence or a scanner. */
 static void truncated_layers_are_survived(void **state)
 {
-    (void)state;
     static const char text[] =
         HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, 2], "
                     "face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
@@ -79,7 +77,6 @@ static void assert_point(const double point[3], double x, double y, double z)
 /* A module a layer, front to back, each behind the one before unless it says where. */
 static void layers_are_modules(void **state)
 {
-    (void)state;
     lr_scanner *scanner =
         scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, -0.5]}, "
                                "{depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
@@ -101,7 +98,6 @@ static void layers_are_modules(void **state)
 /* The same in the list form, with a plain module beside. */
 static void listed_modules_have_layers(void **state)
 {
-    (void)state;
     lr_lors *lors =
         lors_of(scanner_of(UPPER "crystals: [3, 2], pitch_mm: [2, 3], face_mm: [2, 3], depth_mm: 5}\n" LOWER
                                  "crystals: [3, 2], pitch_mm: [2, 3], face_mm: [2, 3], depth_mm: 15,\n"
@@ -119,7 +115,6 @@ static void listed_modules_have_layers(void **state)
 /* Places around the ring are those of blocks, whatever their layers. */
 static void rules_count_blocks(void **state)
 {
-    (void)state;
     for (int least = 0; least <= 4; least++) {
         char rule[64] = "";
         if (least > 0) snprintf(rule, sizeof(rule), "coincidence: {min_module_difference: %d}\n", least);
@@ -298,7 +293,6 @@ static void maps_have_layers(void **state)
 /* Nothing but places: modules behind others become their layers, inserts do not. */
 static void layers_are_found(void **state)
 {
-    (void)state;
     struct test_log log = TEST_LOG(log);
     for (int far = 0; far < 2; far++) {
         lr_crystal crystals[2 * 2 * 6];

@@ -17,7 +17,6 @@ static lr_scanner *read_preset(const char *name)
 
 static void every_preset_is_a_scanner_with_sources(void **state)
 {
-    (void)state;
     int count = 0;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++, count++) {
         lr_scanner *scanner = read_preset(*name);
@@ -47,7 +46,6 @@ static double length_mm(const lr_scanner *scanner)
  * difference. */
 static void numbers_are_as_published(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         int modules, crystals, rings; /* 0 = not compared, as are lengths */
@@ -92,7 +90,6 @@ static void numbers_are_as_published(void **state)
 
 static void penn_is_as_published(void **state)
 {
-    (void)state;
     lr_scanner *scanner = read_preset("penn-labr3");
     const lr_module *first = &scanner->modules[0];
     assert_pairs(1e-15, {first->centre_mm[0], 465}, {first->normal[0], -1});
@@ -110,7 +107,6 @@ static void penn_is_as_published(void **state)
  * modules that are in coincidence. */
 static void cluster_is_as_published(void **state)
 {
-    (void)state;
     lr_scanner *scanner = read_preset("cluster-paper-32");
     lr_lors *lors = lors_of(scanner);
     assert_pairs(0, {lors->num_pairs, 9}, {lors->count, 9 * 32 * 32 * 32 * 32});
@@ -130,7 +126,6 @@ static void cluster_is_as_published(void **state)
 /* Where sources contradict each other, the presets keep what they agree on. */
 static void doubtful_numbers_are_consistent(void **state)
 {
-    (void)state;
     lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
     const lr_module *block = &mmr->modules[0];
     /* CASToR's table, and 504 places of equal angle where photons stop in 20 mm of LSO. */
@@ -153,7 +148,6 @@ static void doubtful_numbers_are_consistent(void **state)
 /* 64 rings with ring differences up to 60: 4,084 of the 4,096 pairs of rings. */
 static void mmr_has_4084_planes(void **state)
 {
-    (void)state;
     lr_scanner *scanner = read_preset("siemens-mmr");
     lr_lors *lors = lors_of(scanner);
     int planes = 0;
@@ -173,7 +167,6 @@ static void mmr_has_4084_planes(void **state)
 /* Every crystal of the published map lies within 0.01 mm of another one of ours. */
 static void safir_agrees_with_its_crystal_map(void **state)
 {
-    (void)state;
     char path[1024], line[256];
     if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
@@ -201,7 +194,6 @@ static void safir_agrees_with_its_crystal_map(void **state)
 
 static void misspelt_names_meet_the_nearest(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"penn-labr", "did you mean 'penn-labr3'?"},
         {"pen-labr3", "did you mean 'penn-labr3'?"},
@@ -220,7 +212,6 @@ static void misspelt_names_meet_the_nearest(void **state)
 
 static void a_folder_of_assets_comes_first(void **state)
 {
-    (void)state;
     struct test_log log = TEST_LOG(log);
     mkdir(ASSETS, 0777);
     mkdir(ASSETS "/scanners", 0777);

@@ -29,7 +29,6 @@ static lr_scanner *read_text(const char *text, struct test_log *log)
 
 static void unknown_key_is_spelled_out(void **state)
 {
-    (void)state;
     struct test_log log;
     assert_null(read_text("name: x\nring:\n  radius_mm: 465\n  ring_spcing: 258\n" MODULE, &log));
     assert_string_equal(log.error, FILE_NAME ":4:3: unknown key 'ring_spcing'; did you mean 'ring_pitch_mm'?\n"
@@ -39,7 +38,6 @@ static void unknown_key_is_spelled_out(void **state)
 
 static void wrong_texts_are_refused(void **state)
 {
-    (void)state;
     /* A wrong text, its "line:column" or "" where there is none, how the sentence continues behind file and place, and,
      * in some, the line and what stands below it. */
     static const char *const cases[][4] = {
@@ -164,7 +162,6 @@ static void wrong_texts_are_refused(void **state)
 
 static void slightly_tilted_axes_are_straightened(void **state)
 {
-    (void)state;
     lr_scanner_destroy(scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES));
     lr_scanner *scanner = scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3], " SIZES);
     const lr_module *module = &scanner->modules[1];
@@ -176,7 +173,6 @@ static void slightly_tilted_axes_are_straightened(void **state)
 
 static void long_and_deep_texts_are_refused(void **state)
 {
-    (void)state;
     struct test_log log;
     const int count = 100001;
     char *text = calloc((size_t)count * 3 + 64, 1);
@@ -195,7 +191,6 @@ static void long_and_deep_texts_are_refused(void **state)
 
 static void files_that_are_none(void **state)
 {
-    (void)state;
     static const char *const words[] = {"is no regular file", "65 MiB is too large", "..: is a folder",
                                         "./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
                                         "name like it"};
@@ -214,7 +209,6 @@ static void files_that_are_none(void **state)
 
 static void long_lines_are_cut_around_the_place(void **state)
 {
-    (void)state;
     struct test_log log;
     char text[1400];
     memset(text, ' ', sizeof(text));
@@ -231,7 +225,6 @@ static void long_lines_are_cut_around_the_place(void **state)
 
 static void both_forms_are_read(void **state)
 {
-    (void)state;
     struct test_log log;
     lr_scanner *scanner = read_text(
         "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, ring_pitch_mm: 40}\n"
@@ -267,7 +260,6 @@ static void both_forms_are_read(void **state)
 
 static void json_and_other_line_ends_are_read(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"name\": \"x\", \"ring\": {\"radius_mm\": 4.65e2, \"modules\": 24}, \"module\": {\"crystals\": [27, 60], "
         "\"pitch_mm\": [4.3, 4.3], \"face_mm\": [4, 4.0], \"depth_mm\": +30.}}",
@@ -299,14 +291,12 @@ static void check_any(const char *text, size_t bytes)
 
 static void any_truncation_is_survived(void **state)
 {
-    (void)state;
     lr_scanner_destroy(scanner_of("%s", whole_file));
     for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);
 }
 
 static void any_damage_is_survived(void **state)
 {
-    (void)state;
     static const char marks[] = "{}[]:,-#&*!|>'\"%@`\n\t 0.9e~?<\xff\x01";
     uint64_t seed = test_seed();
     for (int round = 0; round < 1500; round++) {
@@ -323,7 +313,6 @@ static void any_damage_is_survived(void **state)
 
 static void numbers_have_points_in_every_locale(void **state)
 {
-    (void)state;
     struct test_log log;
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     const char *found = NULL;
@@ -344,7 +333,6 @@ static void numbers_have_points_in_every_locale(void **state)
 
 static void nearest_words(void **state)
 {
-    (void)state;
     static const char *const words[] = {"radius_mm", "modules", "rings", "ring_pitch_mm"};
     static const char *const cases[][2] = {
         {"radius", "radius_mm"}, {"radius_cm", "radius_mm"}, {"modlues", "modules"}, {"ring_pich_mm", "ring_pitch_mm"}};

@@ -342,7 +342,6 @@ static void the_header_is_found_beside_the_events(void **state)
 static void other_scanners_are_refused(void **state)
 {
     static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
-    (void)state;
     write_words((const uint32_t[]){prompt_bit}, 1);
     for (size_t k = 0; k < 2; k++) {
         lr_lors *lors = lors_of(lr_scanner_read(names[k], NULL));

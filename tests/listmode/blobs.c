@@ -42,7 +42,6 @@ static int setup(void **state)
                           .pitch_mm = {8, 8},
                           .face_mm = {8, 8},
                           .depth_mm = 10};
-    (void)state;
     uint64_t seed = test_seed();
     scanner = lr_scanner_create_ring(
         &(lr_scanner_params){.name = "dodecagon", .coincidence = {.min_module_difference = 4}}, &ring);
@@ -61,7 +60,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return 0;
@@ -77,7 +75,6 @@ static lr_blobs complete(lr_blobs blobs)
 
 static void test_a_footprint_is_a_line_integral(void **state)
 {
-    (void)state;
     const lr_blobs blobs = complete((lr_blobs){.radius_mm = 7, .alpha = 6, .spacing_mm = 5});
     enum { STEPS = 20000 };
     for (int k = 0; k < 9; k++) {
@@ -156,7 +153,6 @@ static double check_constant(lr_blobs asked)
 
 static void test_a_constant_image_has_the_known_ripple(void **state)
 {
-    (void)state;
     const lr_blobs usual = complete((lr_blobs){0});
     assert_true(usual.radius_mm == 10 && usual.alpha == 8.37);
     assert_close(usual.spacing_mm, 8.149, 1e-3);
@@ -234,7 +230,6 @@ static void check_integrals(const lr_blobs *of, int num_events)
 /* Blobs that are close together overlap in windows that kernels do not hold at once. */
 static void test_values_are_integrals_of_blobs(void **state)
 {
-    (void)state;
     check_integrals(&small, COUNT);
     setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
     check_integrals(&small, MANY);
@@ -252,7 +247,6 @@ static void read_numbers(const lr_vector *vector, float *numbers)
 /* Both grids' halves are parts of a vector, wherever it is: nothing passes through the host. */
 static void test_vectors_stay_where_they_are(void **state)
 {
-    (void)state;
     const lr_grid grid = voxel_grid();
     const lr_listmode_params params = params_of(&grid, NULL);
     lr_operator *op = open_operator(&params);
@@ -330,7 +324,6 @@ static void check_laws(const lr_events_info *info)
 
 static void test_back_is_the_transpose(void **state)
 {
-    (void)state;
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
     check_laws(NULL);
     check_laws(&info);
@@ -341,7 +334,6 @@ static void test_back_is_the_transpose(void **state)
  * sigma, so a bin more or less changes the sum by 0.05 % of a blob. */
 static void test_bins_add_up_to_the_integral(void **state)
 {
-    (void)state;
     enum { BINS = 241, LINES = 6 };
     const lr_grid grid = voxel_grid();
     lr_events_info info = {.has_tof = true, .tof_resolution_ps = 150};
@@ -388,7 +380,6 @@ static void expect_alike(const double *found, const double *expected, int64_t co
 
 static void test_sensitivity_is_that_of_all_lines(void **state)
 {
-    (void)state;
     const lr_grid grid = voxel_grid();
     lr_event *all = calloc((size_t)lors->count, sizeof(*all));
     int64_t num = 0;
@@ -434,7 +425,6 @@ static double *sensitivity_by(const lr_listmode_params *params)
  * first frame. */
 static void test_sensitivity_is_taken(void **state)
 {
-    (void)state;
     const lr_grid grid = voxel_grid(), other = wide_grid();
     lr_listmode_params params = params_of(&grid, NULL);
     lr_operator *first = open_operator(&params);
@@ -457,7 +447,6 @@ static void test_sensitivity_is_taken(void **state)
 
 static void test_mistakes_are_told(void **state)
 {
-    (void)state;
     const lr_grid grid = voxel_grid();
     const lr_blobs wrong[3] = {{.radius_mm = -1}, {.alpha = 51}, {.spacing_mm = NAN}};
     for (int k = 0; k < 3; k++) {

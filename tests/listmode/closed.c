@@ -16,7 +16,6 @@ static lr_lors lors;
 
 static int setup(void **state)
 {
-    (void)state;
     scanner = case_scanner();
     lors = (lr_lors){.scanner = scanner};
     return 0;
@@ -24,7 +23,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     lr_scanner_destroy(scanner);
     return 0;
 }
@@ -298,7 +296,6 @@ static const double bins_mm[5] = {12, 24, 60, 120, 240};
 
 static void test_elements(void **state)
 {
-    (void)state;
     enum { EVENTS = 12 };
     uint64_t seed = test_seed();
     lr_event *events = case_events(EVENTS, &seed);
@@ -323,7 +320,6 @@ static const enum case_model normalised[3] = {CASE_LINE, CASE_TUBE, CASE_TABLE};
 /* Lines that enter and leave through faces across their predominant direction. */
 static void test_chords(void **state)
 {
-    (void)state;
     static const int ends[4][2][2] = {
         {{0, 0}, {0, 0}}, {{10, -20}, {-30, 10}}, {{-20, 20}, {20, 0}}, {{0, -30}, {30, 30}}};
     for (int k = 0; k < 3 * 3 * 4; k++) {
@@ -339,7 +335,6 @@ static void test_chords(void **state)
 /* A grid beyond the crystals: the line ends at them. */
 static void test_ends(void **state)
 {
-    (void)state;
     for (int model = 0; model < 3; model++) {
         struct trial trial = {.grid = lr_grid_centred((const int[3]){43, 44, 45}, (const double[3]){7, 7, 7}),
                               .model = normalised[model],
@@ -359,7 +354,6 @@ static double normal(double z)
  * lies in the box. */
 static void test_area(void **state)
 {
-    (void)state;
     const double sigma = SIGMA_MM_PER_PS * 300, held = normal(3) - normal(-3);
     for (int k = 0; k < 9; k++) {
         struct trial trial = {.grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
@@ -383,7 +377,6 @@ static void test_area(void **state)
 /* The mean of a coordinate under the Gaussian is that of its centre: towards b where tof_mm > 0. */
 static void test_direction(void **state)
 {
-    (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){50, 50, 50}, (const double[3]){4, 4, 4});
     const int64_t count = lr_grid_num_voxels(&grid);
     double *image = case_doubles(count);
@@ -414,7 +407,6 @@ static void test_direction(void **state)
  * has, and of a slice. */
 static void test_width(void **state)
 {
-    (void)state;
     const double cut = 6 * exp(-4.5) / sqrt(2 * acos(-1.0)) / (normal(3) - normal(-3));
     for (int k = 0; k < 10 * 3; k++) {
         const int axis = k % 3;
@@ -452,7 +444,6 @@ static double twice_normal(double x)
  * two integrals in float is not. */
 static void test_far_from_the_middle(void **state)
 {
-    (void)state;
     for (int axis = 0; axis < 3; axis++) {
         const struct trial trial = {
             .grid = lr_grid_centred((const int[3]){axis == 0 ? 81 : 1, axis == 1 ? 81 : 1, axis == 2 ? 81 : 1},
@@ -485,7 +476,6 @@ static void test_far_from_the_middle(void **state)
  * their width. */
 static void test_bins_add_up(void **state)
 {
-    (void)state;
     uint64_t seed = 22;
     const lr_grid grid = case_grid();
     double *image = case_random(lr_grid_num_voxels(&grid), &seed);
@@ -521,7 +511,6 @@ static void test_bins_add_up(void **state)
 /* Over places a millimetre apart the values add up to the one without time of flight. */
 static void test_sum(void **state)
 {
-    (void)state;
     uint64_t seed = 21;
     const lr_grid grid = case_grid();
     double *image = case_random(lr_grid_num_voxels(&grid), &seed);
@@ -551,7 +540,6 @@ static int64_t row_of(const lr_grid *grid, const int at[3])
 /* A line along an axis on the edge of four voxels is shared equally, also where it is the image's edge. */
 static void test_faces(void **state)
 {
-    (void)state;
     for (int k = 0; k < 3 * 4; k++) {
         const int axis = k % 3;
         struct trial trial = {.grid = lr_grid_centred((const int[3]){20, 20, 20}, (const double[3]){5, 5, 5}),
@@ -582,7 +570,6 @@ static void test_faces(void **state)
 /* A line along an axis through voxel centres is theirs alone. */
 static void test_centres(void **state)
 {
-    (void)state;
     for (int axis = 0; axis < 3; axis++) {
         struct trial trial = {.grid = lr_grid_centred((const int[3]){21, 21, 21}, (const double[3]){5, 5, 5}),
                               .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
@@ -600,7 +587,6 @@ static void test_centres(void **state)
 /* The line is equally long along two axes. Both orders of its ends give the same elements. */
 static void test_diagonals(void **state)
 {
-    (void)state;
     uint64_t seed = 22;
     const lr_grid grid = case_grid();
     double *image = case_random(lr_grid_num_voxels(&grid), &seed);
@@ -630,7 +616,6 @@ static void test_diagonals(void **state)
 /* Lines beside the image, and time of flight out of it, see nothing. */
 static void test_misses(void **state)
 {
-    (void)state;
     struct trial trial = {.grid = case_grid()};
     for (int model = 0; model < NUM_CASES; model++) {
         trial.model = (enum case_model)model;

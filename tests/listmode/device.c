@@ -17,7 +17,6 @@ static const lr_events_info timed = {.has_tof = true, .tof_resolution_ps = 400};
 
 static int setup(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     scanner = case_scanner();
     lors = (lr_lors){.scanner = scanner};
@@ -27,7 +26,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(events);
     lr_scanner_destroy(scanner);
     return 0;
@@ -93,7 +91,6 @@ static void expect_reference(const lr_listmode_params *params, const double *y)
 
 static void test_sizes_of_slices(void **state)
 {
-    (void)state;
     /* Across x, y and z: bands, and one slice at a time; slices that none holds; rows of one voxel. */
     static const int sizes[3][3] = {{3, 80, 70}, {127, 111, 2}, {1, 1, 300}};
     static const double edges[3][3] = {{30, 2.6, 2.8}, {1.6, 1.8, 30}, {40, 50, 0.8}};
@@ -111,7 +108,6 @@ static void test_sizes_of_slices(void **state)
 /* Events stay on the device, or go back to be streamed, or never get there as a whole. */
 static void test_any_memory(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     lr_listmode_params params = params_on(&grid, CASE_LINE, &timed);
     for (int64_t bytes = 1 << 14; bytes <= 1 << 20; bytes *= 2) {
@@ -124,7 +120,6 @@ static void test_any_memory(void **state)
 
 static void test_sizes_of_values(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
     double *y = case_doubles(COUNT);
@@ -143,7 +138,6 @@ static void test_sizes_of_values(void **state)
 /* All events are on one line and have the largest value. The sum equals the element times the number of events. */
 static void test_sums_do_not_overflow(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     lr_event *same = calloc(COUNT, sizeof(*same));
     double *y = case_doubles(COUNT);
@@ -170,7 +164,6 @@ static void test_sums_do_not_overflow(void **state)
 /* Events that see next to nothing have ratios that are next to infinite. */
 static void test_few_large_values_leave_the_others(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
     struct both seen = both_of(&params, "cpu", NULL);
@@ -190,7 +183,6 @@ static void test_few_large_values_leave_the_others(void **state)
  * digits that it has without the large ones. */
 static void test_small_values_are_kept(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
     double *y[2] = {case_doubles(COUNT), case_doubles(COUNT)}, most = 0;
@@ -219,7 +211,6 @@ static void test_small_values_are_kept(void **state)
 /* Crystals of odd numbers have no time of flight, so that most events have none. */
 static void test_lines_with_and_without_times(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     const int crystals = scanner->num_crystals;
     unsigned char *kind_of = malloc((size_t)crystals);
@@ -251,7 +242,6 @@ static void test_lines_with_and_without_times(void **state)
 
 static void test_streamed_events(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int model = 0; model < 2; model++) {
         lr_listmode_params params = params_on(&grid, (enum case_model)model, &timed);
@@ -328,7 +318,6 @@ static void expect_variants(lr_listmode_params params)
  * in several tiles. */
 static void test_variants(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     for (int model = 0; model < NUM_CASES && strcmp(backend, "cuda") == 0; model++) {
         expect_variants(params_on(&grid, (enum case_model)model, model % 2 == 0 ? NULL : &timed));
@@ -338,7 +327,6 @@ static void test_variants(void **state)
 
 static void test_variants_need_room(void **state)
 {
-    (void)state;
     const lr_grid grid = case_grid();
     lr_listmode_params params = params_on(&grid, CASE_TUBE, NULL);
     struct test_log log;
@@ -415,7 +403,6 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
 
 static void test_arranged(void **state)
 {
-    (void)state;
     if (strcmp(backend, "cuda") == 0) {
         check_arranged(&timed, STAY);
         check_arranged(NULL, STAY);
@@ -455,7 +442,6 @@ static void expect_same(const lr_vector *at_place, const double *expected)
 /* Parts of vectors, which begin anywhere, of a part of the events. */
 static void test_vectors_stay(void **state)
 {
-    (void)state;
     enum { RANGES = 3 };
     static const int32_t ranges[2] = {0, 2};
     const lr_selection part = {.pairs = ranges, .num_pairs = 2};

@@ -24,7 +24,6 @@ static const lr_log hearing = {hear, NULL};
 
 static int setup(void **state)
 {
-    (void)state;
     scanner = decagon();
     lors = lr_lors_create(scanner, NULL);
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
@@ -33,7 +32,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return 0;
@@ -89,7 +87,6 @@ static void test_taken(void **state)
 {
     const lr_listmode_params params = params_of("auto");
     lr_listmode_info own, taken;
-    (void)state;
     test_log_init(&test_log);
     early_sensitivity_begin(&early, &params, false);
     lr_operator *from = early_sensitivity_of(&early);
@@ -127,7 +124,6 @@ static void test_stopped(void **state)
     int calls = 0;
     const lr_progress progress = {stop, &calls};
     lr_listmode_info own, taken;
-    (void)state;
     early_sensitivity_begin(&early, &params, false);
     lr_operator *from = early_sensitivity_of(&early);
     assert_non_null(from);
@@ -145,7 +141,6 @@ static void test_stopped(void **state)
 static void test_given_up(void **state)
 {
     const lr_listmode_params params = params_of("cuda");
-    (void)state;
     early_sensitivity_begin(&early, &params, false);
     early_sensitivity_give_up(&early);
     assert_false(early.working.is_running);
@@ -160,7 +155,6 @@ static void test_given_up(void **state)
 static void test_nothing(void **state)
 {
     lr_listmode_params params = params_of("cuda");
-    (void)state;
     assert_null(early_sensitivity_of(&early)); /* none has begun */
     assert_int_equal(early_sensitivity_wait(&early, NULL, NULL), LR_OK);
 

@@ -73,7 +73,6 @@ static lr_scanner *make_panels(bool with_stack)
 
 static int setup(void **state)
 {
-    (void)state;
     ring = make_ring();
     wide_ring = make_wide_ring();
     panels = make_panels(false);
@@ -88,7 +87,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     lr_lors_destroy(ring_lors);
     lr_lors_destroy(wide_lors);
     lr_lors_destroy(panel_lors);
@@ -210,7 +208,6 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
 
 static void test_events_have_the_elements_of_their_lors(void **state)
 {
-    (void)state;
     const lr_grid around = ring_grid(), within = wide_grid(), between = panel_grid();
     check_against_lors(ring_lors, &around);
     check_against_lors(wide_lors, &within);
@@ -220,7 +217,6 @@ static void test_events_have_the_elements_of_their_lors(void **state)
 
 static void test_sensitivity_is_that_of_the_lors(void **state)
 {
-    (void)state;
     const lr_grid grid = ring_grid();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     double *found = case_doubles(num_voxels), *expected = case_doubles(num_voxels);
@@ -306,7 +302,6 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
 
 static void test_back_is_the_transpose(void **state)
 {
-    (void)state;
     const lr_grid around = ring_grid();
     /* Voxels that are small compared with crystals, on oblique lines to the leaning panel. Elements at one place
      * along the line are in many slices. */
@@ -351,7 +346,6 @@ static void check_sizes(const lr_events_info *info, double large)
 
 static void test_sizes_of_values(void **state)
 {
-    (void)state;
     const lr_events_info info = tof_info(150);
     check_sizes(NULL, 1e12);
     check_sizes(&info, 1e12);
@@ -361,7 +355,6 @@ static void test_sizes_of_values(void **state)
 /* Events that do not fit the device's memory come some at a time. */
 static void test_streamed_events(void **state)
 {
-    (void)state;
     const lr_grid grid = ring_grid();
     const lr_events_info info = tof_info(150);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
@@ -490,7 +483,6 @@ static void check_one_line(const lr_lors *lors, const lr_grid *grid, double valu
 
 static void test_slabs_have_the_sums_of_atomics(void **state)
 {
-    (void)state;
     const lr_grid around = ring_grid(), between = panel_grid();
     const lr_events_info info = tof_info(150);
     if (strcmp(backend, "cuda") == 0) {
@@ -557,7 +549,6 @@ static double closed_sum(const lr_event *event, const lr_grid *grid)
 /* A box of ones is what its points see, which is known in closed form. */
 static void test_a_box_of_ones_is_its_solid_angle(void **state)
 {
-    (void)state;
     enum { LINES = 40 };
     lr_grid grid = lr_grid_centred((const int[3]){24, 20, 14}, (const double[3]){6, 3, 4});
     grid.origin_mm[1] += 0.4;
@@ -595,7 +586,6 @@ static void bin_events(const lr_event *of, lr_event *events)
 /* Element by element, the bins add up to that without time of flight. */
 static void test_bins_add_up_to_the_element(void **state)
 {
-    (void)state;
     const lr_grid grid = ring_grid();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     lr_events_info info = tof_info(200); /* a sigma of 12.7 mm */
@@ -662,7 +652,6 @@ static double mean_in_bin(const lr_grid *grid, const double ends[2][3], const do
 
 static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
 {
-    (void)state;
     enum { LINES = 45 };
     static const double bins_mm[3] = {0, 5, 24};
     const lr_grid grid = panel_grid();
@@ -722,7 +711,6 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 static void test_factors_multiply(void **state)
 {
-    (void)state;
     static const lr_lor_source factors = {get_factors, NULL};
     const lr_grid grid = ring_grid();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
@@ -758,7 +746,6 @@ static void expect_refusal(const lr_listmode_params *params, const char *sentenc
 
 static void test_mistakes_are_told(void **state)
 {
-    (void)state;
     const lr_grid grid = panel_grid();
     const lr_event event = {.crystals = {0, 70}, .weight = 1};
     lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);

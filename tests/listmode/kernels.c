@@ -37,7 +37,6 @@ static void check(const lr_listmode_params *params, const lr_grid *grid)
 
 static void test_same_bits(void **state)
 {
-    (void)state;
     if (lr_native_listmode_kernels_at(1) == NULL) {
         print_message("one instruction set only\n");
         skip();

@@ -28,7 +28,6 @@ static lr_listmode_params params_of(int model, const lr_events_info *info)
 
 static int setup(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     scanner = case_scanner();
     lors = (lr_lors){.scanner = scanner};
@@ -39,7 +38,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(events);
     lr_scanner_destroy(scanner);
     return 0;
@@ -101,7 +99,6 @@ static void check_adjoint(const lr_listmode_params *params)
 
 static void test_adjoint(void **state)
 {
-    (void)state;
     each_case(check_adjoint);
 }
 
@@ -137,7 +134,6 @@ static void check_reference(const lr_listmode_params *params)
 
 static void test_reference(void **state)
 {
-    (void)state;
     /* FWHM and bins in mm: slices short against either one, and long against both. */
     static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
     if (strcmp(backend, "cpu") == 0) return;
@@ -186,7 +182,6 @@ static void check_threads(const lr_listmode_params *params)
 
 static void test_threads(void **state)
 {
-    (void)state;
     each_case(check_threads);
 }
 
@@ -235,7 +230,6 @@ static void check_order(const lr_listmode_params *params)
 
 static void test_order(void **state)
 {
-    (void)state;
     each_case(check_order);
 }
 
@@ -265,7 +259,6 @@ static void check_outlier(const lr_listmode_params *params)
 
 static void test_outlier(void **state)
 {
-    (void)state;
     each_case(check_outlier);
 }
 
@@ -326,7 +319,6 @@ static void check_factors(const lr_listmode_params *params)
 
 static void test_factors(void **state)
 {
-    (void)state;
     const lr_events_info info = tof_info(400);
     for (int model = 0; model < NUM_CASES; model++) {
         if (model == CASE_TABLE) continue;
@@ -403,7 +395,6 @@ static void check_parts(const lr_listmode_params *params)
 
 static void test_parts(void **state)
 {
-    (void)state;
     each_case(check_parts);
 }
 
@@ -451,7 +442,6 @@ static void check_rows(const lr_listmode_params *params)
 
 static void test_rows(void **state)
 {
-    (void)state;
     each_case(check_rows);
     struct case_backend open;
     const lr_listmode_params params = params_of(CASE_LINE, NULL);
@@ -480,7 +470,6 @@ static bool take_report(void *user, const char *what, double done, double total)
 
 static void test_progress(void **state)
 {
-    (void)state;
     struct case_backend open;
     const bool is_found = getenv("LR_TEST_LISTMODE_LINES") != NULL;
     const bool has_launches = strcmp(backend, "cuda") == 0 || (strcmp(backend, "compute") == 0 && !is_found);

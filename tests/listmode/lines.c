@@ -64,7 +64,6 @@ static lr_listmode_params params_of(const struct lines *lines, lr_listmode_kerne
 /* Not cubic, and off centre so that nothing is symmetric by chance. */
 static int setup(void **state)
 {
-    (void)state;
     grid = lr_grid_centred((const int[3]){28, 21, 18}, (const double[3]){4, 5, 6});
     grid.origin_mm[0] += 1.3;
     grid.origin_mm[1] -= 2.1;
@@ -123,7 +122,6 @@ static double row_integral(const double *image, int axis, const int at[3])
 static void test_axes(void **state)
 {
     enum { EACH = 3 };
-    (void)state;
     uint64_t seed = test_seed();
     struct lines lines;
     open_lines(&lines, (int64_t)3 * 2 * EACH);
@@ -157,7 +155,6 @@ static void test_axes(void **state)
 /* Ends inside the image, and oblique lines: the value for ones is the length of the line in the image. */
 static void test_lengths(void **state)
 {
-    (void)state;
     const float ends[6][2][3] = {{{-20, 3, 4}, {17.5f, 3, 4}},   {{0, -30.25f, -2}, {0, 11, -2}},
                                  {{1, 1, -31}, {1, 1, 29.75f}},  {{-20, -15, -10}, {21, 18, 13}},
                                  {{9, 8, 30}, {-8, -7, -25.5f}}, {{3, 2.25f, 1}, {3.5f, 2, 1.125f}}};
@@ -202,7 +199,6 @@ static void test_lengths(void **state)
 /* Lines beside the image, and lines that end before it, have the value 0 and no elements. */
 static void test_misses(void **state)
 {
-    (void)state;
     struct lines lines;
     open_lines(&lines, 4);
     const float ends[4][2][3] = {{{-200, 90, 0}, {200, 90, 0}},
@@ -234,7 +230,6 @@ static void test_misses(void **state)
 static void test_bins_add_up(void **state)
 {
     enum { LINES = 7, BINS = 61 };
-    (void)state;
     uint64_t seed = 5;
     const double bin_mm = 7.5;
     struct lines lines, each;
@@ -269,7 +264,6 @@ static void test_bins_add_up(void **state)
  * voxel, and at the negative place of the line turned around. */
 static void test_times(void **state)
 {
-    (void)state;
     const double resolution_ps = 400, sigma = resolution_ps * 0.149896229 / 2.3548200450309493;
     const double held = erf(3.0 / sqrt(2.0));
     const int at[3] = {20, 8, 9};
@@ -322,7 +316,6 @@ static void check_adjoint(const lr_listmode_params *params, uint64_t *seed)
 static void test_resolutions(void **state)
 {
     enum { LINES = 60, RESOLUTIONS = 3 };
-    (void)state;
     static const float choices_ps[RESOLUTIONS] = {150, 330, 600};
     uint64_t seed = 7;
     struct lines lines;
@@ -367,7 +360,6 @@ static lr_listmode_params variant(struct lines *lines, int number)
 
 static void test_adjoint(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     struct lines lines;
     open_lines(&lines, 1500);
@@ -386,7 +378,6 @@ static void test_adjoint(void **state)
  * lines at once. */
 static void test_reference(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     struct lines lines;
@@ -517,7 +508,6 @@ static void check_alike(const lr_listmode_params *one, const lr_listmode_params 
  * in another order. */
 static void test_lines_of_crystals_are_events(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     struct measured of;
     open_measured(&of, &seed);
@@ -568,7 +558,6 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 /* Factors of LORs reach events in columns, and those of lines are given one by one. */
 static void test_factors(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     struct measured of;
     open_measured(&of, &seed);
@@ -610,7 +599,6 @@ static void test_factors(void **state)
 /* Columns give the counts per LOR of their events, prompts and delayeds apart. */
 static void test_columns_are_binned(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     struct measured of;
     open_measured(&of, &seed);
@@ -671,7 +659,6 @@ static lr_status hear(void *user, const lr_event *events, int64_t count)
 static void test_columns_in_blocks(void **state)
 {
     enum { COUNT = (1 << 17) + 3 };
-    (void)state;
     int32_t(*crystals)[2] = calloc(COUNT, sizeof(*crystals));
     double *times_s = case_doubles(COUNT);
     assert_non_null(crystals);
@@ -695,7 +682,6 @@ static void test_columns_in_blocks(void **state)
 /* Ranges are parts of the whole, in the caller's order; the sensitivity of a part is A^T 1 of its lines. */
 static void test_ranges_add_up(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const int64_t num_voxels = lr_grid_num_voxels(&grid), bounds[4] = {0, 200, 550, 800};
     struct lines lines;
@@ -760,7 +746,6 @@ static void test_ranges_add_up(void **state)
 /* Lines take the sensitivity of a scanner's LORs where they name it, and a scanner's events that of lines. */
 static void test_sensitivity_of_others(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     struct lines lines;
@@ -801,7 +786,6 @@ static void test_sensitivity_of_others(void **state)
 /* Data of lines reconstruct to an image that explains them: MLEM with A^T 1 keeps the counts. */
 static void test_reconstruction(void **state)
 {
-    (void)state;
     uint64_t seed = test_seed();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     struct lines lines;
@@ -845,7 +829,6 @@ static void test_reconstruction(void **state)
 /* Ends and times in the memory of the backend's device are copied to the host once, and counted. */
 static void test_ends_on_a_device(void **state)
 {
-    (void)state;
     const bool is_gl = strcmp(backend, "compute") == 0;
     if (!is_gl && strcmp(backend, "cuda") != 0) return; /* a backend on the host */
     uint64_t seed = test_seed();
@@ -888,7 +871,6 @@ static void expect_refusal(const lr_listmode_params *params, lr_status status, c
 
 static void test_mistakes_are_told(void **state)
 {
-    (void)state;
     uint64_t seed = 3;
     struct lines lines;
     open_lines(&lines, 9);

@@ -45,14 +45,12 @@ static void close_scanner(void)
 
 static int setup(void **state)
 {
-    (void)state;
     open_scanner(decagon());
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     close_scanner();
     return 0;
 }
@@ -144,7 +142,6 @@ static void check_sensitivity(bool with_factors)
 
 static void test_it_is_that_of_every_lor(void **state)
 {
-    (void)state;
     check_sensitivity(false);
     check_sensitivity(true);
 }
@@ -213,7 +210,6 @@ static void test_lors_out_of_coincidence_are_left_out(void **state)
         {.min_module_difference = 3, .limits_ring_difference = true, .max_ring_difference = 1},
         {.field_of_view_mm = 70},
         {.field_of_view_mm = 70, .limits_ring_difference = true, .max_ring_difference = 1}};
-    (void)state;
     enum { RULES = sizeof(rules) / sizeof(rules[0]) };
     for (int k = 0; k <= RULES; k++) {
         close_scanner();
@@ -235,7 +231,6 @@ static void test_lors_out_of_coincidence_are_left_out(void **state)
 /* The mean over seeds tends to all LORs, and each is off by what it says. */
 static void test_samples_are_not_biased(void **state)
 {
-    (void)state;
     enum { SEEDS = 60 };
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     double *expected = back_of_all(true), *mean = case_doubles(num_voxels), level = 0, said = 0, off = 0;
@@ -268,7 +263,6 @@ static void test_samples_are_not_biased(void **state)
 
 static void test_rows_have_their_factors(void **state)
 {
-    (void)state;
     enum { COUNT = 500 };
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     lr_event *events = calloc(COUNT, sizeof(*events));
@@ -340,7 +334,6 @@ static int64_t draw_counts(float *counts, lr_event *events)
 
 static void test_events_give_the_image_of_their_counts(void **state)
 {
-    (void)state;
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     float *counts = calloc((size_t)num_lines, sizeof(*counts));
     lr_event *events = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*events));
@@ -376,7 +369,6 @@ static void test_events_give_the_image_of_their_counts(void **state)
 /* Nearer to where ML-EM goes than as many of its iterations are. */
 static void test_subsets_are_ranges(void **state)
 {
-    (void)state;
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     float *ones = calloc((size_t)num_lines, sizeof(*ones));
     lr_event *events = calloc((size_t)num_lines, sizeof(*events));
@@ -422,7 +414,6 @@ static void expect_refusal(const lr_listmode_params *params, lr_status status, c
 
 static void test_mistakes_are_told(void **state)
 {
-    (void)state;
     lr_listmode_params params = params_of(all_lines, 10);
     params.backend = "raster";
     expect_refusal(&params, LR_USAGE, "the family listmode has no backend \"raster\"");

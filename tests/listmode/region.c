@@ -39,7 +39,6 @@ static void test_no_line_is_missed(void **state)
     static unsigned char labels[NX * NY * NZ];
     uint64_t seed = 7;
     int near = 0, far = 0;
-    (void)state;
     for (int set = 0; set < SETS; set++) {
         struct lr_listmode_region region;
         const struct lr_listmode_labelled voxels = {

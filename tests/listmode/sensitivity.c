@@ -60,7 +60,6 @@ static int setup(void **state)
 {
     static const int crystals[2] = {4, 16};
     const lr_ring ring = plain_ring(60, 10, crystals, 5, 5, 10);
-    (void)state;
     scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "tower", .coincidence = {.min_module_difference = 3}},
                                      &ring);
     lors = lr_lors_create(scanner, NULL);
@@ -75,7 +74,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(all_lines);
     free(exact);
     lr_lors_destroy(lors);
@@ -90,7 +88,6 @@ static void test_errors_are_those_told(void **state)
     const int64_t count = lr_grid_num_voxels(&grid);
     double *squares = case_doubles(count), *mean = case_doubles(count);
     double said = 0, said_worst = 0, off = 0, worst = 0, level = 0, bias = 0;
-    (void)state;
     for (int seed = 0; seed < SEEDS; seed++) {
         lr_listmode_params params = params_of(backend, lors->count / THINNED);
         lr_listmode_info info;
@@ -157,7 +154,6 @@ static void check_likeness(const lr_listmode_params *params)
 static void test_it_is_one_sample(void **state)
 {
     lr_listmode_params params = params_of(backend, lors->count / THINNED);
-    (void)state;
     params.seed = 3;
     check_likeness(&params);
     params.factors = &factors;
@@ -172,7 +168,6 @@ static void test_ends_are_not_hot(void **state)
     const int64_t count = lr_grid_num_voxels(&grid);
     double *body = case_doubles(count), *image = case_doubles(count), largest[2] = {0, 0};
     float *measured = calloc((size_t)lors->count, sizeof(*measured));
-    (void)state;
     for (int64_t v = 0; v < count; v++) {
         double centre[3];
         lr_grid_voxel_centre(&grid, v, centre);

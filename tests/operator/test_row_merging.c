@@ -57,6 +57,9 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
 
 static void received_finish(struct received *received)
 {
+    free(received->end);
+    free(received->lor);
+    free(received->probability);
     *received = (struct received){0};
 }
 
@@ -132,13 +135,11 @@ static void check(const struct fixture *fixture, const int samples[3])
 
 static void check_fixture(enum fixture_kind kind, const int samples[3])
 {
-    struct fixture fixture;
-    fixture_init(&fixture, kind);
+    struct fixture fixture = kept_fixture(kind);
     const bool many = samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
     fixture.grid =
         lr_grid_centred(many ? (const int[3]){5, 4, 2} : (const int[3]){7, 6, 5}, (const double[3]){2.7, 3.1, 2.9});
     check(&fixture, samples);
-    fixture_finish(&fixture);
 }
 
 static void check_preset(const char *name, const int voxels[3], const int samples[3])
@@ -150,7 +151,6 @@ static void check_preset(const char *name, const int voxels[3], const int sample
     fixture.lors = keep(lr_lors_create(fixture.scanner, &log.log));
     fixture.grid = lr_grid_centred(voxels, (const double[3]){9.0, 8.0, 7.0});
     check(&fixture, samples);
-    fixture_finish(&fixture);
 }
 
 /* A point of a whole scanner has more elements than there is room for at first where memory is short. */

@@ -4,8 +4,8 @@
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
 #include "device/kinds.h"
 #include "device/later.h"
-#include "test.h"
 #include "fixtures.h"
+#include "test.h"
 
 #include "base/mem.h"
 #include "device/place.h"
