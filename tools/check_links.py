@@ -64,7 +64,7 @@ def read_objects(root, outputs):
         sys.exit(f"{root}: no objects: build first")
     defined, wanted = {}, defaultdict(set)
     for path, kind, name in symbols(objects):
-        file = str(Path(path).relative_to(root)).removesuffix(".o")
+        file = re.sub(r"^\w+\.dir/", "", str(Path(path).relative_to(root))).removesuffix(".o")
         if kind == "U":
             wanted[name].add(file)
         else:
