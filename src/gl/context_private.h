@@ -78,6 +78,9 @@ int gl_integer(GLenum what);
 /* True if work is sent to the device in small batches. */
 bool gl_takes_small_batches(bool is_software);
 
+/* Reports once that the context was reset. Returns LR_NO_DEVICE. */
+lr_status gl_context_report_loss(struct gl_context *ctx, const char *what);
+
 /* gl_context_check, but without asking for a loss of the context, since drivers answer that slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 

@@ -53,7 +53,7 @@ void gl_context_drop_errors(struct gl_context *ctx)
     }
 }
 
-static lr_status report_loss(struct gl_context *ctx, const char *what)
+lr_status gl_context_report_loss(struct gl_context *ctx, const char *what)
 {
     ctx->saw_error = ctx->is_lost = true;
     if (ctx->has_logged_loss) return LR_NO_DEVICE;
@@ -66,7 +66,7 @@ static lr_status report_loss(struct gl_context *ctx, const char *what)
 
 lr_status gl_context_check(struct gl_context *ctx, const char *what)
 {
-    return glGetGraphicsResetStatus() != GL_NO_ERROR ? report_loss(ctx, what) : gl_context_check_errors(ctx, what);
+    return glGetGraphicsResetStatus() != GL_NO_ERROR ? gl_context_report_loss(ctx, what) : gl_context_check_errors(ctx, what);
 }
 
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
@@ -74,7 +74,7 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
     const GLenum error = glGetError();
     if (error == GL_NO_ERROR) return LR_OK;
     gl_context_drop_errors(ctx);
-    if (error == GL_CONTEXT_LOST) return report_loss(ctx, what);
+    if (error == GL_CONTEXT_LOST) return gl_context_report_loss(ctx, what);
     ctx->saw_error = true;
     if (error == GL_OUT_OF_MEMORY) {
         return lr_error(ctx->log, LR_FAILED,

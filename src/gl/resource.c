@@ -99,6 +99,7 @@ static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t
 static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes, GLenum error)
 {
     gl_context_drop_errors(ctx);
+    if (error == GL_CONTEXT_LOST) return gl_context_report_loss(ctx, label);
     const char *renderer = gl_context_limits(ctx)->renderer;
     if (error == GL_OUT_OF_MEMORY) {
         return lr_error(ctx->log, LR_FAILED,

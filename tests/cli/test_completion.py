@@ -144,6 +144,8 @@ class Manuals(TableTest):
         for path in sorted((self.folder / "man").iterdir()):
             done = subprocess.run(["man", "--warnings", "-l", path], check=True, capture_output=True, text=True,
                                   env=dict(os.environ, MANWIDTH="100", LC_ALL="C.UTF-8", MAN_KEEP_FORMATTING=""))
+            if "system has been minimized" in done.stdout:
+                self.skipTest("man is a stand-in that reads nothing")
             self.assertEqual(done.stderr, "", path)
             self.assertRegex(done.stdout, rf"(?m)^ +{path.stem} +- .*\n(.*\n)*SYNOPSIS\n +loraster.* \[options\]$")
 
