@@ -15,6 +15,14 @@
 #define LR_VECTOR_UPDATE_RAMLA 5 // in[0] max(0, 1 + scalar (in[1] - in[2])) if in[2] is positive, else in[0]
 #define LR_VECTOR_UPDATE_BSREM 6 // max(0, in[0] + scalar max(in[0], lowest) in[1] in[2]) if in[2] is positive, else in[0]
 #define LR_NUM_VECTOR_OPS 7
+#define LR_EACH_VECTOR_OP(USE)                                                                                         \
+    USE(LR_VECTOR_CONVERT)                                                                                             \
+    USE(LR_VECTOR_MULTIPLY)                                                                                            \
+    USE(LR_VECTOR_DIVIDE)                                                                                              \
+    USE(LR_VECTOR_ADD_SCALED)                                                                                          \
+    USE(LR_VECTOR_UPDATE_EM)                                                                                           \
+    USE(LR_VECTOR_UPDATE_RAMLA)                                                                                        \
+    USE(LR_VECTOR_UPDATE_BSREM)
 
 // True if the operation reads y, which takes as long as writing it.
 LR_KERNEL bool vector_reads(int op)

@@ -99,13 +99,7 @@ static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
             y[k] = vector_result(op, y[k], in[0][k], in[1][k], in[2][k], task->scalar, task->floor);                   \
         break;
         switch (task->op) {
-            EACH(LR_VECTOR_CONVERT)
-            EACH(LR_VECTOR_MULTIPLY)
-            EACH(LR_VECTOR_DIVIDE)
-            EACH(LR_VECTOR_ADD_SCALED)
-            EACH(LR_VECTOR_UPDATE_EM)
-            EACH(LR_VECTOR_UPDATE_RAMLA)
-            EACH(LR_VECTOR_UPDATE_BSREM)
+            LR_EACH_VECTOR_OP(EACH)
         default: break;
         }
         store(&task->y, begin, count, y);
