@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Hashes of 64 bits. Files hold some of them, so that their values do not change. */
+ * Hashes of 64 bits. Files hold some of them: their values must not change. */
 #ifndef LR_BASE_HASH_H
 #define LR_BASE_HASH_H
 

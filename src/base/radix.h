@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sorting by whole numbers in one thread. Of tens of millions of items, a sort by comparisons takes many times as
+ * Sorting by whole numbers in one thread. A sort of tens of millions of items by comparisons takes many times as
  * long. */
 #ifndef LR_BASE_RADIX_H
 #define LR_BASE_RADIX_H

@@ -138,8 +138,12 @@ static struct trial try_direct(const char *name, int device)
         trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
         snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        if (info->passed_over != NULL || strcmp(name, "auto") != 0)
-            snprintf(trial.reason, sizeof(trial.reason), "%s", info->passed_over != NULL ? info->passed_over : "");
+        if (info->passed_over != NULL || strcmp(name, "auto") != 0) {
+            static const char head[] = "cuda cannot run here: ";
+            const char *why = info->passed_over != NULL ? info->passed_over : "";
+            const bool repeats = strcmp(name, "cuda") == 0 && strncmp(why, head, sizeof(head) - 1) == 0;
+            snprintf(trial.reason, sizeof(trial.reason), "%s", why + (repeats ? sizeof(head) - 1 : 0));
+        }
     }
     lr_operator_destroy(op);
     return trial;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "model/lors/pair_window.h"
@@ -187,7 +188,7 @@ int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *i
                 lors->scanner->modules[lors->pairs[k][1]].centre_mm, offset);
         nearest = fmin(nearest, vec_length(offset));
     }
-    const double half_way = 0.5 * nearest, part = face / (6.283185307179586 * half_way * half_way);
+    const double half_way = 0.5 * nearest, part = face / ((2.0 * LR_PI) * half_way * half_way);
 
     double sum = 0.0;
     int exponent = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables of functions for places and vectors on a device. vector_gl/ and cuda_interop/ each fill in one, which is in a
+ * Tables of functions for places and vectors on a device. gl/ and cuda_interop/ each fill in one, which is in a
  * plugin. */
 #ifndef LR_DEVICE_KINDS_H
 #define LR_DEVICE_KINDS_H

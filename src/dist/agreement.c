@@ -47,11 +47,9 @@ static void end_all(void *user)
     comm->fns->abort(comm->group, 1);
 }
 
-/* Returns the status of the rank that has failed. If it is another rank, lr_last_error names it from now on; only the
- * failed rank writes to its log. */
-static lr_status tell_failure(const lr_comm *comm)
+lr_status lr_comm_tell_failure(const lr_comm *comm)
 {
-    if (comm->failed_rank != comm->facts.rank) {
+    if (comm->failed_rank != comm->facts.rank && !comm->has_failed_too) {
         (void)lr_error(NULL, LR_FAILED,
                        "rank %d of %d has failed or was stopped, and says why: nothing was wrong with rank %d",
                        comm->failed_rank, comm->facts.size, comm->facts.rank);
@@ -64,7 +62,8 @@ static lr_status meet(lr_comm *comm, const struct state *own)
 {
     const double begin = lr_clock_seconds();
     const struct state *all = comm->little;
-    if (comm->failed_status != LR_OK) return tell_failure(comm);
+    if (comm->failed_status != LR_OK) return lr_comm_tell_failure(comm);
+    comm->has_failed_too = own->status != LR_OK;
     const bool is_by_device = comm->route.link != NULL || comm->route.way == LR_WAY_MPI;
     const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
     struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
@@ -78,7 +77,7 @@ static lr_status meet(lr_comm *comm, const struct state *own)
         if (all[r].status != LR_OK) {
             comm->failed_rank = r;
             comm->failed_status = (lr_status)all[r].status;
-            return own->status == LR_OK ? tell_failure(comm) : comm->failed_status;
+            return lr_comm_tell_failure(comm);
         }
     }
     for (int r = 1; r < comm->facts.size; r++) {
@@ -92,7 +91,7 @@ static lr_status meet(lr_comm *comm, const struct state *own)
                      "the same files",
                      (int)all[r].step, (long long)all[r].count, (int)all[0].step, (long long)all[0].count);
         }
-        return tell_failure(comm);
+        return lr_comm_tell_failure(comm);
     }
     return LR_OK;
 }
@@ -225,7 +224,7 @@ lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
                      "the same",
                      what, all[r].text, all[0].machine, all[0].text);
         }
-        return tell_failure(comm);
+        return lr_comm_tell_failure(comm);
     }
     return LR_OK;
 }

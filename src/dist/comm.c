@@ -95,7 +95,8 @@ void lr_comm_close(lr_comm *comm)
 {
     if (comm == NULL) return;
     /* A rank may fail, or make another call, while this one closes. */
-    if (comm->little != NULL && !lr_comm_is_single(comm)) (void)lr_comm_meet(comm, LR_COMM_STEP_CLOSE, 0);
+    if (comm->little != NULL && !lr_comm_is_single(comm) && comm->fns->is_open())
+        (void)lr_comm_meet(comm, LR_COMM_STEP_CLOSE, 0);
     lr_comm_close_route(comm, comm->failed_status == LR_OK);
     if (comm->fns != NULL) comm->fns->close(comm->group, true);
     free(comm->little);

@@ -33,6 +33,7 @@ struct lr_comm_fns {
     lr_status (*gather_little)(struct lr_comm_group *group, const void *own, void *all, int bytes);
     lr_status (*broadcast)(struct lr_comm_group *group, int from, void *bytes, int count);
     void (*abort)(struct lr_comm_group *group, int code);
+    bool (*is_open)(void);                                     /* false if the caller has closed its MPI */
     void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: all ranks call it */
     const char *mistake;                                       /* error message if a function above fails */
 };
@@ -74,6 +75,7 @@ struct lr_comm {
     struct lr_comm_route route;
     int failed_rank;
     lr_status failed_status; /* LR_OK = no rank has failed */
+    bool has_failed_too;     /* this rank has reported a failure of its own */
     double sent_bytes, moving_s, waiting_s;
     lr_vector staging;         /* on the host, for vectors on a device */
     lr_place *pinned;          /* the place that has pinned `staging`; a reference is kept */
@@ -104,6 +106,10 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
 {
     return comm == NULL || comm->facts.size == 1;
 }
+
+/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names that rank from now
+ * on. Only the failed rank writes to its log. */
+lr_status lr_comm_tell_failure(const lr_comm *comm);
 
 /* Waits for all ranks. Fails if a rank has failed or takes another step. It precedes every exchange among several
  * ranks. */

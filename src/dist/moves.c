@@ -225,7 +225,7 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
     if ((is_nccl && route->way != LR_WAY_NCCL) || (wish == LR_EXCHANGE_MPI && route->way != LR_WAY_MPI)) {
         comm->failed_rank = 0;
         comm->failed_status = LR_NO_DEVICE;
-        if (comm->facts.rank > 0) return LR_NO_DEVICE;
+        if (comm->facts.rank > 0) return lr_comm_tell_failure(comm);
         return lr_error(comm->log, LR_NO_DEVICE,
                         "images cannot be exchanged by %s, as was asked for (%s): leave the "
                         "choice to the library",

@@ -130,11 +130,16 @@ static void abort_all(struct lr_comm_group *group, int code)
     MPI_Abort(group->comm, code);
 }
 
-static void close_mpi(struct lr_comm_group *group, bool is_whole)
+static bool is_mpi_open(void)
 {
     int is_closed = 0;
-    MPI_Finalized(&is_closed); /* the caller may have closed its MPI */
-    if (!is_closed) {
+    MPI_Finalized(&is_closed);
+    return !is_closed;
+}
+
+static void close_mpi(struct lr_comm_group *group, bool is_whole)
+{
+    if (is_mpi_open()) { /* the caller may have closed its MPI */
         if (is_whole) MPI_Barrier(group->comm);
         MPI_Comm_free(&group->comm);
         if (group->has_opened_mpi) MPI_Finalize();
@@ -149,6 +154,7 @@ static const struct lr_comm_fns fns = {
     .gather_little = gather_little,
     .broadcast = broadcast,
     .abort = abort_all,
+    .is_open = is_mpi_open,
     .close = close_mpi,
     .mistake = "MPI could not exchange data among the ranks: has one of them been lost?",
 };

@@ -66,7 +66,8 @@ lr_status gl_context_report_loss(struct gl_context *ctx, const char *what)
 
 lr_status gl_context_check(struct gl_context *ctx, const char *what)
 {
-    return glGetGraphicsResetStatus() != GL_NO_ERROR ? gl_context_report_loss(ctx, what) : gl_context_check_errors(ctx, what);
+    return glGetGraphicsResetStatus() != GL_NO_ERROR ? gl_context_report_loss(ctx, what)
+                                                     : gl_context_check_errors(ctx, what);
 }
 
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)

@@ -106,7 +106,8 @@ LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 LR_API int lr_comm_threads(const lr_comm *comm);
 
 /* Reports to the other ranks, at their next call, that this rank has failed, and returns `status`, which is not
- * LR_OK. Does nothing if another rank has failed before. */
+ * LR_OK. If only another rank has failed before, lr_last_error
+ * names that rank afterwards, and nothing else happens. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
 /* Ends all ranks at once with an exit code. It is for ranks that no call can reach. With one process, it only

@@ -59,7 +59,7 @@ struct lr_choices lr_all_choices(enum lr_family family)
 
 /* --- choosing --- */
 
-/* What a backend must have. */
+/* The mode, the physics and the geometry that a backend must be able to compute. */
 struct wish {
     lr_mode mode;
     bool penetration, hiding;
@@ -67,9 +67,8 @@ struct wish {
 
 static bool fits(const struct lr_backend_choice *choice, const struct wish *wish)
 {
-    const bool is_correspondence = choice->family == LR_CORRESPONDENCE; /* other families have no such modes */
-    return (!is_correspondence || wish->mode != LR_MODE_EXACT || choice->has_exact) &&
-           (!wish->penetration || choice->has_penetration) && (!wish->hiding || choice->has_hiding);
+    return (wish->mode != LR_MODE_EXACT || choice->has_exact) && (!wish->penetration || choice->has_penetration) &&
+           (!wish->hiding || choice->has_hiding);
 }
 
 /* Writes "NAME, NAME" of the backends that fit; "" if there are none. */
@@ -199,6 +198,7 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         if (choice->needs_hardware && !is_hardware(search, op->params.device, op->params.log)) continue;
 
         struct lr_backend backend = {0};
+        op->log_filter.reason[0] = '\0';
         op->log_filter.holds_refusals = true;
         const lr_status status = create(op, search->choices, choice, &backend);
         op->log_filter.holds_refusals = false;
@@ -208,11 +208,14 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
             if (choice->needs_hardware) note_passed_over(op, choice->name);
             continue;
         }
+        if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* another backend would ignore what was asked */
+            return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status == LR_NO_DEVICE || status == LR_USAGE) {
             search->is_refused = true;
-            search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu;
+            search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu || choice->needs_hardware;
             snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
-            if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
+            if (choice->needs_hardware || (backend.is_gpu && op->passed_over[0] == '\0'))
+                note_passed_over(op, choice->name);
             continue;
         }
         LR_TRY(status);
@@ -245,7 +248,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     const lr_mode mode = op->params.mode;
     if (name == NULL || strcmp(name, "auto") == 0) {
         struct search search = {.choices = choices};
-        op->params.mode = mode == LR_MODE_AUTO ? LR_MODE_EXACT : mode;
+        op->params.mode = mode == LR_MODE_AUTO && choices->family == LR_CORRESPONDENCE ? LR_MODE_EXACT : mode;
         lr_status status = create_first_able(op, &search);
         if (status == LR_NO_DEVICE && mode == LR_MODE_AUTO && choices->family == LR_CORRESPONDENCE) {
             op->params.mode = LR_MODE_SAMPLED;
@@ -284,6 +287,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
             return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status != LR_OK && rest != NULL) note_passed_over(op, one);
     }
-    if (status == LR_NO_DEVICE && choices->stops_at_errors) return lr_error(op->params.log, status, "%s", first_reason);
+    if (status == LR_NO_DEVICE && choices->stops_at_errors)
+        return lr_error(op->params.log, status, "%s; %s", first_reason, op->log_filter.reason);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The contract between render/ and functions, without a device: images that this one works on are
+ * The contract between direct/compute/ and functions, without a device: images that this one works on are
  * out on loans and lie in the machine's memory, so that OpenGL is refused where it does not ask for
  * them, and reads old values where it asks for the wrong ones. The arithmetic is that of CUDA's
  * threads (on_cpu.h). */

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Methods by which the `compute` backend projects and lists elements: by columns, by pairs, point by point. Each has
- * a folder here; the first method that serves is used (compute_backend.c). */
+ * a folder here; the first method that serves is used (backend.c). */
 #ifndef LR_CORRESPONDENCE_COMPUTE_METHOD_H
 #define LR_CORRESPONDENCE_COMPUTE_METHOD_H
 

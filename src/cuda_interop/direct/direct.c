@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `cuda` backend of the family `direct`: images are those of render/, on which CUDA projects and
+ * The `cuda` backend of the family `direct`: images are those of direct/compute/, on which CUDA projects and
  * updates in place. */
 #include "direct/compute/direct.h"
 #include "base/log.h"

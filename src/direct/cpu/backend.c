@@ -134,8 +134,6 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, st
         destroy(cpu);
         return LR_FAILED;
     }
-    *backend = (struct lr_backend){.fns = &fns, .self = cpu};
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
-             params->threads == 1 ? "" : "s");
+    lr_backend_on_host(backend, &fns, cpu, params->threads, NULL);
     return LR_OK;
 }

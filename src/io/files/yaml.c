@@ -290,7 +290,7 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
 
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 {
-    struct stat facts;
+    struct stat facts = {0};
     FILE *file = lr_file_open(path, "", log);
     if (file == NULL) return NULL;
     if (fstat(fileno(file), &facts) != 0 || facts.st_size > LR_YAML_MAX_BYTES) {

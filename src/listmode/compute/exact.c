@@ -4,6 +4,7 @@
  * Bounds of the elements of the exact kernel, and of their number. */
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "listmode/compute/listmode.h"
@@ -12,8 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-#define PI 3.14159265358979323846
 
 /* A thread takes this many events at a time. */
 enum { GRAIN = 1 << 16 };
@@ -103,7 +102,7 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     /* A point is at least half of the line's length, less the width of the faces, away from one of the two faces. The
      * solid angle is at most that of a half-space. */
     const double distance = fmax(0.5 * shortest_mm - edges, 0.0);
-    const double angle = fmin(area / (2.0 * PI * fmax(distance * distance, 1e-30)), 1.0);
+    const double angle = fmin(area / (2.0 * LR_PI * fmax(distance * distance, 1e-30)), 1.0);
 
     /* The largest density of time of flight, per mm; the factor is 1 for events without time of flight. */
     const double *edge = model->grid.voxel_mm;

@@ -4,13 +4,12 @@
  * Programs and passes of the events, and the slices and slabs of an image. */
 #include "listmode/compute/listmode.h"
 
+#include "base/units.h"
 #include "common/bindings.h"
 #include "gl/context.h"
 #include "listmode/tube.h"
 
 #include <stdio.h>
-
-#define PI 3.14159265358979323846
 
 /* A group uses at most MOST_SHARED_BYTES of shared memory, of which OTHER_SHARED_BYTES are not for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
@@ -134,7 +133,7 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
         uniforms.unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
     } else if (model->kernel == LR_LISTMODE_EXACT) {
         const int *samples = model->samples;
-        uniforms.tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
+        uniforms.tube[0] = (float)(0.5 / (LR_PI * samples[0] * samples[1] * samples[2]));
         for (int k = 0; k < 3; k++) {
             uniforms.slab[k] = samples[axes[k]];
             uniforms.tube[1 + k] = (float)(1.0 / samples[axes[k]]);

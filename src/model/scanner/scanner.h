@@ -25,8 +25,8 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params);
  * separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
-/* The shortest decimal number that differs from a value by at most `off`; the value if it has more decimals than
- * `most`, or that. */
+/* The number with the fewest decimals, fewer than `most`, that differs from a value by at most `off`; the value itself if
+ * there is none. */
 double lr_shortest_decimal(double value, int most, double off);
 
 /* --- the pitch rectangle of a module, which its crystals fill --- */

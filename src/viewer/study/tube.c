@@ -11,10 +11,6 @@
 
 #include <stdlib.h>
 
-/* Half the speed of light: the annihilation's shift per picosecond of time difference. */
-
-/* FWHM / sigma of a normal distribution, 2 sqrt(2 ln 2). */
-
 /* Points along each axis of a voxel; the profile is made from these points. */
 enum { PARTS = 4 };
 
