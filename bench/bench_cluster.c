@@ -8,7 +8,6 @@
 #include "cli/direct.h"
 #include "cli/verbs.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

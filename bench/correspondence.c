@@ -9,7 +9,6 @@
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

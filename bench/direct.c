@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, next to their figures; and peers: the
- * same by Fourier transforms. */
+ * bench direct: projections of the family `direct` in the cases of its papers, and the same by Fourier
+ * transforms. */
 #include "cli/direct.h"
 #include "bench.h"
 #include "cli/verbs.h"
 #include "fft/fft.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 #include "energy.h"
 
-#include <limits.h>
 #include <lr/listmode.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -74,8 +73,9 @@ struct listmode_outcome {
         double share; /* of writes to a voxel that another line of 32 has written */
         int most;     /* lines of 32 in one voxel; 0 = not counted */
     } collisions;
-    float *image;     /* owned by the bench: of an iteration, in cases of fast math; else NULL */
-    double deviation; /* of that of fast math from that of the step before, over the range of its values */
+    float *image; /* owned by the bench: of an iteration, in cases of fast math; else NULL */
+    double
+        deviation; /* of that of fast math from that of the step before, over the range of its values; NaN = not compared */
 };
 
 struct listmode_bench {
@@ -649,7 +649,7 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
         bench->lors = lr_lors_create(bench->scanner, log);
         if (bench->lors == NULL) return report_reason(bench->report);
     }
-    *outcome = (struct listmode_outcome){.way = *way};
+    *outcome = (struct listmode_outcome){.way = *way, .deviation = NAN};
     const lr_status status = listmode_measure(bench, outcome);
     if (status != LR_OK) { /* it is not counted among those that are freed at the end */
         free(outcome->image);
@@ -769,7 +769,7 @@ static void write_figures(const void *user, struct json *json)
         json_int(json, "blocks", way->blocks);
         json_number(json, "collisions", outcome->collisions.share);
         json_int(json, "most_collisions", outcome->collisions.most);
-        json_number(json, "image_deviation", bench_unless_zero(outcome->deviation));
+        json_number(json, "image_deviation", outcome->deviation);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -412,7 +412,7 @@ double find_worst_apart(lr_vector a, lr_vector b)
     double worst = 0.0;
     for (int64_t k = 0; k < a.count; k++) {
         const double apart = fabs(lr_number_get(&a, k) - lr_number_get(&b, k));
-        worst = apart <= worst ? worst : apart; /* NaN, too */
+        worst = apart > worst || isnan(apart) ? apart : worst; /* NaN stays */
     }
     return worst / find_largest_number(b);
 }

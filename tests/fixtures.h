@@ -15,7 +15,7 @@
 #define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
 int destroy_kept(void **state);
 
-/* A case of the name of a check, void check(void), which `run` gets from given_check(state), to call it in turn. */
+/* A case that is named after check, a void check(void). cmocka calls run(state), which calls given_check(state)(). */
 #define CASE_OF(run, check)                                                                                            \
     {                                                                                                                  \
 #check, run, NULL, destroy_kept, (void *)(uintptr_t)(check)                                                    \

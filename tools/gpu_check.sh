@@ -51,9 +51,12 @@ run_recon() {
 }
 run_inject() { ./tools/gpu_inject.sh "$build" "$out/inject"; }
 run_bench() {
+    local code=0
+    rm -f "$out/bench.json"
     # shellcheck disable=SC2086  # several arguments
-    "$build/loraster" bench correspondence $bench -o "$out/bench.json" &&
-        ./tools/bench_table.py "$out/bench.json" | tee "$out/bench.md"
+    "$build/loraster" bench correspondence $bench -o "$out/bench.json" || code=$?
+    [ ! -f "$out/bench.json" ] || ./tools/bench_table.py "$out/bench.json" | tee "$out/bench.md" || code=1
+    return "$code"
 }
 run_demo() {
     "$build/loraster" demo -o "$build/demo-out" 2>&1 | tee "$out/demo.txt" &&

@@ -20,9 +20,10 @@ struct cluster {
 /* Opens the communicator if there are several ranks. */
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
-/* The option --exchange of verbs that several ranks can run. */
-extern const char *const cluster_exchanges[]; /* the words of --exchange */
+/* The words of --exchange, by lr_exchange; NULL at the end. */
+extern const char *const cluster_exchanges[];
 
+/* The option --exchange of verbs that several ranks can run. */
 #define CLUSTER_EXCHANGE_OPTION                                                                                        \
     "--exchange", "WAY",                                                                                               \
         "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                          \

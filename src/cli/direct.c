@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "direct.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 const struct cli_option direct_view_options[] = {
@@ -31,7 +30,7 @@ const struct cli_option direct_kernel_options[] = {
 
 const char *const direct_variant_names[] = {"bands",         "columns",       "threads", "instructions",
                                             "shared-memory", "texture-cache", NULL};
-/* Words of --backend with this family, of verbs that have others, too. */
+/* The backends of this family. Option --backend of recon has words of other families, too. */
 static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 
 const struct cli_option direct_device_options[] = {

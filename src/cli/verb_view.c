@@ -7,8 +7,6 @@
 #include "plugin/plugin.h"
 #include "viewer/view.h"
 
-#include <limits.h>
-
 #ifdef LORASTER_VIEWER
 static lr_status run(struct cli_args *args)
 {

@@ -12,7 +12,7 @@ struct crystal_box {
     double centre[3], axes[3][3], half[3];
 };
 
-/* [num_crystals], by crystal number; free() it. */
+/* [num_crystals], by crystal number. Kept. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
     struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));

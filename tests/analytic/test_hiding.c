@@ -59,7 +59,7 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 
 /* --- sums --- */
 
-/* Counts of NUM_LINES for each LOR; free() it. */
+/* Counts of NUM_LINES for each LOR. */
 static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
 {
     double *counts = kept_doubles(hiding->lors->count);
@@ -175,7 +175,7 @@ static double sample_line(const struct hiding *hiding, const double point[3], in
     return height > 0 ? area * height / (length * length * length) / (2 * TEST_PI) : 0;
 }
 
-/* Elements by the definition, [num_lors], free() them; *borderline: what lines near edges carry. */
+/* Elements by the definition, [num_lors]; *borderline: what lines near edges carry. */
 static double *sampled_row(const struct hiding *hiding, int point, double *borderline)
 {
     const double *point_mm = hiding->arrangement->points_mm[point];
@@ -378,8 +378,9 @@ int main(int argc, char **argv)
         kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
     if (kind == NULL || !fixture_backend_is_usable(backend)) return kind == NULL ? 1 : 77;
     void *given = (void *)(uintptr_t)kind;
-    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_elements, given),
-                                       cmocka_unit_test_prestate(test_pictures, given),
-                                       cmocka_unit_test_prestate(test_projections, given)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(test_elements, NULL, destroy_kept, given),
+        cmocka_unit_test_prestate_setup_teardown(test_pictures, NULL, destroy_kept, given),
+        cmocka_unit_test_prestate_setup_teardown(test_projections, NULL, destroy_kept, given)};
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
     assert_ok(lr_events_from_activity(&params, &sink, NULL));
 }
 
-/* Events of each LOR that A x lets expect, of NUM_EVENTS; free() them. */
+/* Events of each LOR that A x lets expect, of NUM_EVENTS. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
     lr_operator *op = keep(lr_operator_create(&(lr_operator_params){

@@ -214,6 +214,8 @@ def main(cases):
         sys.exit(f"usage: {sys.argv[0]} PROGRAM SOURCE_ROOT {'|'.join(cases)}")
     ProgramTest.program = str(Path(sys.argv[1]).resolve())
     ProgramTest.source_root = Path(sys.argv[2]).resolve()
+    if "LORASTER_DATA" in os.environ:
+        os.environ["LORASTER_DATA"] = str(Path(os.environ["LORASTER_DATA"]).resolve())
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(cases[sys.argv[3]])
     result = unittest.TextTestRunner(verbosity=1).run(suite)
     if result.testsRun == 0:

@@ -89,7 +89,7 @@ static inline int fuzz_image(const char *name, const uint8_t *bytes, size_t coun
 /* Destroys it. */
 static inline int fuzz_scanner(lr_scanner *scanner)
 {
-    if ((scanner == NULL) != (fuzz_status == LR_BAD_INPUT)) abort();
+    fuzz_expect(scanner != NULL);
     lr_scanner_destroy(scanner);
     return 0;
 }

@@ -371,6 +371,7 @@ static void passes_and_objects_bear_names(void **state)
     assert_labelled(GL_TEXTURE, target->colours[0]->name, "image");
     assert_labelled(GL_TEXTURE, target->depth->name, "image");
     assert_labelled(GL_BUFFER, buffer->name, "numbers");
+    destroy_kept(NULL);
     assert_quiet(test);
 }
 

@@ -21,6 +21,7 @@ static void a_program_links_and_has_its_label(void **state)
     int size[3];
     gl_program_group_size(program, size);
     assert_int_equal(size[0], 0);
+    destroy_kept(NULL);
     assert_string_equal(test->log.error, "");
 }
 

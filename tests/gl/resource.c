@@ -327,6 +327,7 @@ static void targets_clear_each_kind_of_colour(void **state)
         assert_true(numbers[k] == (in ? 4000000000u : 0u) && fours[k][2] == (in ? -3 : 0));
         assert_int_equal(shorts[k][3], in ? 65535 : 0);
     }
+    destroy_kept(NULL);
     assert_string_equal(test->log.error, "");
 }
 

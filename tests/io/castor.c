@@ -202,7 +202,7 @@ static void every_flag_moves_the_rest(void **state)
         snprintf(
             text, sizeof(text),
             "# a header\nScanner name: x\nData filename: " DATA
-            "\nNumber of events:  1 \nData mode: list-mode # or no\n"
+            "\nNumber of events:  1 \nData mode: list-mode # or histogram\n"
             "Data type: PET\nAttenuation correction flag: %u\nCoincidence kind flag: %u\nScatter correction flag: %u\n"
             "Random correction flag: %u\nNormalization correction flag: %u\nTOF information flag: %u\n"
             "List TOF quantization bin size (ps): 160\nCalibration factor: 1\nDuration (s): 3\n",

@@ -112,8 +112,6 @@ static inline void check_prefix(const lr_event_list *part, const lr_event_list *
     }
 }
 
-/* The data file (of the source, or what that names) cut to `bytes`, of which `count` whole events are
- * left: refused with what is said, or, where events are left, read with a warning that says it, too. */
 /* The data file (of the source, or what that names) is cut short, and `count` whole events are left of it: refused with
  * what is said, or, where events are left, read with a warning that says it, too. */
 static inline void check_cut(const lr_events_source *source, const lr_event_list *whole, int64_t count,

@@ -265,7 +265,7 @@ static double hits_mm(const lr_scanner *scanner, int m)
 static void maps_say_where_hits_are(void **state)
 {
     struct test_files *files = *state;
-    static char text[32768];
+    static char text[65536];
     lr_scanner *scanner = turned_ring();
     for (int k = 0; k < 2; k++) {
         int used = sprintf(text, "%s", k == 0 ? "" : "# face_mm: 1.5 1.75, depth_mm: 9\n");

@@ -11,6 +11,14 @@
 #define HEAD "ring: {radius_mm: 40, modules: 8}\n"
 #define MODULE "module: {crystals: [6, 4], pitch_mm: [2, 2], face_mm: [1.9, 1.9], depth_mm: 12"
 
+static int end(void **state)
+{
+    destroy_kept(NULL);
+    return files_end(state);
+}
+#undef FILES_CASE
+#define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, end)
+
 #define UPPER "modules:\n  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], "
 #define LOWER "  - {center_mm: [0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], "
 #define PLATE "crystals: [2, 2], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 5"
@@ -161,11 +169,11 @@ static void layers_have_materials(void **state)
 /* Two rings of panels of blocks, with layers of other blocks. */
 static lr_scanner *blocks_of_layers(void)
 {
-    return scanner_of(
+    return keep(scanner_of(
         "name: blocks\nring: {radius_mm: 50, modules: 7, first_angle_deg: 17, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 4], [4, 5]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
         "depth_mm: 12, layers: [{depth_mm: 2.5}, {depth_mm: 3, crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}, "
-        "{depth_mm: 4, front_mm: 7.5, face_mm: [1.5, 1.25]}]}\n");
+        "{depth_mm: 4, front_mm: 7.5, face_mm: [1.5, 1.25]}]}\n"));
 }
 
 static void yaml_there_and_back(void **state)
@@ -179,19 +187,18 @@ static void yaml_there_and_back(void **state)
         lr_scanner *again = there_and_back(&files->folder, scanners[k], "again.yaml", NULL, texts[k]);
         assert_same_modules(scanners[k], again, 1e-12);
         lr_scanner_destroy(again);
-        lr_scanner_destroy(scanners[k]);
     }
 }
 
 /* Centred layers of the same crystals everywhere, as .geom can have them. */
 static lr_scanner *centred_layers(void)
 {
-    return scanner_of(
+    return keep(scanner_of(
         "name: centred\nring: {radius_mm: 50, modules: 7, first_angle_deg: 90, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 3], [4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
         "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], "
         "pitch_mm: [2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
-        "coincidence: {min_module_difference: 2}\n");
+        "coincidence: {min_module_difference: 2}\n"));
 }
 
 static const lr_module *module_of(const lr_scanner *scanner, int crystal)
@@ -230,13 +237,11 @@ static void castor_there_and_back(void **state)
     assert_same_modules(scanner, again, 2e-5); /* float32 */
     assert_int_equal(again->coincidence.min_module_difference, 2);
     lr_scanner_destroy(again);
-    lr_scanner_destroy(scanner);
     scanner = layered_ring();
     again = there_and_back(folder, scanner, "again.hscan", "", "number of layers              : 2\n");
     assert_int_equal(again->num_positions, 8);
     assert_same_crystals(scanner, again, 2e-5);
     lr_scanner_destroy(again);
-    lr_scanner_destroy(scanner);
 }
 
 /* Depths of interaction that differ by layer cannot be kept. */
@@ -344,7 +349,7 @@ static void hdf5_keeps_layers(void **state)
     lr_lors_destroy(flat);
     lr_scanner_destroy(again);
     lr_lor_data_destroy(data);
-    lors_finish(lors);
+    lr_lors_destroy(lors);
 }
 
 /* --- events --- */
@@ -397,7 +402,7 @@ static void check_events(const struct test_files *files, lr_scanner *scanner, co
         lr_event_list_destroy(list);
     }
     lr_scanner_destroy(brought);
-    lors_finish(lors);
+    lr_lors_destroy(lors);
 }
 
 static void events_find_their_layer(void **state)

@@ -130,7 +130,6 @@ static void begin(struct loss *loss, const char *backend)
     const int64_t num_voxels = lr_grid_num_voxels(&loss->fixture.grid);
     loss->image = kept_floats(num_voxels);
     loss->data = kept_floats(loss->fixture.lors->count);
-    if (loss->image == NULL || loss->data == NULL) abort();
     for (int64_t v = 0; v < num_voxels; v++) loss->image[v] = 1.0f;
 }
 

@@ -30,7 +30,7 @@ struct bench {
     lr_lors *lors;
     lr_grid grid;
     lr_operator *op;
-    struct test_log log;
+    struct test_log *log;
     int64_t num_voxels;
     const double *matrix; /* [num_voxels][lors->count] */
 };
@@ -38,14 +38,14 @@ struct bench {
 static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_operator_params *wanted)
 {
     *bench = (struct bench){.grid = wanted->grid ? *wanted->grid : small_grid(scanner)};
-    test_log_init(&bench->log);
-    bench->lors = keep(lr_lors_create(scanner, &bench->log.log));
+    bench->log = kept_log();
+    bench->lors = keep(lr_lors_create(scanner, &bench->log->log));
     lr_operator_params params = *wanted;
     params.lors = bench->lors;
     params.grid = &bench->grid;
     params.store = LR_STORE_NO;
     params.threads = 2;
-    params.log = &bench->log.log;
+    params.log = &bench->log->log;
     bench->op = keep(lr_operator_create(&params));
     bench->num_voxels = lr_grid_num_voxels(&bench->grid);
     bench->matrix = kept_rows(bench->op, 0, bench->num_voxels);

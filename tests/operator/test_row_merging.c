@@ -76,9 +76,8 @@ struct way {
 static struct received run(const struct fixture *fixture, const struct way *way)
 {
     static const double points[][3] = {{0.3, 0.2, 0.1}, {5000, 0, 0}, {1.1, -0.7, 0.4}};
-    struct test_log log;
-    test_log_init(&log);
-    lr_operator_params params = fixture_params(fixture, "compute", &log.log);
+    struct test_log *log = kept_log();
+    lr_operator_params params = fixture_params(fixture, "compute", &log->log);
     memcpy(params.samples, way->samples, sizeof(params.samples));
     params.mode = LR_MODE_EXACT;
     params.rays = 0;
@@ -90,7 +89,7 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     struct lr_row_entry entry = {{take, &received}, {take_block, &received}};
     const lr_row_sink sink = way->by_blocks ? lr_row_entry_sink(&entry) : entry.rows;
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) fail_msg("%s", log.error);
+    if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) fail_msg("%s", log->error);
     assert_int_equal(received.num_rows, num_voxels);
     received.num_rows = 0; /* points are counted anew; elements go on */
     assert_ok(lr_operator_point_rows(op, points, 3, &sink));
@@ -147,7 +146,6 @@ static void check_preset(const char *name, const int voxels[3], const int sample
     struct test_log log;
     test_log_init(&log);
     struct fixture fixture = {.name = name, .scanner = keep(lr_scanner_read(name, &log.log))};
-    assert_non_null(fixture.scanner);
     fixture.lors = keep(lr_lors_create(fixture.scanner, &log.log));
     fixture.grid = lr_grid_centred(voxels, (const double[3]){9.0, 8.0, 7.0});
     check(&fixture, samples);

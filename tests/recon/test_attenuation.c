@@ -90,7 +90,7 @@ static lr_image *make_map(bool is_smooth)
     return mu;
 }
 
-/* A x of activity everywhere. The caller frees it. */
+/* A x of activity everywhere. */
 static float *project(const struct fixture *fixture, const lr_operator_params *params)
 {
     lr_operator *op = keep(lr_operator_create(params));

@@ -152,7 +152,7 @@ static void test_a_disc_is_flat(void **state)
 /* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (test_backend_is("raster") && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
+    if (test_backend_is("raster") && !test_is_full()) skip(); /* minutes, in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
     check(&made);

@@ -247,7 +247,7 @@ static void check_near(const struct bench *bench, const char *what, const float 
 {
     struct gap gap = {0};
     for (int64_t k = 0; k < count; k++) gap_add(&gap, (double)got[k], want[k]);
-    if (!(gap.largest > 0) || gap.worst > sum_tolerance * gap.largest)
+    if (!(gap.largest > 0) || !(gap.worst <= sum_tolerance * gap.largest))
         fail_msg("%s, %s: off by %.3g of the largest", bench->subject->name, what, gap.worst / gap.largest);
 }
 

@@ -114,7 +114,7 @@ static inline void gap_add(struct gap *gap, double found, double expected)
     const double error = fabs(found - expected), larger = fmax(fabs(found), fabs(expected));
     const double over = fmax(error - ELEMENT_TOLERANCE * larger, 0);
     gap->squared += error * error;
-    gap->worst = fmax(gap->worst, error);
+    gap->worst = error > gap->worst || isnan(error) ? error : gap->worst; /* NaN stays */
     gap->sure += (error - over) * (error - over);
     gap->over = fmax(gap->over, over);
     gap->over_in_all += over;
