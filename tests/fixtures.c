@@ -31,6 +31,7 @@ void destroy_kept_since(int number)
 
 int destroy_kept(void **state)
 {
+    (void)state;
     destroy_kept_since(0);
     return 0;
 }

@@ -192,9 +192,9 @@ static void long_and_deep_texts_are_refused(void **state)
 static void files_that_are_none(void **state)
 {
     static const char *const words[] = {"is no regular file", "65 MiB is too large", "..: is a folder",
-                                        "./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
-                                        "name like it"};
-    static const char *const paths[] = {"./" FILE_NAME, FILE_NAME, "..", "./no-such-file.yaml"};
+                                        ("./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
+                                         "name like it")};
+    static const char *const paths[] = {("./" FILE_NAME), FILE_NAME, "..", "./no-such-file.yaml"};
     for (int k = 0; k < 4; k++) {
         struct test_log log = TEST_LOG(log);
         remove(FILE_NAME);
