@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the
- * combinations, measure.c has the geometries, the exact rows of some voxels and the clock; and report.c, for all verbs
- * of bench: what a device could do at most, and the JSON that they write. */
+ * combinations, measure.c has the geometries, the exact rows of some voxels and the clock. report.c serves all verbs of
+ * bench: it has what a device could do at most, and writes their JSON. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What all verbs of bench write, as JSON (keys: docs/formats/json.md), beside their own figures: machine and date, and
+ * The JSON that all verbs of bench write (keys: docs/formats/json.md), beside their own figures: machine and date, and
  * shares of the most that a device could do. tools/bench_table.py makes tables of it.
  *
  * The least work that a projection is made of, and what a device does of it a second. The counts

@@ -18,16 +18,6 @@ static inline int test_run(const char *only, const char *group, struct CMUnitTes
     return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
 }
 
-/* Fails the test unless an error has come with that status, whose sentence has all of these words. */
-static inline void test_has_error(const struct test_log *log, lr_status status, const char *const *words)
-{
-    assert_int_equal(log->status, status);
-    for (; *words != NULL; words++)
-        if (strstr(log->error, *words) == NULL) fail_msg("'%s' does not say '%s'", log->error, *words);
-}
-
-#define assert_error_has(log, status, ...) test_has_error(log, status, (const char *const[]){__VA_ARGS__, NULL})
-
 /* main of tests without a state. */
 #define test_main(group, ...)                                                                                          \
     int main(int argc, char **argv)                                                                                    \

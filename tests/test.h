@@ -38,16 +38,6 @@
         if (strstr(text_, words_) == NULL) fail_msg("\"%s\" does not say \"%s\"", text_, words_);                      \
     } while (0)
 
-/* The log has an error with this status and these words, which it then forgets. */
-#define assert_error(heard, wanted, words)                                                                             \
-    do {                                                                                                               \
-        struct test_log *const log_ = (heard);                                                                         \
-        assert_says(log_->error, words);                                                                               \
-        assert_int_equal(log_->status, wanted);                                                                        \
-        log_->error[0] = '\0';                                                                                         \
-        log_->status = LR_OK;                                                                                          \
-    } while (0)
-
 /* The call fails with this status, and the log says so with these words. */
 #define assert_fails(call, wanted, heard, words)                                                                       \
     do {                                                                                                               \
@@ -89,6 +79,16 @@ static inline void test_log_init(struct test_log *test)
     *test = (struct test_log){0};
     test->log.write = test_log_write;
     test->log.user = test;
+}
+
+/* The log has an error with this status, whose sentence has all of these words; it forgets the error. */
+#define assert_error(log, status, ...) test_take_error(log, status, (const char *const[]){__VA_ARGS__, NULL})
+static inline void test_take_error(struct test_log *log, lr_status status, const char *const *words)
+{
+    for (; *words != NULL; words++) assert_says(log->error, *words);
+    assert_int_equal(log->status, status);
+    log->error[0] = '\0';
+    log->status = LR_OK;
 }
 
 /* A log without a call: struct test_log log = TEST_LOG(log). */

@@ -90,7 +90,7 @@ get() {
     (cd "$folder/sources" && apt-get "${apt[@]}" -qq "$@" > /dev/null)
 }
 
-# Those of X11, which GLFW loads by itself.
+# Headers of X11, whose libraries GLFW loads by itself.
 [ -e "$prefix/include/X11" ] || {
     get download x11proto-dev libx{11,cursor,ext,fixes,i,inerama,randr,render}-dev
     for package in "$folder"/sources/*.deb; do

@@ -61,7 +61,7 @@ def screen(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the viewer's files are; they are gone when it has ended. A viewer that is stopped saves its session here."""
+    """Folder of the viewer's files, which are gone when it has ended. A viewer that is stopped saves its session here."""
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "files"))
     monkeypatch.chdir(tmp_path)

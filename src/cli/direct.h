@@ -11,6 +11,14 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
+/* The widths of radial models, of verbs that have --model. */
+#define DIRECT_RADIAL_OPTIONS                                                                                          \
+    "--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", NULL                           \
+    }                                                                                                                  \
+    , {"--radial-edge-mm", "MM", "FWHM of linear at the edge", NULL},                                                  \
+    {                                                                                                                  \
+        "--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL
+
 extern const char *const direct_models[]; /* by lr_radial_model, those that --model names */
 
 /* Indexed by lr_direct_variant; NULL at the end. */

@@ -82,6 +82,13 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
 
 /* --- element by element --- */
 
+/* One loop for each operation, which the compiler then vectorises. */
+#define EACH(op)                                                                                                       \
+    case op:                                                                                                           \
+        for (int k = 0; k < count; k++)                                                                                \
+            y[k] = vector_result(op, y[k], in[0][k], in[1][k], in[2][k], task->scalar, task->floor);                   \
+        break;
+
 static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
 {
     const struct lr_vector_task *task = user;
@@ -92,12 +99,6 @@ static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
         const int count = (int)(task->y.count - begin < BLOCK ? task->y.count - begin : BLOCK);
         if (vector_reads(task->op)) load(&task->y, begin, count, y);
         for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) load(task->in[k], begin, count, in[k]);
-            /* One loop for each operation, which the compiler then vectorises. */
-#define EACH(op)                                                                                                       \
-    case op:                                                                                                           \
-        for (int k = 0; k < count; k++)                                                                                \
-            y[k] = vector_result(op, y[k], in[0][k], in[1][k], in[2][k], task->scalar, task->floor);                   \
-        break;
         switch (task->op) {
             LR_EACH_VECTOR_OP(EACH)
         default: break;

@@ -202,20 +202,18 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         op->log_filter.holds_refusals = true;
         const lr_status status = create(op, search->choices, choice, &backend);
         op->log_filter.holds_refusals = false;
-        if (choice->place == LR_PLACE_CUDA && status == LR_NO_DEVICE) { /* most machines have none */
-            lr_debug(op->params.log, "%s cannot run here (%s)", choice->name, op->log_filter.reason);
-            snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
-            if (choice->needs_hardware) note_passed_over(op, choice->name);
-            continue;
-        }
         if (status == LR_USAGE && choice->family != LR_CORRESPONDENCE) /* another backend would ignore what was asked */
             return lr_error(op->params.log, status, "%s", op->log_filter.reason);
         if (status == LR_NO_DEVICE || status == LR_USAGE) {
-            search->is_refused = true;
-            search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu || choice->needs_hardware;
             snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
             if (choice->needs_hardware || (backend.is_gpu && op->passed_over[0] == '\0'))
                 note_passed_over(op, choice->name);
+            if (choice->place == LR_PLACE_CUDA) { /* most machines have none */
+                lr_debug(op->params.log, "%s", search->why);
+            } else {
+                search->is_refused = true;
+                search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu || choice->needs_hardware;
+            }
             continue;
         }
         LR_TRY(status);

@@ -26,7 +26,7 @@ def inward(centre, u, v):
 
 
 class Module:
-    """Of the keys of an entry of `modules:`; place = position around the ring, first crystal ring."""
+    """The keys of an entry of `modules:`; place = position around the ring, first crystal ring."""
 
     def __init__(self, entry, place=(0, 0)):
         self.front = tuple(entry["center_mm"])

@@ -181,7 +181,7 @@ class ProgramTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def table(self, *arguments):
-        """What tools/bench_table.py makes of files that bench has written."""
+        """Tables that tools/bench_table.py makes of files that bench has written."""
         done = subprocess.run([sys.executable, "-B", self.source_root / "tools/bench_table.py", *arguments],
                               cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -291,7 +291,7 @@ def seconds(wall, device=None):
 
 
 class Tables(ProgramTest):
-    """What tools/bench_table.py makes of figures that no machine here has measured."""
+    """Tables that tools/bench_table.py makes of figures that no machine here has measured."""
     HEAD = {"version": "1", "commit": "abc", "date": "now", "command": "loraster bench", "processor": "P",
             "peak_memory_bytes": 1}
 

@@ -379,7 +379,7 @@ class Info(ProgramTest):
         self.good("info --backend cpu")
 
     def test_programs(self):
-        """Those that are started are found beside the program, or missed by name; whoever needs one is told how to get
+        """Programs that are started are found beside this one, or missed by name; whoever needs one is told how to get
         it."""
         data = self.expected_counts()
         found = {p["program"]: p for p in self.json("info")["programs"]}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the tables of options beside help: completion by shells, and manual pages."""
+"""Completion by shells and manual pages, which come from the tables of options as help does."""
 import os
 import re
 import shutil

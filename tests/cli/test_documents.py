@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents tell to type works: each block of commands is run by a shell, and each block of Python by Python,
+"""Commands of the documents work: each block of commands is run by a shell, and each block of Python by Python,
 in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
 sentences have verbs and options that the program knows."""
 import os

@@ -207,7 +207,7 @@ class Render(ProgramTest):
         return set(row) - near
 
     def test_shaders_draw(self):
-        """What shaders/correspondence/raster/correspondence.frag says is what the pictures show."""
+        """Pictures show what shaders/correspondence/raster/correspondence.frag says."""
         self.need_opengl()
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)

@@ -68,7 +68,7 @@ def simulate(name, number, *more, phantom="spheres"):
 
 
 def iterations(done):
-    """What a run with --json tells of each iteration."""
+    """The figures that a run with --json tells of each iteration."""
     return json.loads(done.stdout)["iterations"]
 
 

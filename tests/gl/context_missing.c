@@ -12,8 +12,8 @@ static void no_driver_is_one_sentence_with_a_remedy(void **state)
     const struct gl_context_params params = {.log = &log.log};
     assert_null(gl_context_create(&params));
     print_message("%s\n", log.error);
-    assert_error_has(&log, LR_NO_DEVICE, "no OpenGL 4.5 device", "libegl1 libgl1-mesa-dri", "libegl-nvidia0",
-                     "egl surfaceless: ", "egl pbuffer: ");
+    assert_error(&log, LR_NO_DEVICE, "no OpenGL 4.5 device", "libegl1 libgl1-mesa-dri", "libegl-nvidia0",
+                 "egl surfaceless: ", "egl pbuffer: ");
     assert_int_equal(log.num_warnings, 0);
 }
 

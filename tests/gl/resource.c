@@ -167,7 +167,7 @@ static void impossible_textures_are_refused(void **state)
     assert_int_equal(test->log.status, LR_USAGE);
     params.width = 1 << 20;
     assert_null(gl_texture_create(test->ctx, &params));
-    assert_error_has(&test->log, LR_FAILED, "flat: a texture of 1048576 x 1 x 1");
+    assert_error(&test->log, LR_FAILED, "flat: a texture of 1048576 x 1 x 1");
     params.width = 1;
     params.format = GL_RGB9_E5;
     assert_null(gl_texture_create(test->ctx, &params));
@@ -248,7 +248,7 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
     struct gl_test *test = *state;
     const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
     assert_null(gl_buffer_create(test->ctx, &params));
-    assert_error_has(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
+    assert_error(&test->log, LR_FAILED, "huge: 64.0 TiB do not fit into the ");
     const struct gl_texture_params cube = {.label = "cube",
                                            .target = GL_TEXTURE_3D,
                                            .format = GL_RGBA32F,
@@ -271,7 +271,7 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
         skip();
     }
     assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
-    assert_error_has(&test->log, LR_FAILED, "big: no memory for 4.0 GiB on ");
+    assert_error(&test->log, LR_FAILED, "big: no memory for 4.0 GiB on ");
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
@@ -459,7 +459,7 @@ static void work_before_a_new_object_is_checked(void **state)
             assert_null(gl_texture_create(test->ctx, &texel));
         else /* which makes the buffer that reads go through */
             assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
-        assert_error_has(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
+        assert_error(&test->log, LR_FAILED, "the work before ", "GL_INVALID_ENUM");
         gl_buffer_destroy(buffer);
     }
 }

@@ -100,7 +100,7 @@ static void test_full_device(void **state)
         skip();
     }
     assert_int_equal(lr_npy_write("/dev/full", &(lr_array){&value, NULL, 0}, &files->log.log), LR_FAILED);
-    assert_last_error(&files->log, LR_FAILED, "the disk is full");
+    assert_error(&files->log, LR_FAILED, "the disk is full");
     assert_int_equal(stat("/dev/full", &info), 0);
     assert_true(S_ISCHR(info.st_mode));
 }

@@ -288,7 +288,7 @@ static void expect(struct test_files *files, const char *text, const char *sente
 {
     text_write(HEADER, text);
     assert_int_equal(read_file(files), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 #define NAMED "Data filename: " DATA "\nNumber of events: 2\n"

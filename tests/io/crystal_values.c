@@ -32,7 +32,7 @@ static void expect(struct test_files *files, const char *sentence)
     float values[CRYSTALS];
     test_log_init(&files->log);
     assert_int_equal(lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 static void our_own_arrays_are_read(void **state)

@@ -103,13 +103,6 @@ static inline int files_end(void **state)
 
 #define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
 
-/* Fails unless the last error has this status, and these words. */
-static inline void assert_last_error(const struct test_log *log, lr_status status, const char *words)
-{
-    if (log->status != status || strstr(log->error, words) == NULL)
-        fail_msg("expected '%s' (%d), found '%s' (%d)", words, (int)status, log->error, (int)log->status);
-}
-
 /* Fails unless the last warning has these words. */
 static inline void assert_warning(const struct test_log *log, const char *words)
 {

@@ -47,7 +47,7 @@ static lr_event_list *read_list(struct test_files *files, const char *path)
 static void expect(struct test_files *files, const char *sentence)
 {
     assert_null(read_list(files, EVENTS));
-    assert_last_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_error(&files->log, LR_BAD_INPUT, sentence);
 }
 
 /* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
@@ -199,7 +199,7 @@ static void the_scanner_must_be_named(void **state)
     const lr_events_source source = {.path = EVENTS, .log = &files->log.log};
     test_log_init(&files->log);
     assert_null(lr_event_list_read(&source));
-    assert_last_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
+    assert_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
 }
 
 int main(void)

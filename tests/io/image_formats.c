@@ -52,7 +52,7 @@ static void test_npy(void **state)
     grid.size[0] = ny; /* the same number of voxels */
     grid.size[1] = nx;
     assert_null(lr_image_read_on(path, &grid, log));
-    assert_last_error(&files->log, LR_BAD_INPUT, "[nz][ny][nx] = [3][5][4]");
+    assert_error(&files->log, LR_BAD_INPUT, "[nz][ny][nx] = [3][5][4]");
     unsigned char *bytes = bytes_read(path, &count);
     memcpy(strchr((char *)bytes + 10, '<'), ">i2", 3);
     for (int n = 0; n < 2 * num_voxels; n++) /* 0x0001, 0x0203, ... */
@@ -454,7 +454,7 @@ static void assert_no_room(const char *path, const char *named, const lr_image *
     const lr_status status = lr_image_write(path, image, &log.log);
     disk_empty(before);
     assert_int_equal(status, LR_FAILED);
-    assert_last_error(&log, LR_FAILED, named);
+    assert_error(&log, LR_FAILED, named);
 }
 
 /* Neither the header nor the voxels appear, and older files stay as they were. */
@@ -482,7 +482,7 @@ static void test_disk_full(void **state)
     for (int n = 3; n < 5; n++) {
         const char *path = file_in(&files->folder, formats[n].name);
         assert_int_equal(lr_image_write(path, image, &files->log.log), LR_BAD_INPUT);
-        assert_last_error(&files->log, LR_BAD_INPUT, "voxel (4, 3, 2)");
+        assert_error(&files->log, LR_BAD_INPUT, "voxel (4, 3, 2)");
         assert_int_equal(folder_visit(&files->folder, false), 0);
     }
     lr_image_destroy(image);

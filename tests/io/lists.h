@@ -86,7 +86,7 @@ static inline void refuse_events(lr_events_source source, const lr_lors *lors, c
     source.log = &log.log;
     const lr_status status = lors != NULL ? lr_events_bin(&source, lors, &data, NULL) : pass_events(source, &log);
     assert_int_equal(status, LR_BAD_INPUT);
-    assert_last_error(&log, LR_BAD_INPUT, words);
+    assert_error(&log, LR_BAD_INPUT, words);
     assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
 }
 

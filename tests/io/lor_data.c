@@ -264,7 +264,7 @@ static void test_refused_data(void **state)
     struct test_log log = TEST_LOG(log);
     dense->values[5] = INFINITY;
     assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, &log.log), LR_BAD_INPUT);
-    assert_last_error(&log, LR_BAD_INPUT, "inf for LOR 5");
+    assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
     dense->values[5] = 0.0f;
     lors_of_sparse[1] = lors_of_sparse[0];
     assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, &log.log), LR_BAD_INPUT);

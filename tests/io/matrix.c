@@ -368,7 +368,7 @@ static void test_resume(void **state)
     params.resumes = true;
     params.description = "exact";
     assert_null(lr_matrix_writer_create(&params));
-    assert_last_error(&s->log, LR_USAGE, "it was begun with sampled, and now it is exact");
+    assert_error(&s->log, LR_USAGE, "it was begun with sampled, and now it is exact");
 }
 
 static void test_threshold(void **state)

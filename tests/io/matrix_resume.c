@@ -147,7 +147,7 @@ static void refuse(struct test_files *s, lr_matrix_writer_params params, const c
 {
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_last_error(&s->log, LR_USAGE, words);
+    assert_error(&s->log, LR_USAGE, words);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
@@ -224,7 +224,7 @@ static void test_strangers(void **state)
         for (size_t bytes = 1; bytes <= sizeof(strange); bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
             bytes_write(names[k], strange, bytes);
             assert_null(lr_matrix_writer_create(&params));
-            assert_last_error(&s->log, LR_FAILED, "no run of this program has left it");
+            assert_error(&s->log, LR_FAILED, "no run of this program has left it");
             assert_non_null(strstr(s->log.error, names[k]));
             size_t count;
             unsigned char *found = bytes_read(names[k], &count);

@@ -65,7 +65,7 @@ static void test_limits(void **state)
     struct test_files *files = *state;
     lr_matrix_writer_params params = params_of(files);
     assert_int_equal(write_rows(&params, many), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, "10001 voxels, and STIR reads at most 10000");
+    assert_error(&files->log, LR_BAD_INPUT, "10001 voxels, and STIR reads at most 10000");
     params.by_lor = false;
     params.end = 5;
     assert_null(lr_matrix_writer_create(&params));

@@ -74,7 +74,7 @@ static void test_refusals(void **state)
     assert_refused(path, flat, "is not one");
     lr_lor_data *data = lr_lor_data_create(flat, NULL);
     assert_int_equal(lr_lor_data_write(path, flat, data, &files->log.log), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, "full rings of equal modules");
+    assert_error(&files->log, LR_BAD_INPUT, "full rings of equal modules");
     lr_lor_data_destroy(data);
     lors_finish(flat);
     lors_finish(lors);
@@ -175,7 +175,7 @@ static void test_other_headers(void **state)
         struct test_log log;
         struct lr_projdata projdata;
         assert_int_equal(try_header(cases[k][0], scanner, &log, &projdata), LR_BAD_INPUT);
-        assert_last_error(&log, LR_BAD_INPUT, cases[k][1]);
+        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
     }
     lr_scanner_destroy(scanner);
 }

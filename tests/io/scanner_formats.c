@@ -48,7 +48,7 @@ static void refuse(const char *path, const char *words)
 {
     struct test_log log = TEST_LOG(log);
     assert_null(lr_scanner_read(path, &log.log));
-    assert_last_error(&log, LR_BAD_INPUT, words);
+    assert_error(&log, LR_BAD_INPUT, words);
 }
 
 /* --- YAML --- */
@@ -563,12 +563,12 @@ static void writers_refuse(void **state)
     const lr_log *log = &files->log.log;
     lr_scanner *list = odd_list(), *ring = turned_ring();
     assert_int_equal(lr_scanner_write(file_in(folder, "x.geom"), list, log), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, "write .hscan instead");
+    assert_error(&files->log, LR_BAD_INPUT, "write .hscan instead");
     list->modules[1].face_mm[0] = 1;
     assert_int_equal(lr_scanner_write(file_in(folder, "x.hscan"), list, log), LR_BAD_INPUT);
-    assert_last_error(&files->log, LR_BAD_INPUT, "modules 0 and 1 differ in size");
+    assert_error(&files->log, LR_BAD_INPUT, "modules 0 and 1 differ in size");
     assert_int_equal(lr_scanner_write(file_in(folder, "x.bin"), list, log), LR_USAGE);
-    assert_last_error(&files->log, LR_USAGE, ".yaml, .yml, .geom, .hscan");
+    assert_error(&files->log, LR_USAGE, ".yaml, .yml, .geom, .hscan");
     const struct rlimit before = disk_fill(100);
     const lr_status full = lr_scanner_write(file_in(folder, "x.yaml"), ring, log);
     disk_empty(before);

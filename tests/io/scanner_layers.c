@@ -162,7 +162,7 @@ static void layers_have_materials(void **state)
     lr_scanner_destroy(scanner);
     for (int k = 0; k < 2; k++) {
         assert_null(parse(wrong[k][0], (int64_t)strlen(wrong[k][0]), &files->log));
-        assert_last_error(&files->log, LR_BAD_INPUT, wrong[k][1]);
+        assert_error(&files->log, LR_BAD_INPUT, wrong[k][1]);
     }
 }
 

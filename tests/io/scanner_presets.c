@@ -206,7 +206,7 @@ static void misspelt_names_meet_the_nearest(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log = TEST_LOG(log);
         assert_null(lr_scanner_read(cases[k][0], &log.log));
-        assert_last_error(&log, LR_BAD_INPUT, cases[k][1]);
+        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
     }
 }
 

@@ -447,7 +447,7 @@ static void test_small_atlas_is_refused(void **unused)
     assert_int_equal(setting->plan->max_images, 9);
     struct lr_plan_params params = {.lors = setting->lors, .rays = 2, .atlas_size = 35, .log = &log.log};
     assert_null(lr_plan_create(&params));
-    assert_error_has(&log, LR_USAGE, "8 modules");
+    assert_error(&log, LR_USAGE, "8 modules");
     params.rays = 100;
     params.atlas_size = 512;
     assert_null(lr_plan_create(&params));

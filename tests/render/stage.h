@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What it takes to run the passes of src/correspondence one by one on a test's scanner. */
+ * Help to run the passes of src/correspondence one by one on a test's scanner. */
 #ifndef LR_TESTS_RENDER_STAGE_H
 #define LR_TESTS_RENDER_STAGE_H
 
