@@ -69,7 +69,7 @@ def test_the_adjoint_is_the_transpose(placed, rng):
 
 
 def test_work_waits_for_jax_and_jax_for_it(placed, rng):
-    """JAX returns before its kernels have ended: the input is filled behind long ones, and the result is read at once."""
+    """JAX returns before its kernels have ended: the input is filled behind long ones, the result is read at once."""
     op, device = placed
     size = 300 if device.platform == "cpu" else 3000
     large = on(device, rng.random((size, size), np.float32) / size)

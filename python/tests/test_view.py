@@ -61,7 +61,7 @@ def screen(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Folder of the viewer's files, which are gone when it has ended. A viewer that is stopped saves its session here."""
+    """Folder of the viewer's files, gone when it has ended. A viewer that is stopped saves its session here."""
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "files"))
     monkeypatch.chdir(tmp_path)
@@ -100,7 +100,7 @@ print(viewer.pid, flush=True)
     ],
 )  # fmt: skip
 def test_the_interpreter_ends_with_a_viewer_open(screen, folder, end, code, words):
-    """It ends as without one, and at once, also for whoever waits for its output; the window stays, until it is closed."""
+    """It ends as without one, and at once, also for who waits for its output; the window stays until it is closed."""
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     run = subprocess.run(
         [sys.executable, "-c", END.format(end=end)], capture_output=True, text=True, timeout=HANG_S,

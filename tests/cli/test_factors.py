@@ -99,8 +99,8 @@ class Factors(FactorsTest):
             self.assertAlmostEqual(rows[1][name] / (value * factors[name]), 1, delta=1e-5)
 
     def test_what_project_and_simulate_multiply_by(self):
-        """With factors a value is exp(-integral) times the one without a map, to its last digit of a float; by lines the
-        sum is within what `recon` has between the two (1 %, test_recon.py)."""
+        """With factors a value is exp(-integral) times the one without a map, to its last digit of a float; by lines
+        the sum is within what `recon` has between the two (1 %, test_recon.py)."""
         on = f"--scanner {self.scanner} --backend cpu --mode sampled"
         x = self.image("x.nii", [0.1 * (k % 7) for k in range(NUM_VOXELS)])
         mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]

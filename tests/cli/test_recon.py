@@ -605,8 +605,8 @@ class Head(ReconTest):
         return (max(places) - min(places) + 1) * self.VOXEL_MM[axis]
 
     def filled(self, region, row):
-        """True if rays from a voxel along +-x and +-y all meet the region: the voxel is in it, or in a hollow of it such as a
-        ventricle."""
+        """True if rays from a voxel along +-x and +-y all meet the region: the voxel is in it, or in a hollow of it such
+        as a ventricle."""
         x, y, rest = row % 90, row // 90 % 90, row // 8100 * 8100
         rays = ([(a, y) for a in range(x)], [(a, y) for a in range(x + 1, 90)], [(x, b) for b in range(y)],
                 [(x, b) for b in range(y + 1, 90)])
