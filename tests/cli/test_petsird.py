@@ -451,7 +451,7 @@ class Official(Texts):
         self.assertLess(off, 1e-6)
 
     def expect_as_official(self, folder):
-        raw = self.official(folder, "-m petsird.helpers.generator")
+        raw = self.official(folder, "-m", "petsird.helpers.generator")
         Path("own.petsird").write_bytes(raw)
         said = json.loads(self.official(folder, "-c", ASK.replace("PLACE", PLACE), "own.petsird"))
         shown = self.show("own.petsird")

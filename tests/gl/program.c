@@ -93,8 +93,8 @@ static void stages_that_do_not_fit_are_one_sentence(void **state)
 {
     struct gl_test *test = *state;
     assert_null(make(test, "points.vert", "mismatch.frag"));
-    assert_error(&test->log, LR_FAILED, "program under test");
     assert_null(strchr(test->log.error, '\n'));
+    assert_error(&test->log, LR_FAILED, "program under test");
 }
 
 static void stages_must_make_sense(void **state)

@@ -24,10 +24,9 @@ FOLDER = Path(sys.argv.pop())
 ROOT = Path(sys.argv.pop()).resolve()
 FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 
-# Shaders that need no mutant: pictures of the viewer, images that stay (tests/operator), the families direct and
-# listmode, whose tests go through their backends voxel by voxel (tests/direct, tests/listmode), and what
-# computes nothing.
-OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/|listmode/|common/bindings|common/atomic64)")
+# Shaders that need no mutant: pictures of the viewer, the families direct and listmode, whose tests go through their
+# backends voxel by voxel (tests/direct, tests/listmode), vectors (tests/recon), and what computes nothing.
+OTHERS = re.compile(r"(viewer/|vector/|direct/|listmode/|common/bindings|common/atomic64|kernels/language)")
 
 # Shaders that graphics processors do not run.
 OF_SOFTWARE = {"common/loops.glsl"}
@@ -35,6 +34,8 @@ OF_SOFTWARE = {"common/loops.glsl"}
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST; executables are of this folder unless
 # theirs is named.
 MUTANTS = [
+    ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by",
+     "operator/operator_places.osem_is_the_references"),
     ("direct/map.comp", "/ epsilon_mm + tie", "/ epsilon_mm", "direct/direct_project.compute"),
     ("common/fill.comp", "range.x + k", "k", "gl/gl_resource.fills_reach_their_words_only"),
     ("correspondence/blank.comp", "pq.x : -pq.x", "pq.x + 1 : -pq.x", "recon/recon_vectors.compute"),
@@ -81,6 +82,8 @@ MUTANTS = [
     ("correspondence/columns/order.comp", "to[by_lor] = from[column]", "to[by_lor] = from[by_lor]", "alone_orders.test_columns_order"),
     ("correspondence/columns/stack_order.comp", "module.counts.y - 1 - crystal", "crystal", "alone_orders.test_stack_order"),
     ("correspondence/columns/stack_order.comp", "? 1.0 : 0.0", "? 1.0 : 1.0", "alone_orders.test_stack_order"),
+    ("correspondence/columns/image_order.comp", "projector[there] = grid[strides.w + v]", "projector[v] = grid[v]",
+     "operator/operator_places.osem_is_the_references"),
     ("correspondence/columns/pack.comp", "voxels[turned + k]", "voxels[row + k]", "alone_orders.test_pack"),
     ("correspondence/columns/sum.comp", "k < count.z", "k + 1 < count.z", "alone_orders.test_sum"),
     ("correspondence/columns/take_sums.comp", "4294967296.0", "4294000000.0", "alone_orders.test_take_sums"),
