@@ -7,6 +7,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Adds a name to the list "a, b, c" in `list`, which has room for `size` bytes. */
+static inline void lr_names_add(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
 
 /* Returns the bytes of the UTF-8 character at `text`, or 0 if it is not valid UTF-8 (RFC 3629, section 4). */
 static inline size_t lr_character_bytes(const unsigned char *text)

@@ -5,7 +5,14 @@
 #ifndef LR_BASE_CLOCK_H
 #define LR_BASE_CLOCK_H
 
+#include <time.h>
+
 /* Seconds on a clock that never goes back. */
-double lr_clock_seconds(void);
+static inline double lr_clock_seconds(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 #endif

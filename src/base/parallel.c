@@ -5,7 +5,6 @@
  * watches. */
 #include "base/parallel.h"
 
-#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#define _GNU_SOURCE /* dladdr1, secure_getenv */
 #include "base/path.h"
 
 #include "base/mem.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char *lr_path_name(const char *path)
 {
@@ -52,4 +59,60 @@ char *lr_path_with_ending(const char *path, const char *ending, const lr_log *lo
 char *lr_path_beside(const char *path, const char *name, const lr_log *log)
 {
     return join(path, *name == '/' ? 0 : (size_t)(lr_path_name(path) - path), name, log);
+}
+
+static bool is_there(char path[PATH_MAX], const char *folder, const char *file)
+{
+    const int length = snprintf(path, PATH_MAX, "%s/%s", folder, file);
+    return length < PATH_MAX && access(path, R_OK) == 0;
+}
+
+bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX])
+{
+    const char *named = secure_getenv(places->variable);
+    if (named != NULL && named[0] != '\0') {
+        if (named[0] == '/' && is_there(path, named, file)) return true;
+        snprintf(path, PATH_MAX,
+                 named[0] == '/' ? "is not in %s" : "is not looked for in %s, which is no whole path, beginning with /",
+                 named);
+        return false;
+    }
+    /* The path of the library or program that contains this function. The loader gives the program itself no name. The
+     * relative path of a library is not used, since the working folder may have changed. */
+    Dl_info info;
+    struct link_map *map = NULL;
+    struct stat own, facts;
+    const bool is_known = dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
+    const char *name = !is_known ? "" : map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+    char *whole = name[0] == '/' ? realpath(name, NULL) : NULL;
+    const bool has_folder = whole != NULL && stat(whole, &own) == 0;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", has_folder ? whole : "");
+    char *slash = strrchr(folder, '/');
+    *(slash != NULL ? slash : folder) = '\0';
+    free(whole);
+
+    /* A file below the folder must belong to the owner of the library or program, or to root. */
+    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]) && folder[0] != '\0'; k++) {
+        const char *below = places->below[k];
+        if (below == NULL) continue;
+        const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", folder, below, below[0] != '\0' ? "/" : "", file);
+        if (length < PATH_MAX && access(path, R_OK) == 0 && lstat(path, &facts) == 0 &&
+            (facts.st_uid == 0 || facts.st_uid == own.st_uid))
+            return true;
+    }
+    if (is_there(path, places->installed, file)) return true;
+    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s", folder,
+             places->installed);
+    return false;
+}
+
+bool lr_helper_find(const char *name, char path[PATH_MAX])
+{
+    static const struct lr_part_places places = {
+        .variable = "LORASTER_LIBEXEC",
+        .below = {"", LR_LIBEXEC_FROM_PROGRAM, LR_LIBEXEC_FROM_LIBRARY, LR_LIBEXEC_FROM_PLUGIN},
+        .installed = LR_LIBEXEC_DIR,
+    };
+    return lr_part_find(&places, name, path);
 }

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "verbs.h"
 
-#include "base/helper.h"
+#include "base/path.h"
 #include "common.h"
 #include "stop.h"
 

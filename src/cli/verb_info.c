@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * info: shows what this installation can do, and on which devices. */
-#include "base/helper.h"
+#include "base/path.h"
 #include "common.h"
 #include "verbs.h"
 

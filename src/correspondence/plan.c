@@ -6,8 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "model/scanner/arrangement.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * Agreement of all ranks on failures and numbers, and on texts that must be equal. */
 #include "dist/comm.h"
 
-#include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "plugin/plugin.h"
 
 #include <math.h>

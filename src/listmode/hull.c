@@ -3,7 +3,7 @@
 #include "listmode/hull.h"
 
 #include "base/mem.h"
-#include "model/scanner/arrangement.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <string.h>

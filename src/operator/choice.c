@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The backends of all families, and the choice among those of one. */
-#include "base/names.h"
+#include "base/clean_text.h"
 #include "operator/facade.h"
 
 #include "base/log.h"

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "operator/listmode_lines.h"
 
-#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "model/scanner/layers.h"
 #include "model/scanner/scanner.h"
 
 #include <stdlib.h>

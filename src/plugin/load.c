@@ -2,9 +2,9 @@
  * Copyright The LORaster authors */
 #include "plugin/plugin.h"
 
-#include "base/helper.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/path.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
  *
  * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, the folders are,
  * in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
- * installed with a program, and the folder of the installation (base/helper.h). */
+ * installed with a program, and the folder of the installation (base/path.h). */
 #ifndef LR_PLUGIN_PLUGIN_H
 #define LR_PLUGIN_PLUGIN_H
 

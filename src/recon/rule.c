@@ -3,8 +3,186 @@
 #include "recon/rule.h"
 
 #include "base/log.h"
+#include "recon/subsets.h"
 
 #include <math.h>
+
+/* Shares of the level of the uniform start image (lr_find_level): the default of epsilon, and the floor of the
+ * preconditioner. The preconditioner takes a voxel below the floor for one at the floor, so that the voxel can grow. */
+static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
+
+/* --- the prior --- */
+
+lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log)
+{
+    const double numbers[3] = {prior->beta, prior->gamma, prior->epsilon};
+    static const char *const names[3] = {"beta", "gamma", "epsilon"};
+    for (int k = 0; k < 3; k++) {
+        if (!isfinite(numbers[k]) || numbers[k] < 0.0) {
+            return lr_error(log, LR_USAGE, "%s of the prior is %g: it must be finite and at least 0", names[k],
+                            numbers[k]);
+        }
+    }
+    if (prior->kappa == NULL) return LR_OK;
+    if (prior->kappa->count != num_voxels) {
+        return lr_error(log, LR_USAGE, "the kappa image has %lld voxels where the image has %lld",
+                        (long long)prior->kappa->count, (long long)num_voxels);
+    }
+    int64_t at;
+    double value;
+    LR_TRY(lr_find_invalid(prior->kappa, &at, &value));
+    return at < 0 ? LR_OK
+                  : lr_error(log, LR_BAD_INPUT,
+                             "voxel %lld of the kappa image is %g: weights of the prior must be "
+                             "finite and at least 0",
+                             (long long)at, value);
+}
+
+/* Describes the prior's differences. The weight of two neighbours is the voxels' edge along x over their distance. */
+static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
+{
+    lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
+    for (int axis = 0; axis < 3; axis++) differences.size[axis] = grid->size[axis];
+    for (int k = 1; k < 8; k++) {
+        double square = 0.0;
+        for (int axis = 0; axis < 3; axis++) square += (k >> axis & 1) * grid->voxel_mm[axis] * grid->voxel_mm[axis];
+        differences.weights[k] = grid->voxel_mm[0] / sqrt(square);
+    }
+    return differences;
+}
+
+static lr_status put_kappa(const lr_rdp *prior, const lr_vector *like, const lr_log *log, lr_vector *kappa)
+{
+    const lr_vector_params there = {
+        .place = like->place, .precision = like->precision, .name = "the kappa image", .log = log};
+    *kappa = (lr_vector){0};
+    return prior->kappa != NULL ? lr_vector_bring(prior->kappa, &there, kappa) : LR_OK;
+}
+
+static lr_status find(const lr_rdp *prior, lr_relative_differences *differences, lr_vector *y)
+{
+    lr_vector kappa;
+    lr_status status = put_kappa(prior, y, NULL, &kappa);
+    if (status == LR_OK) {
+        differences->kappa = prior->kappa != NULL ? &kappa : NULL;
+        differences->y = y;
+        status = lr_vector_relative_differences(differences);
+    }
+    lr_vector_destroy(&kappa);
+    return status;
+}
+
+lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value)
+{
+    lr_relative_differences differences = describe(prior, grid);
+    lr_vector shares;
+    LR_TRY(lr_rdp_check(prior, image->count, NULL));
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){
+            .place = image->place, .count = image->count, .precision = image->precision, .name = "the prior's shares"},
+        &shares));
+    differences.what = LR_DIFFERENCES_VALUE;
+    differences.x = image;
+    lr_status status = find(prior, &differences, &shares);
+    lr_vector_sums sums;
+    status = status == LR_OK ? lr_vector_add_up(&shares, NULL, &sums) : status;
+    if (status == LR_OK) *value = sums.sum;
+    lr_vector_destroy(&shares);
+    return status;
+}
+
+lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient)
+{
+    lr_relative_differences differences = describe(prior, grid);
+    LR_TRY(lr_rdp_check(prior, image->count, NULL));
+    LR_TRY(lr_vector_fill(gradient, 0.0));
+    differences.what = LR_DIFFERENCES_GRADIENT;
+    differences.scale = 1.0;
+    differences.x = image;
+    return find(prior, &differences, gradient);
+}
+
+/* --- the penalty of a reconstruction --- */
+
+static lr_status make(const struct lr_penalty *penalty, lr_place *place, int64_t count, lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){.place = place, .count = count, .name = "the preconditioner", .log = penalty->log}, vector);
+}
+
+lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place)
+{
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    *penalty = (struct lr_penalty){.prior = params->prior, .log = params->log};
+    LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
+    if (params->prior == NULL) return LR_OK;
+    penalty->differences = describe(params->prior, info->grid);
+    penalty->differences.kappa = params->prior->kappa != NULL ? &penalty->kappa : NULL;
+    return put_kappa(params->prior, &penalty->scale, params->log, &penalty->kappa);
+}
+
+void lr_penalty_finish(struct lr_penalty *penalty)
+{
+    lr_vector_destroy(&penalty->kappa);
+    lr_vector_destroy(&penalty->scale);
+    *penalty = (struct lr_penalty){0};
+}
+
+lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base)
+{
+    const lr_rdp *prior = penalty->prior;
+    const lr_vector *sensitivity = base->sensitivity;
+    lr_vector *scale = &penalty->scale, sum; /* of the sensitivity and the prior's share */
+    penalty->floor = share_of_floor * base->level;
+    LR_TRY(make(penalty, scale->place, scale->count, &sum));
+    lr_status status = lr_vector_copy(sensitivity, &sum);
+    if (prior != NULL) {
+        /* The prior's weights are kappa_j sum_k w_jk kappa_k. Multiplying and then dividing them by the sensitivity
+         * sets them to 0 in voxels that no LOR sees. */
+        lr_relative_differences differences = penalty->differences;
+        if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
+        differences.what = LR_DIFFERENCES_WEIGHTS;
+        differences.x = sensitivity;
+        differences.y = scale;
+        status = status == LR_OK ? lr_vector_relative_differences(&differences) : status;
+        status = status == LR_OK ? lr_vector_multiply(scale, sensitivity) : status;
+        status = status == LR_OK ? lr_vector_divide(scale, sensitivity, 0.0) : status;
+        status = status == LR_OK ? lr_vector_add_scaled(&sum, 2.0 * prior->beta, scale) : status;
+    }
+    status = status == LR_OK ? lr_vector_fill(scale, base->num_subsets) : status;
+    status = status == LR_OK ? lr_vector_divide(scale, &sum, 0.0) : status;
+    lr_vector_destroy(&sum);
+    return status;
+}
+
+/* --- at work --- */
+
+lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value)
+{
+    lr_relative_differences differences = penalty->differences;
+    lr_vector_sums sums;
+    *value = 0.0;
+    if (penalty->prior == NULL) return LR_OK;
+    differences.what = LR_DIFFERENCES_VALUE;
+    differences.x = image;
+    differences.y = scratch;
+    LR_TRY(lr_vector_relative_differences(&differences));
+    LR_TRY(lr_vector_add_up(scratch, NULL, &sums));
+    *value = penalty->prior->beta * sums.sum;
+    return LR_OK;
+}
+
+lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
+                              lr_vector *gradient)
+{
+    lr_relative_differences differences = penalty->differences;
+    if (penalty->prior == NULL) return LR_OK;
+    differences.what = LR_DIFFERENCES_GRADIENT;
+    differences.scale = -share * penalty->prior->beta;
+    differences.x = image;
+    differences.y = gradient;
+    return lr_vector_relative_differences(&differences);
+}
 
 /* Returns the relaxation of an iteration. usual: relaxation of the first iteration if the params give none. */
 static double update_relaxation(const struct lr_update_step *step, double usual)

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/notes.h"
+#include "base/parallel.h"
+#include "io/files/file_kind.h"
+#include "plugin/plugin.h"
 #include "viewer/app.h"
 #include "viewer/script/script.h"
 #include "viewer/tools/tools.h"
@@ -495,3 +497,6 @@ lr_status view_run(const struct view_params *params)
     free(app);
     return status;
 }
+
+const struct lr_viewer_plugin lr_viewer_plugin = {.plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
+                                                  .run = view_run};

@@ -5,7 +5,7 @@
  * stopped after an exponential path through the crystals, which are found by brute force. */
 #include "crystals.h"
 
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <Random123/philox.h>
 

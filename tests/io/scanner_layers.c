@@ -5,7 +5,7 @@
  * every format that has layers. */
 #include "io/lists.h"
 #include "io/scanners.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 #include "operator/layered.h"
 
 #define HEAD "ring: {radius_mm: 40, modules: 8}\n"

@@ -6,7 +6,7 @@
 #include "fixtures.h"
 #include "layered.h"
 
-#include "model/scanner/arrangement.h"
+#include "model/scanner/scanner.h"
 
 /* Relative. The same passes see the same modules, so nothing but the order of sums may differ. */
 static const double same = 1e-6;

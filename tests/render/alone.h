@@ -11,8 +11,8 @@
 
 #include "correspondence/compute/columns/columns.h"
 #include "gl/pass.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
+#include "model/scanner/scanner.h"
 
 #include <lr/io.h>
 

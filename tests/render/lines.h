@@ -9,7 +9,7 @@
 #include "cases.h"
 
 #include "base/vec.h"
-#include "model/scanner/arrangement.h"
+#include "model/scanner/scanner.h"
 
 /* A line within this many pitches of a crystal's edge may fall on either side in float. */
 #define BORDERLINE_PITCHES 1e-4

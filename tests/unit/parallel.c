@@ -4,7 +4,6 @@
  * Loops that several threads share, and the threads that wait for the next one. */
 #include "test.h"
 
-#include "base/background.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "gather.h"

@@ -5,7 +5,7 @@
  * and the same digest however a message is cut. */
 #include "test.h"
 
-#include "base/sha256.h"
+#include "base/hash.h"
 
 static const char *digest(const void *bytes, size_t count, size_t piece, char text[lr_sha256_chars])
 {

@@ -5,7 +5,7 @@
 #include "cases.h"
 
 #include "viewer/frame/camera.h"
-#include "viewer/study/sheet.h"
+#include "viewer/study/voxel.h"
 
 enum { CASES = 300 };
 

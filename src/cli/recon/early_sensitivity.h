@@ -6,7 +6,7 @@
 #ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
 #define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
-#include "base/background.h"
+#include "base/parallel.h"
 
 #include <lr/listmode.h>
 #include <semaphore.h>

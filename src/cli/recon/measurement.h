@@ -6,7 +6,7 @@
 #ifndef LR_CLI_RECON_MEASUREMENT_H
 #define LR_CLI_RECON_MEASUREMENT_H
 
-#include "base/background.h"
+#include "base/parallel.h"
 #include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/recon/early_sensitivity.h"

@@ -8,7 +8,6 @@
 #include "correspondence/compute/method.h"
 #include "correspondence/values.h"
 #include "device/place.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/scanner.h"
 
 #include <math.h>

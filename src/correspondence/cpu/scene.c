@@ -4,9 +4,8 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <stdlib.h>
 

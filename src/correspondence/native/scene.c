@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "correspondence/native/native.h"
-#include "model/scanner/arrangement.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/names.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"

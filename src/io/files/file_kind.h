@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Names in a folder. lr_file_kind_of is declared in lr/io.h. */
+ * Names in a folder, and the folder of files that are kept from one run to the next. lr_file_kind_of is declared in
+ * lr/io.h. */
 #ifndef LR_IO_FILE_KIND_H
 #define LR_IO_FILE_KIND_H
 
 #include <lr/io.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 enum { LR_FILE_NAME = 256 };
 
 /* Lists at most `most` names in a folder, in the order of their bytes. Returns their number; 0 if the folder cannot be
  * read. */
 int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most);
+
+/* Gives the path of a file in the cache folder, and makes the folder: $LORASTER_CACHE, or $XDG_CACHE_HOME/loraster, or
+ * $HOME/.cache/loraster. With LORASTER_CACHE=off, or without any of these, nothing is kept. Returns false if nothing is kept. */
+bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

@@ -6,9 +6,9 @@
 #include "io/files/hdf5_input.h"
 
 #include "base/clock.h"
-#include "base/helper.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/hdf5_request.h"
 #include "io/files/output.h"
 #include "io/files/regular_file.h"

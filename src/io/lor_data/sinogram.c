@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>

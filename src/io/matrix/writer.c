@@ -6,9 +6,9 @@
 #include "io/matrix/writer.h"
 
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "base/sized.h"
 #include "io/checkpoints/key.h"
 #include "io/files/c_locale.h"

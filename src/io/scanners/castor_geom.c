@@ -11,7 +11,6 @@
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/scanner_formats.h"
-#include "model/scanner/layers.h"
 #include "model/scanner/scanner.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/scanner_formats.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <lr/crystals.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/scanners/castor_order.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 
 #include <lr/io.h>
 

@@ -2,9 +2,9 @@
  * Copyright The LORaster authors */
 #include "io/scanners/scanner_formats.h"
 
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/names.h"
 #include "base/path.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"

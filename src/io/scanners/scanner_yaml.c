@@ -8,7 +8,6 @@
 #include "io/files/yaml.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/scanner_formats.h"
-#include "model/scanner/layers.h"
 #include "model/scanner/scanner.h"
 
 #include <lr/scanner.h>

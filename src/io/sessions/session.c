@@ -6,7 +6,6 @@
 
 #include "base/clean_text.h"
 #include "base/log.h"
-#include "base/names.h"
 #include "io/files/c_locale.h"
 #include "io/files/yaml.h"
 

@@ -3,7 +3,7 @@
  *
  * Rows of the system matrix: lists to collect elements, rows that own their elements, blocks of many rows, and the
  * differences between two rows. */
-#include "base/radix.h"
+#include "base/order.h"
 #include "model/lors/elements.h"
 
 #include "base/grow.h"

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/vec.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/scanner.h"
 
 #include <lr/doctor.h>

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
 

@@ -10,8 +10,6 @@
 #include "base/order.h"
 #include "base/sized.h"
 #include "base/vec.h"
-#include "model/scanner/arrangement.h"
-#include "model/scanner/layers.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 
 #include "base/vec.h"
 
+#include <lr/lors.h>
 #include <lr/operator.h>
 #include <lr/scanner.h>
 
@@ -107,5 +108,41 @@ struct lr_ring_form {
  * *form holds nothing. errors: LR_FAILED, out of memory. */
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log);
 void lr_ring_form_finish(struct lr_ring_form *form);
+
+/* --- layers of crystals, from front to back (lr/scanner.h). A module with a description of layers is replaced by one
+ * module per layer --- */
+
+/* The fault of the first layer of a module that does not fit. */
+struct lr_layer_fault {
+    int layer;        /* -1 = no fault */
+    double excess_mm; /* length by which it overlaps the layer before it, or leaves the module */
+    bool leaves;      /* true if it leaves the module, false if it overlaps */
+};
+
+/* Checks the front faces and depths of layers in a module of this depth. */
+struct lr_layer_fault lr_layers_find_fault(const lr_layer *layers, int num_layers, double depth_mm);
+
+/* Depth of a layer's front face behind the module's, mm. */
+double lr_layer_front_mm(const lr_layer *layers, int layer);
+
+/* The module of one layer of the module `whole`. block: the block's numbers along u and v within its panel. The normal
+ * is copied from `whole`, set or not. */
+lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int layer, const int block[2]);
+
+/* Number of layers of a scanner; 1 if no layers are described. */
+int lr_scanner_num_layers(const lr_scanner *scanner);
+
+/* --- the arrangement of the modules, for backends that support simple arrangements only --- */
+
+/* True if a module may hide another one from a point. If every module lies in front of the plane of every other module,
+ * like in a ring, the modules lie on the surface of a convex body. A line with hits on both sides of a point then has
+ * one hit on each side: docs/method/correspondence.md, "First hit". */
+bool lr_modules_may_hide(const lr_scanner *scanner);
+
+/* The axis of a module that is parallel to a grid axis: 0 = u, 1 = v, -1 = none. */
+int lr_module_axial(const lr_module *module, int axis);
+
+/* The last grid axis to which the same axis (u or v) of both modules is parallel, for every pair; -1 = none. */
+int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

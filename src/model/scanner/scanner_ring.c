@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "base/vec.h"
-#include "model/scanner/layers.h"
 
 #include <stdlib.h>
 #include <string.h>

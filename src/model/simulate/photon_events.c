@@ -3,14 +3,13 @@
  *
  * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo simulation. Each pair
  * has its own random numbers, which depend on its number (Philox4x32-10 of Random123). */
-#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/sized.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/scanner/layers.h"
+#include "model/scanner/scanner.h"
 #include "model/simulate/random.h"
 #include "model/simulate/rays.h"
 

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/scanner/layers.h"
 #include "model/scanner/scanner.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/study/sheet.h"
+#include "viewer/study/voxel.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/compute/method.h"
-#include "model/scanner/arrangement.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include "correspondence/plan.h"
 #include "device/place.h"
 #include "model/lors/place.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>

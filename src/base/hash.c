@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #include <string.h>
 
