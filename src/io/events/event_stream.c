@@ -9,13 +9,6 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-const char *lr_events_format_name(lr_events_format format)
-{
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
-    const size_t known = sizeof(names) / sizeof(names[0]);
-    return (size_t)format < known ? names[format] : names[0];
-}
-
 lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;
@@ -61,7 +54,7 @@ lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *fil
     return lr_event_stream_report(stream, (double)place, (double)facts.st_size);
 }
 
-lr_status lr_events_need_scanner(const lr_events_source *source)
+lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr_event_format *format)
 {
     FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;
     if (source->scanner == NULL && file == NULL) return LR_BAD_INPUT;
@@ -69,7 +62,7 @@ lr_status lr_events_need_scanner(const lr_events_source *source)
     return source->scanner != NULL
                ? LR_OK
                : lr_error(source->log, LR_USAGE, "%s: %s list mode names no places of crystals: name its scanner",
-                          source->path, lr_events_format_name(source->format));
+                          source->path, format->name);
 }
 
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first)
