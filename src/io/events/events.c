@@ -152,30 +152,6 @@ lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given
     return status;
 }
 
-bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    int kind[2];
-    if (kinds->count == 0) return info->has_tof;
-    for (int k = 0; k < 2; k++) {
-        const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
-        kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
-        if (kind[k] >= kinds->count) return false;
-    }
-    return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
-}
-
-void lr_events_info_finish(lr_events_info *info)
-{
-    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
-        free(info->kinds.tof[k].edges_mm);
-    free(info->kinds.kind_of);
-    free(info->kinds.tof);
-    free(info->kinds.energy_kev);
-    free(info->tof_edges_mm);
-    *info = (lr_events_info){0};
-}
-
 /* --- coincidence --- */
 
 /* Tables of the modules in coincidence, which are constant while threads read them. */
