@@ -125,9 +125,9 @@ lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_corresponde
 
 lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_vector *values)
 {
-    if (scatter->total.target == NULL) return lr_texels_get(lors, values);
+    if (scatter->total.target == NULL) return lr_texels_copy(lors, values, false);
     LR_TRY(add_image(scatter, lors));
-    return lr_texels_get(&scatter->total, values);
+    return lr_texels_copy(&scatter->total, values, false);
 }
 
 /* --- back --- */

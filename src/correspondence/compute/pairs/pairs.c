@@ -101,7 +101,8 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
            least_rise_mm;
 }
 
-lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
+/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
+static lr_status upload_scene(struct lr_pairs *pairs)
 {
     const lr_scanner *scanner = pairs->params.scanner;
     const lr_lors *lors = pairs->params.lors;
@@ -235,8 +236,9 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
     const int slabs = gl_divide_up(size[2], BLOCK), points = samples[0] * samples[1] * samples[2];
     const int count = (int)(window->part.end - window->part.begin);
-    gl_timer_begin(pairs->timer);
-    for (int begin = 0, end; begin < count; begin = end) {
+    lr_status status = LR_OK;
+    gl_stopwatch_begin(pairs->watch);
+    for (int begin = 0, end; status == LR_OK && begin < count; begin = end) {
         /* A dispatch takes several pairs, or some slabs of a single pair that has too many elements. */
         double elements = 0.0, slab_elements = 0.0;
         for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
@@ -247,8 +249,8 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
             slab_elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL * num_crystals;
         }
         const int per_step = (int)fmin(fmax(most_elements / slab_elements, 1.0), slabs);
-        for (int point = 0; point < points; point++) {
-            for (int slab = 0; slab < slabs; slab += per_step) {
+        for (int point = 0; status == LR_OK && point < points; point++) {
+            for (int slab = 0; status == LR_OK && slab < slabs; slab += per_step) {
                 uniforms.num_voxels[3] = BLOCK * slab;
                 uniforms.num_samples[3] = point;
                 uniforms.range[0] = begin;
@@ -262,16 +264,17 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
                 pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
                 pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
                 pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
-                LR_TRY(gl_pass_run(pairs->ctx, &pass));
+                status = gl_pass_run(pairs->ctx, &pass);
             }
             const double part = (point + 1.0) / points;
             const double share = (begin + part * (end - begin)) / count;
             const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-            LR_TRY(lr_progress_report(pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0));
+            if (status == LR_OK)
+                status = lr_progress_report(pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0);
         }
     }
-    gl_timer_end(pairs->timer);
-    return LR_OK;
+    gl_stopwatch_end(pairs->watch);
+    return status;
 }
 
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
@@ -319,7 +322,8 @@ static lr_status forward_window(struct window *window, int exponent, lr_vector *
     return LR_OK;
 }
 
-lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
+/* With `deterministic` the image is on the host. */
+static lr_status forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
     struct window window = {.pairs = pairs,
@@ -328,7 +332,7 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
     const int64_t most = fixed ? lr_fixed_most(pairs->max_window) : pairs->max_window;
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
     const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image) : 0;
-    pairs->device_seconds = 0.0;
+    gl_stopwatch_reset(pairs->watch);
     LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
     while (lr_pair_window_next(&window.part, most)) {
         const int64_t range[2] = {window.part.begin, window.part.end};
@@ -337,18 +341,17 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
         const lr_status status = window.modules ? forward_window(&window, exponent, &values) : LR_FAILED;
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
-        pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
     return lr_pairs_check_finished(pairs);
 }
 
-lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
+static lr_status back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     struct lr_pairs *pairs = self;
     struct window window = {.pairs = pairs,
                             .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
-    pairs->device_seconds = 0.0;
+    gl_stopwatch_reset(pairs->watch);
     gl_buffer_clear(pairs->image, 0);
     while (lr_pair_window_next(&window.part, pairs->max_window)) {
         static const float one = 1.0f;
@@ -369,7 +372,6 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
         gl_buffer_destroy(buffer);
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
-        pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
     LR_TRY(lr_pairs_check_finished(pairs));
     return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
@@ -399,7 +401,7 @@ static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     const struct lr_pair_list all = {.pairs = numbers, .num_pairs = num_pairs};
     lr_vector data = lr_vector_of_floats(values, num_values);
-    if (status == LR_OK && out != NULL) status = lr_pairs_forward(pairs, &all, image, &data);
+    if (status == LR_OK && out != NULL) status = forward(pairs, &all, image, &data);
 
     /* Values of the list are copied from the values of the pairs, or to them. */
     int64_t k = 0, begin = 0;
@@ -414,18 +416,18 @@ static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *
         }
         begin += end - first;
     }
-    if (status == LR_OK && out == NULL) status = lr_pairs_back(pairs, &all, &data, image);
+    if (status == LR_OK && out == NULL) status = back(pairs, &all, &data, image);
     free(numbers);
     free(values);
     return status;
 }
 
-lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
+static lr_status forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
 {
     return project_lors(self, list, (float *)(uintptr_t)image, NULL, values);
 }
 
-lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
+static lr_status back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
     return project_lors(self, list, image, values, NULL);
 }
@@ -438,7 +440,7 @@ typedef double point_place[4];
 /* A dispatch takes at most this many pairs. Every device allows as many groups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
-/* The state of a call of lr_pairs_read_rows. */
+/* The state of a call of read_rows. */
 struct listing {
     struct lr_pairs *pairs;
     enum lr_pairs_program which;
@@ -477,7 +479,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     return LR_OK;
 }
 
-lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
+static lr_status read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_pairs *pairs = self;
     const struct lr_pair_list all = {0};
@@ -515,8 +517,8 @@ void *lr_pairs_create(const struct lr_method_params *params)
     pairs->max_window = params->max_window;
     pairs->image = lr_data_buffer(pairs->ctx, "image", bytes, NULL);
     pairs->state = lr_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
-    pairs->timer = gl_timer_create(pairs->ctx, "passes by pairs");
-    if (!pairs->image || !pairs->state || !pairs->timer || lr_pairs_upload_scene(pairs) != LR_OK) {
+    pairs->watch = gl_stopwatch_create(pairs->ctx, "passes by pairs");
+    if (!pairs->image || !pairs->state || !pairs->watch || upload_scene(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);
         return NULL;
     }
@@ -529,7 +531,7 @@ void lr_pairs_destroy(void *self)
     if (pairs == NULL) return;
     for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) gl_program_destroy(pairs->programs[k]);
     lr_merge_programs_finish(&pairs->merge);
-    gl_timer_destroy(pairs->timer);
+    gl_stopwatch_destroy(pairs->watch);
     gl_buffer_destroy(pairs->state);
     gl_buffer_destroy(pairs->image);
     gl_buffer_destroy(pairs->mask_words);
@@ -562,7 +564,7 @@ static lr_status give_image(void *self, lr_vector *image)
 
 static double device_seconds(const void *self)
 {
-    return ((const struct lr_pairs *)self)->device_seconds;
+    return gl_stopwatch_seconds(((const struct lr_pairs *)self)->watch);
 }
 
 const struct lr_method lr_pairs_method = {
@@ -571,12 +573,12 @@ const struct lr_method lr_pairs_method = {
     .create = lr_pairs_create,
     .destroy = lr_pairs_destroy,
     .prepare = prepare,
-    .forward = lr_pairs_forward,
-    .back = lr_pairs_back,
-    .forward_lors = lr_pairs_forward_lors,
-    .back_lors = lr_pairs_back_lors,
+    .forward = forward,
+    .back = back,
+    .forward_lors = forward_lors,
+    .back_lors = back_lors,
     .take_image = take_image,
     .give_image = give_image,
-    .rows = lr_pairs_read_rows,
+    .rows = read_rows,
     .device_seconds = device_seconds,
 };
