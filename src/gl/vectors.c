@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "device/kinds.h"
-#include "device/later.h"
 #include "device/vector.h"
 #include "gl/pass.h"
 #include "gl/resource.h"
