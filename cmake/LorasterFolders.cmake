@@ -51,16 +51,25 @@ function(lr_objects_of out)
     set(${out} ${objects} PARENT_SCOPE)
 endfunction()
 
-# lr_plugin(NAME object...): the target lr_NAME_so is the plugin lr_NAME.so, which shows what
-# src/plugin/NAME.map names, and calls its own functions, whatever else has their names. It lies beside the program, and in a folder of the installed libraries.
+# lr_shows(TARGET symbol...): the shared library TARGET shows these symbols and no others.
+function(lr_shows target)
+    list(JOIN ARGN "; " symbols)
+    set(map ${PROJECT_BINARY_DIR}/${target}.map)
+    file(CONFIGURE OUTPUT ${map} CONTENT "{ global: ${symbols}; local: *; };\n" @ONLY)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
+endfunction()
+
+# lr_plugin(NAME object...): the target lr_NAME_so is the plugin lr_NAME.so, which calls its own functions, whatever
+# else has their names. It lies beside the program, and in a folder of the installed libraries. lr_shows says what it
+# shows.
 set(LR_PLUGINS "" CACHE INTERNAL "")
 function(lr_plugin name)
-    set(map ${PROJECT_SOURCE_DIR}/src/plugin/${name}.map)
     add_library(lr_${name}_so SHARED ${ARGN})
     set_target_properties(lr_${name}_so PROPERTIES
         PREFIX "" OUTPUT_NAME lr_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
-        INSTALL_RPATH "$ORIGIN" LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-    target_link_options(lr_${name}_so PRIVATE LINKER:--version-script=${map},-Bsymbolic)
+        INSTALL_RPATH "$ORIGIN" LINKER_LANGUAGE CXX)
+    target_link_options(lr_${name}_so PRIVATE LINKER:-Bsymbolic)
     install(TARGETS lr_${name}_so DESTINATION ${CMAKE_INSTALL_LIBDIR}/loraster)
     set(LR_PLUGINS ${LR_PLUGINS} lr_${name}_so CACHE INTERNAL "")
 endfunction()

@@ -68,6 +68,7 @@ DEFINE_KEEP(lors, lr_lors_destroy)
 DEFINE_KEEP(operator, lr_operator_destroy)
 DEFINE_KEEP(image, lr_image_destroy)
 DEFINE_KEEP(lor_data, lr_lor_data_destroy)
+DEFINE_KEEP(event_list, lr_event_list_destroy)
 DEFINE_KEEP(place, lr_place_close)
 
 void *kept(int64_t count, size_t size)

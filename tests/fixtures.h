@@ -34,13 +34,15 @@ void destroy_kept_since(int number);
              : keep_lors, lr_operator *                                                                                \
              : keep_operator, lr_image *                                                                               \
              : keep_image, lr_lor_data *                                                                               \
-             : keep_lor_data, lr_place *                                                                               \
+             : keep_lor_data, lr_event_list *                                                                          \
+             : keep_event_list, lr_place *                                                                             \
              : keep_place)(object)
 lr_scanner *keep_scanner(lr_scanner *scanner);
 lr_lors *keep_lors(lr_lors *lors);
 lr_operator *keep_operator(lr_operator *op);
 lr_image *keep_image(lr_image *image);
 lr_lor_data *keep_lor_data(lr_lor_data *data);
+lr_event_list *keep_event_list(lr_event_list *list);
 lr_place *keep_place(lr_place *place);
 void *keep_object(void *object, void (*destroy)(void *object));
 

@@ -3,4 +3,4 @@
  *
  * Access to plugins in test programs, with which the plugins of OpenGL, CUDA and HDF5 are linked. */
 #define LR_LINKED
-#include "plugin/access.c"
+#include "plugin/plugin.c"

@@ -38,18 +38,18 @@
         if (strstr(text_, words_) == NULL) fail_msg("\"%s\" does not say \"%s\"", text_, words_);                      \
     } while (0)
 
-/* The call fails with this status, and the log says so with these words. */
-#define assert_fails(call, wanted, heard, words)                                                                       \
+/* The call fails with this status, and the log says so with all of these words. */
+#define assert_fails(call, wanted, heard, ...)                                                                         \
     do {                                                                                                               \
         assert_int_equal(call, wanted);                                                                                \
-        assert_error(heard, wanted, words);                                                                            \
+        assert_error(heard, wanted, __VA_ARGS__);                                                                      \
     } while (0)
 
 /* The object is NULL, and the log says why. */
-#define assert_none(object, wanted, heard, words)                                                                      \
+#define assert_none(object, wanted, heard, ...)                                                                        \
     do {                                                                                                               \
         assert_null(object);                                                                                           \
-        assert_error(heard, wanted, words);                                                                            \
+        assert_error(heard, wanted, __VA_ARGS__);                                                                      \
     } while (0)
 
 /* A log that keeps the last error and warning, for tests of sentences. */

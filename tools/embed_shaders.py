@@ -3,7 +3,7 @@
 # Copyright The LORaster authors
 """Flattens, validates and embeds shaders.
 
-Follows the rules of src/gl/shader_store.h. A comment line
+Follows the rules of src/gl/program.h. A comment line
 
     // variants: NAME=1 OTHER=4; NAME=2
 
@@ -159,7 +159,7 @@ def c_string(text):
 
 def write_table(shaders):
     out = ["/* Made by tools/embed_shaders.py from the shaders' files. */",
-           '#include "gl/shader_store.h"', ""]
+           '#include "gl/program.h"', ""]
     for k, shader in enumerate(shaders):
         names = ", ".join(c_string(name) for name in shader.files)
         out += [f"static const unsigned char text_{k}[] = {{\n    {c_bytes(shader.text)}}};",

@@ -12,7 +12,7 @@
 #   FOLDER             keeps downloads for the next run, the last root, and logs; default: build/fresh
 # Needs root, and debootstrap. LORASTER_ROOTS may name some of "bookworm jammy trixie", and bionic, whose glibc 2.27 and
 # libstdc++ of GCC 8 need a CPython built for them in --pythons. LORASTER_IMPORT_LIMIT_S is how long importing may take
-# the processor where that is not 0.15 s.
+# the processor where that is not 0.15 s; NumPy is imported when it is first needed.
 set -euo pipefail
 self=$(realpath "$0")
 # shellcheck source=tools/bare_root.sh
@@ -77,14 +77,16 @@ install() {
 # a busy one, whose processors share caches and clocks, the least still tells what importing costs.
 import_time() {
     local code='import time as t; wall, own = t.perf_counter(), t.thread_time(); import loraster
-print("%.3f %.3f" % (t.thread_time() - own, t.perf_counter() - wall))' times="" tries=0 least
+print("%.3f %.3f" % (t.thread_time() - own, t.perf_counter() - wall), end=" "); loraster.Operator
+print("%.3f" % (t.perf_counter() - wall))' times="" tries=0 least
     enter /srv root "/srv/$1/bin/python" -c "$code" > "$folder/$suite-$1-import.log"
     while [ $tries -lt 9 ] || { [ $tries -lt 50 ] && awk -v limit="$limit_s" '{ exit !($1 > limit) }' <<< "$least"; }; do
         times+=$(enter /srv root "/srv/$1/bin/python" -c "$code")$'\n' tries=$((tries + 1))
         least=$(sed '/^$/d' <<< "$times" | sort -n | head -1)
     done
     awk -v limit="$limit_s" \
-        '{ print $2 " (" $1 " of the processor)" ($1 > limit ? ": FAILED, more than " limit : "") }' <<< "$least"
+        '{ print $2 " (" $1 " of the processor), with NumPy " $3 ($1 > limit ? ": FAILED, more than " limit : "") }' \
+        <<< "$least"
 }
 
 # no_view VERSION WHAT SENTENCE: the viewer, which lacks WHAT, says so.
@@ -215,8 +217,8 @@ fi
 pythons=~/.pyenv/versions beside=""
 while [[ ${1:-} == --* ]] && [ $# -ge 2 ]; do
     case $1 in
-        --pythons) pythons=$2 ;;
-        --beside) beside=$2 ;;
+        --pythons) pythons=$(realpath "$2") ;;
+        --beside) beside=$(realpath "$2") ;;
         *) break ;;
     esac
     shift 2

@@ -4,12 +4,11 @@
 
 import os
 import sys
-from typing import NoReturn
 
-from .files import program
+from ._program import program
 
 
-def main() -> NoReturn:
+def main() -> None:
     path = program()
     os.execv(path, [path, *sys.argv[1:]])
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid
 from ._grid import Image
+from ._program import program
 from .listmode import ListMode
 from .scanner import Scanner
 
@@ -89,15 +90,6 @@ def write(
             what = Image(what, voxel_mm, origin_mm)
         values, where = _grid.image(what, ((0, 0, 0), (0.0, 0.0, 0.0), None), "image")
         _core.write_image(name, values, where)
-
-
-def program() -> str:
-    """The path of the program loraster that belongs to this module."""
-    folder = os.path.dirname(os.path.abspath(_core.__file__))
-    for path in (os.path.join(folder, "bin", "loraster"), os.path.join(folder, "..", "..", "loraster")):
-        if os.access(path, os.X_OK) and os.path.isfile(path):
-            return os.path.normpath(path)
-    raise FileNotFoundError(f"there is no program loraster in {folder}: install the package again")
 
 
 def view(scanner: Scanner, image: Any = None, voxel_mm: Optional[_grid.Millimetres] = None) -> subprocess.Popen[bytes]:

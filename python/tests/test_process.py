@@ -150,3 +150,16 @@ def test_types_are_strict():
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout
+
+
+def test_import_loads_what_is_used_alone():
+    code = """
+import sys
+import loraster as lr
+assert "numpy" not in sys.modules and "loraster.operator" not in sys.modules
+for name in lr.__all__:
+    assert name in dir(lr)
+from loraster import *
+assert Operator is lr.Operator and recon.osem is lr.recon.osem and not hasattr(lr, "nothing")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,13 +10,13 @@
 #define LR_ATOMIC_ADD(element, value) atomicAdd(element, value)
 #else
 #define LR_ATOMIC uint
-#define LR_ATOMIC_ADD(element, value)                                                              \
-    {                                                                                              \
-        uint old = element;                                                                        \
-        uint seen = ~old;                                                                          \
-        while (seen != old) {                                                                      \
-            seen = old;                                                                            \
-            old = atomicCompSwap(element, seen, floatBitsToUint(uintBitsToFloat(seen) + (value))); \
-        }                                                                                          \
+#define LR_ATOMIC_ADD(element, value)                                                                                  \
+    {                                                                                                                  \
+        uint old = element;                                                                                            \
+        uint seen = ~old;                                                                                              \
+        while (seen != old) {                                                                                          \
+            seen = old;                                                                                                \
+            old = atomicCompSwap(element, seen, floatBitsToUint(uintBitsToFloat(seen) + (value)));                     \
+        }                                                                                                              \
     }
 #endif

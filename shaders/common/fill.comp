@@ -9,18 +9,18 @@
 // shape:  each thread takes every n-th word
 layout(local_size_x = 256) in;
 
-layout(std140, binding = 0) uniform Pass {
+layout(std140, binding = 0) uniform Pass
+{
     uvec4 range; // first, count
     uvec4 pair;  // the words
 };
-layout(std430, binding = 0) writeonly buffer Words {
+layout(std430, binding = 0) writeonly buffer Words
+{
     uint words[];
 };
 
 void main()
 {
     uint all = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint k = gl_GlobalInvocationID.x; k < range.y; k += all) {
-        words[range.x + k] = (k & 1u) == 0u ? pair.x : pair.y;
-    }
+    for (uint k = gl_GlobalInvocationID.x; k < range.y; k += all) words[range.x + k] = (k & 1u) == 0u ? pair.x : pair.y;
 }

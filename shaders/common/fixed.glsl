@@ -6,7 +6,8 @@
 // Terms and sums must be below 4 in size, else `fixed_overflow` is set. Define FIXED_BINDING before
 // including this file.
 
-layout(std430, binding = FIXED_BINDING) buffer Fixed {
+layout(std430, binding = FIXED_BINDING) buffer Fixed
+{
     uint fixed_overflow, fixed_unused;
     uint fixed_words[];
 };
@@ -39,8 +40,6 @@ void fixed_add(uint at, float term)
     if (words.y != 0u) {
         uint old = atomicAdd(fixed_words[2u * at + 1u], words.y);
         uint new = old + words.y;
-        if (((old ^ new) & (words.y ^ new)) >> 31 != 0u) {
-            fixed_overflow = 1u;
-        }
+        if (((old ^ new) & (words.y ^ new)) >> 31 != 0u) fixed_overflow = 1u;
     }
 }

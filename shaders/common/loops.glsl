@@ -9,8 +9,6 @@
 bool were_loops_ended(int rounds)
 {
     int done = 0;
-    while (done < rounds) {
-        done++;
-    }
+    while (done < rounds) done++;
     return done != rounds;
 }

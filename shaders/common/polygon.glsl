@@ -18,12 +18,9 @@ Polygon clip(Polygon polygon, vec3 line)
     for (int k = 0; k < polygon.count; k++) {
         vec2 here = polygon.corners[k];
         float side = line.x + dot(line.yz, here);
-        if ((side < 0.0) != (side_before < 0.0) && kept.count < MAX_CORNERS) {
+        if ((side < 0.0) != (side_before < 0.0) && kept.count < MAX_CORNERS)
             kept.corners[kept.count++] = mix(before, here, side_before / (side_before - side));
-        }
-        if (side >= 0.0 && kept.count < MAX_CORNERS) {
-            kept.corners[kept.count++] = here;
-        }
+        if (side >= 0.0 && kept.count < MAX_CORNERS) kept.corners[kept.count++] = here;
         before = here;
         side_before = side;
     }

@@ -10,9 +10,7 @@ layout(binding = LR_UNIT_MU) uniform sampler3D mu_map; // 1/mm
 float mu_texel(ivec3 at)
 {
     ivec3 size = textureSize(mu_map, 0);
-    if (any(lessThan(at, ivec3(0))) || any(greaterThanEqual(at, size))) {
-        return 0.0;
-    }
+    if (any(lessThan(at, ivec3(0))) || any(greaterThanEqual(at, size))) return 0.0;
     return texelFetch(mu_map, at, 0).r;
 }
 
@@ -35,8 +33,6 @@ float survival(vec3 start, vec3 end, float length_mm, int steps)
 {
     vec3 direction = end - start;
     float sum = 0.0;
-    for (int k = 0; k < steps; k++) {
-        sum += mu_at(start + direction * ((float(k) + 0.5) / float(steps)));
-    }
+    for (int k = 0; k < steps; k++) sum += mu_at(start + direction * ((float(k) + 0.5) / float(steps)));
     return exp(-sum * length_mm / float(steps));
 }

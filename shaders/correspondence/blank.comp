@@ -12,20 +12,26 @@
 
 layout(local_size_x = LR_GROUP_SIZE) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uint num_pairs;
 };
 
-layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
-    ivec4 modules[]; // crystals along u and v; place of number 0; 4 rank, plus 2 if places run along v, plus 1 if upwards
+layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
+{
+    ivec4
+        modules[]; // crystals along u and v; place of number 0; 4 rank, plus 2 if places run along v, plus 1 if upwards
 };
-layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
+layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
+{
     uvec4 pairs[]; // number of the first value; modules
 };
-layout(std430, binding = LR_BIND_ROWS) readonly buffer Kept {
+layout(std430, binding = LR_BIND_ROWS) readonly buffer Kept
+{
     uint kept[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) buffer Values {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Values
+{
     float values[];
 };
 
@@ -33,9 +39,7 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Values {
 ivec2 place_and_row(ivec4 module, uint crystal)
 {
     ivec2 pq = ivec2(crystal % uint(module.x), crystal / uint(module.x));
-    if ((module.w & 2) != 0) {
-        pq = pq.yx;
-    }
+    if ((module.w & 2) != 0) pq = pq.yx;
     return ivec2(module.z + ((module.w & 1) != 0 ? pq.x : -pq.x), module.w / 4 + pq.y);
 }
 
@@ -47,9 +51,7 @@ void main()
         uint crystals_j = uint(j.x * j.y), count = uint(i.x * i.y) * crystals_j;
         for (uint n = gl_LocalInvocationID.x; n < count; n += uint(LR_GROUP_SIZE)) {
             ivec2 at = place_and_row(i, n / crystals_j), other = place_and_row(j, n % crystals_j);
-            if ((kept[at.x + other.x] >> ((at.y + 2 * other.y) % 4) & 1u) == 0u) {
-                values[pair.x + n] = 0.0;
-            }
+            if ((kept[at.x + other.x] >> ((at.y + 2 * other.y) % 4) & 1u) == 0u) values[pair.x + n] = 0.0;
         }
     }
 }

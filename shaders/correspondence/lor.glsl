@@ -4,7 +4,8 @@
 // LOR numbers and coincidence masks. Needs correspondence/scene.glsl before it.
 
 // Module of each crystal of the scanner.
-layout(std430, binding = LR_BIND_CRYSTAL_MODULE) readonly buffer CrystalModule {
+layout(std430, binding = LR_BIND_CRYSTAL_MODULE) readonly buffer CrystalModule
+{
     uint crystal_module[];
 };
 
@@ -14,7 +15,8 @@ struct Pair {
     uint first_lor;
     uint mask; // LR_NONE = the pair is not in coincidence, or not in the window
 };
-layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
+layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
+{
     Pair pairs[];
 };
 
@@ -23,9 +25,6 @@ layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
 uint lor_number(uint i, uint a, uint j, uint b)
 {
     Pair pair = pairs[i * uint(modules.length()) + j];
-    if (pair.mask == LR_NONE) {
-        return LR_NONE;
-    }
-    return pair.first_lor + (i < j ? a * uint(modules[j].crystals.w) + b
-                                   : b * uint(modules[i].crystals.w) + a);
+    if (pair.mask == LR_NONE) return LR_NONE;
+    return pair.first_lor + (i < j ? a * uint(modules[j].crystals.w) + b : b * uint(modules[i].crystals.w) + a);
 }

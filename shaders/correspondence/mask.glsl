@@ -5,14 +5,16 @@
 // (docs/method/common.md, "LORs and coincidence"). Needs common/bindings.h before it.
 
 struct MaskEntry {
-    uint kind; // 0 = all LORs, 1 = separable, 2 = one bit per LOR
+    uint kind;               // 0 = all LORs, 1 = separable, 2 = one bit per LOR
     uint offset_a, offset_b; // words
     uint unused_;
 };
-layout(std430, binding = LR_BIND_MASK_ENTRIES) readonly buffer MaskEntries {
+layout(std430, binding = LR_BIND_MASK_ENTRIES) readonly buffer MaskEntries
+{
     MaskEntry mask_entries[];
 };
-layout(std430, binding = LR_BIND_MASK_WORDS) readonly buffer MaskWords {
+layout(std430, binding = LR_BIND_MASK_WORDS) readonly buffer MaskWords
+{
     uint mask_words[];
 };
 

@@ -9,6 +9,7 @@ struct Row {
     uint voxel;                  // row in the grid
     float factor;                // 1 / number of sample points
 };
-layout(std430, binding = LR_BIND_ROWS) readonly buffer Rows {
+layout(std430, binding = LR_BIND_ROWS) readonly buffer Rows
+{
     Row rows[];
 };

@@ -13,7 +13,8 @@ struct Module {
     ivec4 crystals; // nu, nv, number of the first crystal in the scanner, nu * nv
 };
 
-layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
+layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
+{
     Module modules[];
 };
 
@@ -25,7 +26,8 @@ struct Image {
     ivec4 place;      // primary module; left and lower texel of its tile in the atlas; first draw
 };
 
-layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images {
+layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images
+{
     Image images[];
 };
 
@@ -42,6 +44,5 @@ vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
 // Vector from a sample point to a module's detection-plane centre.
 vec3 to_centre(Image image, Module module)
 {
-    return difference(module.centre_pitch_u.xyz, module.rest_pitch_v.xyz, image.point_scale.xyz,
-                      image.rest.xyz);
+    return difference(module.centre_pitch_u.xyz, module.rest_pitch_v.xyz, image.point_scale.xyz, image.rest.xyz);
 }

@@ -40,8 +40,7 @@ float sight_distance(Sight sight, vec2 at)
 
 vec2 sight_hit(Sight sight, vec2 at, float t)
 {
-    return vec2(sight.along_u.w - t * along(sight.along_u, at),
-                sight.along_v.w - t * along(sight.along_v, at));
+    return vec2(sight.along_u.w - t * along(sight.along_u, at), sight.along_v.w - t * along(sight.along_v, at));
 }
 
 #ifdef HIDING

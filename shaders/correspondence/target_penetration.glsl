@@ -12,7 +12,8 @@ struct Box {
     float depth, mu;
 };
 
-layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {
+layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes
+{
     Box boxes[];
 };
 
@@ -46,12 +47,11 @@ Target make_target(Image image, Module primary, uint draw)
     target.along_u = vec4(module.u_face_u.xyz * axes, point.x);
     target.along_v = vec4(module.v_face_v.xyz * axes, point.y);
     target.along_depth = vec4(-module.normal.xyz * axes, point.z);
-    target.cells = vec4(module.centre_pitch_u.w, module.rest_pitch_v.w, 0.5 * module.u_face_u.w,
-                        0.5 * module.v_face_v.w);
+    target.cells =
+        vec4(module.centre_pitch_u.w, module.rest_pitch_v.w, 0.5 * module.u_face_u.w, 0.5 * module.v_face_v.w);
     target.module = ivec4(module.crystals.xy, module.crystals.w, index);
     uint pair = uint(image.place.x) * uint(modules.length()) + index;
-    target.mask = uvec4(index == draw ? mask.kind : LR_NONE, mask.offset_a, mask.offset_b,
-                        pairs[pair].first_lor);
+    target.mask = uvec4(index == draw ? mask.kind : LR_NONE, mask.offset_a, mask.offset_b, pairs[pair].first_lor);
     target.depth = boxes[index].depth;
     target.mu = boxes[index].mu;
     return target;

@@ -8,8 +8,9 @@
 // precede `first_secondary`. Includers define void emit(uint lor, float weight); lor is the number
 // within the LOR window.
 #include "correspondence/scene.glsl"
-#include "correspondence/lor.glsl"
+
 #include "correspondence/coincidence.glsl"
+#include "correspondence/lor.glsl"
 #include "correspondence/sight.glsl"
 #ifdef ABSORPTION
 #include "correspondence/absorption.glsl"
@@ -21,11 +22,13 @@
 
 layout(local_size_x = LR_GROUP_SIZE) in;
 
-layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
+layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
+{
     uvec2 draws[]; // image, secondary module; the draws of an image are consecutive
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uint num_draws;
     uint num_lors; // LORs of the window
     uint capacity; // capacity of the element list, for rows passes only
@@ -39,15 +42,14 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
 
-layout(std430, binding = LR_BIND_CUT_SHORT) writeonly buffer CutShort {
+layout(std430, binding = LR_BIND_CUT_SHORT) writeonly buffer CutShort
+{
     uint cut_short;
 };
 
 void check_loops()
 {
-    if (were_loops_ended(last_rounds)) {
-        cut_short = 1u;
-    }
+    if (were_loops_ended(last_rounds)) cut_short = 1u;
 }
 #endif
 
@@ -57,11 +59,11 @@ void check_loops()
 // A secondary module as seen from the group's image.
 struct Target {
     Sight sight;
-    vec4 cells;    // pitch, half the face
-    ivec4 module;  // crystals along u and v, crystals in all, module
-    uvec4 mask;    // kind, offsets, first LOR of the pair in the window
+    vec4 cells;   // pitch, half the face
+    ivec4 module; // crystals along u and v, crystals in all, module
+    uvec4 mask;   // kind, offsets, first LOR of the pair in the window
 #ifdef HIDING
-    uint draw;     // its entry in the draws, with flags
+    uint draw;    // its entry in the draws, with flags
 #endif
 };
 
@@ -73,18 +75,16 @@ Target make_target(Image image, Module primary, uint draw)
     Module secondary = modules[secondary_index];
     Mask mask = pair_mask(uint(image.place.x), secondary_index);
     mask.kind = (draw & (LR_ONLY_STOPS | LR_BEFORE_PRIMARY)) == 0u ? mask.kind : LR_NONE;
-    target.sight = make_hiding_sight(primary, to_centre(image, primary), secondary,
-                                     to_centre(image, secondary), draw);
+    target.sight = make_hiding_sight(primary, to_centre(image, primary), secondary, to_centre(image, secondary), draw);
     target.draw = draw;
 #else
     uint secondary_index = draw;
     Module secondary = modules[secondary_index];
     Mask mask = pair_mask(uint(image.place.x), secondary_index);
-    target.sight = make_sight(primary, to_centre(image, primary), secondary,
-                              to_centre(image, secondary));
+    target.sight = make_sight(primary, to_centre(image, primary), secondary, to_centre(image, secondary));
 #endif
-    target.cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,
-                        0.5 * secondary.u_face_u.w, 0.5 * secondary.v_face_v.w);
+    target.cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w, 0.5 * secondary.u_face_u.w,
+                        0.5 * secondary.v_face_v.w);
     target.module = ivec4(secondary.crystals.xy, secondary.crystals.w, secondary_index);
     uint pair = uint(image.place.x) * uint(modules.length()) + secondary_index;
     target.mask = uvec4(mask.kind, mask.offset_a, mask.offset_b, pairs[pair].first_lor);
@@ -107,23 +107,18 @@ void load_targets(uint image_index, Image image, Module primary)
     uint first = uint(image.place.w);
     if (gl_LocalInvocationIndex == 0u) {
         int count = 0;
-        while (count < LR_MAX_TARGETS && first + uint(count) < num_draws &&
-               draws[first + uint(count)].x == image_index) {
+        while (count < LR_MAX_TARGETS && first + uint(count) < num_draws && draws[first + uint(count)].x == image_index)
             count++;
-        }
         num_targets = count;
 #ifdef HIDING
         int before = 0;
-        while (before < count && (draws[first + uint(before)].y & LR_BEFORE_PRIMARY) != 0u) {
-            before++;
-        }
+        while (before < count && (draws[first + uint(before)].y & LR_BEFORE_PRIMARY) != 0u) before++;
         first_secondary = before;
 #endif
     }
     barrier();
-    for (int k = int(gl_LocalInvocationIndex); k < num_targets; k += LR_GROUP_SIZE) {
+    for (int k = int(gl_LocalInvocationIndex); k < num_targets; k += LR_GROUP_SIZE)
         targets[k] = make_target(image, primary, draws[first + uint(k)].y);
-    }
     barrier();
 }
 
@@ -135,7 +130,7 @@ struct View {
     vec2 offset;  // the centre's coordinates along u and v
     float height; // height of the point over the primary's plane
     vec2 face;
-    ivec2 size;   // crystals along u and v
+    ivec2 size; // crystals along u and v
     int module;
     ivec2 pq;
     vec2 crystal_mm; // centre of crystal pq from the module's centre
@@ -172,9 +167,8 @@ uint target_lor(Target target, View view, ivec2 rs)
 {
     uint a = uint(view.pq.y * view.size.x + view.pq.x);
     uint b = uint(rs.y * target.module.x + rs.x);
-    return target.mask.w + (view.module < target.module.w
-                                ? a * uint(target.module.z) + b
-                                : b * uint(view.size.x * view.size.y) + a);
+    return target.mask.w +
+           (view.module < target.module.w ? a * uint(target.module.z) + b : b * uint(view.size.x * view.size.y) + a);
 }
 
 float view_survival(View view, vec2 at, float t)
@@ -182,8 +176,8 @@ float view_survival(View view, vec2 at, float t)
 #ifdef ABSORPTION
     vec3 to_hit = view.centre + at.x * view.u + at.y * view.v;
     vec3 start = view.point - mu_origin_mm.xyz;
-    return survival((start + to_hit) * mu_per_mm.xyz, (start - t * to_hit) * mu_per_mm.xyz,
-                    (1.0 + t) * length(to_hit), mu_steps);
+    return survival((start + to_hit) * mu_per_mm.xyz, (start - t * to_hit) * mu_per_mm.xyz, (1.0 + t) * length(to_hit),
+                    mu_steps);
 #else
     return 1.0;
 #endif

@@ -43,9 +43,8 @@ vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 // rectangle's middle and half of its size.
 Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
-    for (int edge = 0; edge < 4; edge++) {
+    for (int edge = 0; edge < 4; edge++)
         polygon = clip(polygon, half_plane(sight, crystal, vec4(middle, half_mm), edge));
-    }
     return polygon;
 }
 
@@ -83,8 +82,7 @@ float polygon_weight(View view, Moments moments)
     float inverse = 1.0 / (dot(d, d) + view.height * view.height);
     float density = view.height * inverse * sqrt(inverse) / 6.283185307179586;
     vec3 bend = density * inverse * (15.0 * inverse * vec3(d * d, d.x * d.y) - vec3(3.0, 3.0, 0.0));
-    return moments.area * density + 0.5 * dot(bend.xy, moments.second.xy) +
-           bend.z * moments.second.z;
+    return moments.area * density + 0.5 * dot(bend.xy, moments.second.xy) + bend.z * moments.second.z;
 }
 
 #ifdef HIDING
@@ -98,9 +96,7 @@ ivec4 cell_range(View view, Target target)
     for (int k = 0; k < 4; k++) {
         vec2 at = view.crystal_mm + view.face * (vec2(k & 1, k >> 1) - 0.5);
         float t = sight_distance(target.sight, at);
-        if (t < 0.0) {
-            return ivec4(ivec2(0), target.module.xy - 1);
-        }
+        if (t < 0.0) return ivec4(ivec2(0), target.module.xy - 1);
         vec2 hit = sight_hit(target.sight, at, t);
         low = min(low, hit);
         high = max(high, hit);
@@ -115,14 +111,10 @@ void visit_cell(View view, int index, ivec2 rs)
 {
     Target target = targets[index];
     vec2 middle = (vec2(rs) - 0.5 * vec2(target.module.xy - 1)) * target.cells.xy;
-    Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
-                                  target.cells.zw);
+    Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle, target.cells.zw);
     Moments moments = polygon_moments(polygon);
     float smallest = 1e-6 * view.face.x * view.face.y; // smaller areas are rounding errors
-    if (polygon.count < 3 || moments.area <= smallest ||
-        !target_allows(target, view, rs)) {
-        return;
-    }
+    if (polygon.count < 3 || moments.area <= smallest || !target_allows(target, view, rs)) return;
 #ifdef HIDING
     Seen seen = cut_hidden(view, polygon, index);
     float weight = seen.weight;
@@ -132,27 +124,19 @@ void visit_cell(View view, int index, ivec2 rs)
 #endif
     if (weight > 0.0) {
         vec2 at = view.crystal_mm + moments.mean;
-        emit(target_lor(target, view, rs),
-             weight * view_survival(view, at, sight_distance(target.sight, at)));
+        emit(target_lor(target, view, rs), weight * view_survival(view, at, sight_distance(target.sight, at)));
     }
 }
 
 void visit_crystal(View view)
 {
 #ifdef HIDING
-    if (find_hiders(view)) {
-        return;
-    }
+    if (find_hiders(view)) return;
 #endif
     for (int k = first_secondary; k < num_targets; k++) {
-        if (targets[k].mask.x == LR_NONE) {
-            continue;
-        }
+        if (targets[k].mask.x == LR_NONE) continue;
         ivec4 range = cell_range(view, targets[k]);
-        for (int s = range.y; s <= range.w; s++) {
-            for (int r = range.x; r <= range.z; r++) {
-                visit_cell(view, k, ivec2(r, s));
-            }
-        }
+        for (int s = range.y; s <= range.w; s++)
+            for (int r = range.x; r <= range.z; r++) visit_cell(view, k, ivec2(r, s));
     }
 }

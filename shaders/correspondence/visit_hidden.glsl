@@ -32,17 +32,14 @@ Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
     vec2 half_mm = 0.5 * vec2(targets[k].module.xy) * targets[k].cells.xy;
-    vec4 shift = vec4(sight.along_u.ww, sight.along_v.ww) + vec4(half_mm.x, -half_mm.x, half_mm.y,
-                                                                 -half_mm.y);
+    vec4 shift = vec4(sight.along_u.ww, sight.along_v.ww) + vec4(half_mm.x, -half_mm.x, half_mm.y, -half_mm.y);
     vec2 here = vec2(along(sight.along_u, view.crystal_mm), along(sight.along_v, view.crystal_mm));
     float height = sight.denominator.w;
     vec4 sign = vec4(1.0, -1.0, 1.0, -1.0);
     Shadow shadow;
     shadow.x = sign * (shift * along(sight.denominator, view.crystal_mm) - height * here.xxyy);
-    shadow.y = sign * (shift * sight.denominator.y -
-                       height * vec4(sight.along_u.yy, sight.along_v.yy));
-    shadow.z = sign * (shift * sight.denominator.z -
-                       height * vec4(sight.along_u.zz, sight.along_v.zz));
+    shadow.y = sign * (shift * sight.denominator.y - height * vec4(sight.along_u.yy, sight.along_v.yy));
+    shadow.z = sign * (shift * sight.denominator.z - height * vec4(sight.along_u.zz, sight.along_v.zz));
     vec4 nearer = vec4(sight.denominator.x + height, sight.denominator.yz, 0.0);
     if (k >= first_secondary) {
         vec4 hidden = targets[index].sight.denominator;
@@ -72,12 +69,10 @@ float nearer_noise(View view, Shadow shadow)
 // True if a box lies outside of one of the lines.
 bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
 {
-    vec4 reach = shadow.x + shadow.y * middle.x + shadow.z * middle.y + abs(shadow.y) * half_mm.x +
-                 abs(shadow.z) * half_mm.y;
-    float nearer = shadow.nearer.x + dot(shadow.nearer.yz, middle) +
-                   dot(abs(shadow.nearer.yz), half_mm);
-    return any(lessThanEqual(reach, edges_noise(view, shadow))) ||
-           nearer <= nearer_noise(view, shadow);
+    vec4 reach =
+        shadow.x + shadow.y * middle.x + shadow.z * middle.y + abs(shadow.y) * half_mm.x + abs(shadow.z) * half_mm.y;
+    float nearer = shadow.nearer.x + dot(shadow.nearer.yz, middle) + dot(abs(shadow.nearer.yz), half_mm);
+    return any(lessThanEqual(reach, edges_noise(view, shadow))) || nearer <= nearer_noise(view, shadow);
 }
 
 // True if the whole face of the crystal lies inside all lines.
@@ -85,30 +80,21 @@ bool covers_face(View view, Shadow shadow)
 {
     vec4 least = shadow.x - 0.5 * (abs(shadow.y) * view.face.x + abs(shadow.z) * view.face.y);
     float nearer = shadow.nearer.x - 0.5 * dot(abs(shadow.nearer.yz), view.face);
-    return all(greaterThanEqual(least, -edges_noise(view, shadow))) &&
-           nearer >= -nearer_noise(view, shadow);
+    return all(greaterThanEqual(least, -edges_noise(view, shadow))) && nearer >= -nearer_noise(view, shadow);
 }
 
 // Finds the crystal's hiders. Returns true if one of them is before the primary and covers the
 // whole face.
 bool find_hiders(View view)
 {
-    for (int word = 0; word < HIDER_WORDS; word++) {
-        crystal_hiders[word] = 0u;
-    }
+    for (int word = 0; word < HIDER_WORDS; word++) crystal_hiders[word] = 0u;
     for (int k = 0; k < num_targets; k++) {
         bool before = k < first_secondary;
-        if ((targets[k].draw & (LR_BEFORE_PRIMARY | LR_HIDES | LR_ONLY_STOPS)) == 0u) {
-            continue;
-        }
+        if ((targets[k].draw & (LR_BEFORE_PRIMARY | LR_HIDES | LR_ONLY_STOPS)) == 0u) continue;
         Shadow shadow = make_shadow(view, k, k);
-        if (!before) {
-            shadow.nearer = vec3(1.0, 0.0, 0.0); // no test of the other target, `index`
-        }
+        if (!before) shadow.nearer = vec3(1.0, 0.0, 0.0); // no test of the other target, `index`
         if (!box_apart(view, shadow, vec2(0.0), 0.5 * view.face)) {
-            if (before && covers_face(view, shadow)) {
-                return true;
-            }
+            if (before && covers_face(view, shadow)) return true;
             crystal_hiders[k >> 5] |= 1u << (k & 31);
         }
     }
@@ -127,10 +113,8 @@ void pick_hiders(View view, Polygon overlap, int index)
         hiders[word] = 0u;
         for (uint left = crystal_hiders[word]; left != 0u; left &= left - 1u) {
             int k = 32 * word + findLSB(left);
-            if (k != index && !box_apart(view, make_shadow(view, k, index), 0.5 * (low + high),
-                                         0.5 * (high - low))) {
+            if (k != index && !box_apart(view, make_shadow(view, k, index), 0.5 * (low + high), 0.5 * (high - low)))
                 hiders[word] |= left & -left;
-            }
         }
     }
 }
@@ -141,11 +125,8 @@ Polygon half_polygon(Polygon polygon, int half_number)
     int last = polygon.count / 2;
     Polygon part;
     part.count = 0;
-    for (int k = 0; k < polygon.count; k++) {
-        if (k == 0 || k == last || (k < last) == (half_number == 0)) {
-            part.corners[part.count++] = polygon.corners[k];
-        }
-    }
+    for (int k = 0; k < polygon.count; k++)
+        if (k == 0 || k == last || (k < last) == (half_number == 0)) part.corners[part.count++] = polygon.corners[k];
     return part;
 }
 
@@ -166,9 +147,7 @@ void path_turn(inout Path path)
 {
     int word = path.fork >> 3, shift = 4 * (path.fork & 7);
     path.words[word] = (path.words[word] & ((1u << shift) - 1u)) | path.next << shift;
-    for (int k = word + 1; k < PATH_WORDS; k++) {
-        path.words[k] = 0u;
-    }
+    for (int k = word + 1; k < PATH_WORDS; k++) path.words[k] = 0u;
 }
 
 // Bits of the shadow's lines that leave a part of the polygon outside. apart is set to true if one line
@@ -188,8 +167,7 @@ uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
     vec4 noise = edges_noise(view, shadow);
     apart = any(lessThanEqual(high, noise)) || nearer.y <= nearer_noise(view, shadow);
     uvec4 bits = uvec4(lessThan(low, -noise)) * uvec4(1u, 2u, 4u, 8u);
-    return bits.x + bits.y + bits.z + bits.w +
-           (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
+    return bits.x + bits.y + bits.z + bits.w + (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
 }
 
 // The piece that target k leaves visible and to which the path leads at `depth`. It is the whole polygon
@@ -199,9 +177,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
     Shadow shadow = make_shadow(view, k, index);
     bool apart;
     uint cutting = cutting_lines(view, shadow, polygon, apart);
-    if (apart) {
-        return polygon;
-    }
+    if (apart) return polygon;
     if (cutting == 0u) {
         polygon.count = 0;
         return polygon;
@@ -222,9 +198,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
         path.fork = depth;
         path.next = uint(1 + 2 * findLSB(further));
     }
-    if (in_two) {
-        return half_polygon(polygon, half_number);
-    }
+    if (in_two) return half_polygon(polygon, half_number);
     return polygon;
 }
 
@@ -264,8 +238,7 @@ float triangle_weight(View view, vec2 a, vec2 b, vec2 c)
     float far_a = length(to_a), far_b = length(to_b), far_c = length(to_c);
     vec2 ab = b - a, ac = c - a;
     float product = view.height * (ab.x * ac.y - ab.y * ac.x);
-    float rest = far_a * far_b * far_c + dot(to_a, to_b) * far_c + dot(to_b, to_c) * far_a +
-                 dot(to_c, to_a) * far_b;
+    float rest = far_a * far_b * far_c + dot(to_a, to_b) * far_c + dot(to_b, to_c) * far_a + dot(to_c, to_a) * far_b;
     float radius = sqrt(product * product + rest * rest);
     return product > 0.0 ? 4.0 * arc(product / (rest + radius)) / 6.283185307179586 : 0.0;
 }
@@ -280,9 +253,7 @@ Seen cut_hidden(View view, Polygon overlap, int index)
 {
     Seen seen = Seen(0.0, 0.0, vec2(0.0));
     Path path;
-    for (int word = 0; word < PATH_WORDS; word++) {
-        path.words[word] = 0u;
-    }
+    for (int word = 0; word < PATH_WORDS; word++) path.words[word] = 0u;
     pick_hiders(view, overlap, index);
     do {
         Polygon piece = follow_path(view, overlap, index, path);
@@ -293,9 +264,7 @@ Seen cut_hidden(View view, Polygon overlap, int index)
             seen.area += area;
             seen.moment += area / 3.0 * (a + b + c);
         }
-        if (path.fork >= 0) {
-            path_turn(path);
-        }
+        if (path.fork >= 0) path_turn(path);
     } while (path.fork >= 0);
     return seen;
 }

@@ -20,16 +20,13 @@ const float FAR = 1e30;
 // 1 - exp(-x), without cancellation for small x.
 float stopped(float x)
 {
-    return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25)))
-                   : 1.0 - exp(-x);
+    return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25))) : 1.0 - exp(-x);
 }
 
 // Narrows a range of t so that the coordinate at + t step stays within the slab.
 vec2 clip_slab(float at, float step, vec2 slab, vec2 range)
 {
-    if (step == 0.0) {
-        return at < slab.x || at > slab.y ? vec2(range.x, -FAR) : range;
-    }
+    if (step == 0.0) return at < slab.x || at > slab.y ? vec2(range.x, -FAR) : range;
     vec2 t = (slab - at) / step;
     return vec2(max(range.x, min(t.x, t.y)), min(range.y, max(t.x, t.y)));
 }
@@ -53,8 +50,7 @@ bool enter_box(inout Way way, float end)
 void first_cell(inout Way way)
 {
     vec2 at = way.at.xy + way.range.x * way.step.xy;
-    way.cell = clamp(ivec2(floor(at / way.cells.xy + 0.5 * vec2(way.size))), ivec2(0),
-                     way.size - 1);
+    way.cell = clamp(ivec2(floor(at / way.cells.xy + 0.5 * vec2(way.size))), ivec2(0), way.size - 1);
 }
 
 // Length in t of the line within its cell's crystal.
@@ -78,29 +74,26 @@ bool next_cell(inout Way way)
 {
     float u = leave_cell(way.at.x, way.step.x, way.cells.x, way.cell.x, way.size.x);
     float v = leave_cell(way.at.y, way.step.y, way.cells.y, way.cell.y, way.size.y);
-    if (v < u) {
+    if (v < u)
         way.cell.y += way.step.y > 0.0 ? 1 : -1;
-    } else {
+    else
         way.cell.x += way.step.x > 0.0 ? 1 : -1;
-    }
-    return min(u, v) < way.range.y && all(greaterThanEqual(way.cell, ivec2(0))) &&
-           all(lessThan(way.cell, way.size));
+    return min(u, v) < way.range.y && all(greaterThanEqual(way.cell, ivec2(0))) && all(lessThan(way.cell, way.size));
 }
 
 // The primary's line, and its weight.
 struct Line {
-    vec3 ray;     // vector from the point to the primary's box, in the primary's coordinates
+    vec3 ray;        // vector from the point to the primary's box, in the primary's coordinates
     float length_mm; // length of the ray
-    float weight; // solid angle / 2 pi, times the probability of no absorption
-    float left;   // share of the photons that reach the primary
+    float weight;    // solid angle / 2 pi, times the probability of no absorption
+    float left;      // share of the photons that reach the primary
 };
 
 Way target_way(Target target, vec3 ray, float side)
 {
-    vec3 step = vec3(dot(target.along_u.xyz, ray), dot(target.along_v.xyz, ray),
-                     dot(target.along_depth.xyz, ray));
-    return Way(vec3(target.along_u.w, target.along_v.w, target.along_depth.w), side * step,
-               target.cells, target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
+    vec3 step = vec3(dot(target.along_u.xyz, ray), dot(target.along_v.xyz, ray), dot(target.along_depth.xyz, ray));
+    return Way(vec3(target.along_u.w, target.along_v.w, target.along_depth.w), side * step, target.cells,
+               target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
 // The share of photons that pass all modules between the point and the primary.
@@ -145,9 +138,8 @@ void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
     do {
         float depth = primary.mu * crystal_part(primary) * line.length_mm;
         view.pq = primary.cell;
-        if (depth > 0.0 && target_allows(targets[k], view, rs)) {
+        if (depth > 0.0 && target_allows(targets[k], view, rs))
             emit(target_lor(targets[k], view, rs), line.weight * near * left * stopped(depth));
-        }
         left *= exp(-depth);
     } while (next_cell(primary));
 }
@@ -157,8 +149,7 @@ float line_survival(View view, vec3 ray, float entry)
 #ifdef ABSORPTION
     vec3 to_primary = ray.x * view.u + ray.y * view.v - ray.z * modules[view.module].normal.xyz;
     vec3 start = view.point - mu_origin_mm.xyz;
-    return survival((start + to_primary) * mu_per_mm.xyz,
-                    (start - entry * to_primary) * mu_per_mm.xyz,
+    return survival((start + to_primary) * mu_per_mm.xyz, (start - entry * to_primary) * mu_per_mm.xyz,
                     (1.0 + entry) * length(to_primary), mu_steps);
 #else
     return 1.0;
@@ -167,9 +158,7 @@ float line_survival(View view, vec3 ray, float entry)
 
 void visit_line(View view, Line line, Way primary)
 {
-    if (!enter_box(primary, FAR)) {
-        return;
-    }
+    if (!enter_box(primary, FAR)) return;
     first_cell(primary);
     float entry = -1.0, left = 1.0;
     bool met_none = true;
@@ -185,9 +174,8 @@ void visit_line(View view, Line line, Way primary)
         first_cell(way);
         do {
             float depth = way.mu * crystal_part(way) * line.length_mm;
-            if (depth > 0.0 && targets[k].mask.x != LR_NONE) {
+            if (depth > 0.0 && targets[k].mask.x != LR_NONE)
                 emit_pairs(view, line, primary, k, way.cell, left * stopped(depth));
-            }
             left *= exp(-depth);
         } while (next_cell(way));
     }
@@ -278,8 +266,7 @@ void visit_primary(View view, Image image, Module primary)
     vec3 low = vec3(-box_half(way), 0.0), high = vec3(box_half(way), strata.depth);
     for (int axis = 0; axis < 3; axis++) {
         bool is_below = way.at[axis] < low[axis];
-        if (is_below || way.at[axis] > high[axis]) {
+        if (is_below || way.at[axis] > high[axis])
             visit_side(view, way, strata, axis, is_below ? low[axis] : high[axis]);
-        }
     }
 }

@@ -22,9 +22,7 @@ void tally_add(inout Tally tally, uint lor, float weight)
         }
     }
     int k = tally.next;
-    if (tally.lors[k] != LR_NONE) {
-        emit(tally.lors[k], tally.sums[k]);
-    }
+    if (tally.lors[k] != LR_NONE) emit(tally.lors[k], tally.sums[k]);
     tally.lors[k] = lor;
     tally.sums[k] = weight;
     tally.next = (k + 1) % SLOTS;
@@ -32,11 +30,8 @@ void tally_add(inout Tally tally, uint lor, float weight)
 
 void tally_flush(Tally tally)
 {
-    for (int k = 0; k < SLOTS; k++) {
-        if (tally.lors[k] != LR_NONE) {
-            emit(tally.lors[k], tally.sums[k]);
-        }
-    }
+    for (int k = 0; k < SLOTS; k++)
+        if (tally.lors[k] != LR_NONE) emit(tally.lors[k], tally.sums[k]);
 }
 
 // The target of the first module that the line through `at` meets; -1 = none.
@@ -46,9 +41,7 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
     nearest = 0.0;
     for (int k = first_secondary; k < num_targets; k++) {
         float t = sight_distance(targets[k].sight, at);
-        if (t < 0.0 || (first >= 0 && t >= nearest)) {
-            continue;
-        }
+        if (t < 0.0 || (first >= 0 && t >= nearest)) continue;
         vec2 cells = vec2(targets[k].module.xy);
         vec2 place = sight_hit(targets[k].sight, at, t) / targets[k].cells.xy + 0.5 * cells;
         if (all(greaterThanEqual(place, vec2(0.0))) && all(lessThanEqual(place, cells))) {
@@ -67,14 +60,9 @@ bool stopped_before(vec2 at)
     for (int k = 0; k < first_secondary; k++) {
         Sight sight = targets[k].sight;
         float denominator = along(sight.denominator, at);
-        if (denominator <= 0.0 || sight_before(sight, at) <= 0.0) {
-            continue;
-        }
+        if (denominator <= 0.0 || sight_before(sight, at) <= 0.0) continue;
         vec2 from_centre = abs(sight_hit(sight, at, sight.denominator.w / denominator));
-        if (all(lessThanEqual(from_centre, 0.5 * vec2(targets[k].module.xy) *
-                                               targets[k].cells.xy))) {
-            return true;
-        }
+        if (all(lessThanEqual(from_centre, 0.5 * vec2(targets[k].module.xy) * targets[k].cells.xy))) return true;
     }
     return false;
 }
@@ -83,23 +71,16 @@ bool stopped_before(vec2 at)
 void visit_line(View view, vec2 at, inout Tally tally)
 {
 #ifdef HIDING
-    if (stopped_before(at)) {
-        return;
-    }
+    if (stopped_before(at)) return;
 #endif
     float t;
     vec2 cell;
     int k = first_target(at, t, cell);
-    if (k < 0) {
-        return;
-    }
+    if (k < 0) return;
     ivec2 rs = min(ivec2(cell), targets[k].module.xy - 1);
     vec2 from_centre = abs(sight_hit(targets[k].sight, at, t) -
                            (vec2(rs) - 0.5 * vec2(targets[k].module.xy - 1)) * targets[k].cells.xy);
-    if (any(greaterThan(from_centre, targets[k].cells.zw)) ||
-        !target_allows(targets[k], view, rs)) {
-        return;
-    }
+    if (any(greaterThan(from_centre, targets[k].cells.zw)) || !target_allows(targets[k], view, rs)) return;
     vec2 d = view.offset + at;
     float squared = dot(d, d) + view.height * view.height;
     float area = view.face.x * view.face.y / (RAYS * RAYS);
@@ -110,9 +91,7 @@ void visit_line(View view, vec2 at, inout Tally tally)
 void visit_crystal(View view)
 {
     Tally tally;
-    for (int k = 0; k < SLOTS; k++) {
-        tally.lors[k] = LR_NONE;
-    }
+    for (int k = 0; k < SLOTS; k++) tally.lors[k] = LR_NONE;
     tally.next = 0;
     for (int k = 0; k < RAYS * RAYS; k++) {
         vec2 within = vec2(k % RAYS, k / RAYS) - 0.5 * float(RAYS - 1);

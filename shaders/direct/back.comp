@@ -15,11 +15,9 @@ ivec4 rows;
 
 void main()
 {
-    if (!find_outputs()) {
-        return;
-    }
-    rows = ivec4(kernel_of(first_column), kernel_of(first_column + to_next),
-                 kernel_of(first_column + 2 * to_next), kernel_of(first_column + 3 * to_next));
+    if (!find_outputs()) return;
+    rows = ivec4(kernel_of(first_column), kernel_of(first_column + to_next), kernel_of(first_column + 2 * to_next),
+                 kernel_of(first_column + 3 * to_next));
     GATHER()
     store_sums();
 }

@@ -11,7 +11,8 @@
 #include "direct/direct.glsl"
 
 #ifdef BUFFERS
-layout(std430, binding = LR_BIND_DIRECT_SENSITIVITY) readonly buffer Sensitivity {
+layout(std430, binding = LR_BIND_DIRECT_SENSITIVITY) readonly buffer Sensitivity
+{
     vec4 sensitivity[];
 };
 #else
@@ -30,9 +31,7 @@ vec4 load_sensitivity(ivec3 texel)
 void main()
 {
     ivec3 texel;
-    if (!find_texel(texel)) {
-        return;
-    }
+    if (!find_texel(texel)) return;
     vec4 x = load_target(texel), c = load_source(texel);
     if (counts.x == LR_DIRECT_DO_RAMLA) {
         x *= max(1.0 + intBitsToFloat(counts.y) * c, 0.0);

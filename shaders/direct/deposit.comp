@@ -16,31 +16,36 @@
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     dvec4 origin_mm, voxel_mm; // origin_mm.w: width of the TOF bin
-    ivec4 size;  // numbers of voxels; number of events
-    ivec4 views; // azimuths, tilts; first of the current views, and their number
-    float scale; // scale of weights
-    int is_first; // 1 if events are counted
-    int parts;    // number of parts into which an event is spread over its TOF bin
+    ivec4 size;                // numbers of voxels; number of events
+    ivec4 views;               // azimuths, tilts; first of the current views, and their number
+    float scale;               // scale of weights
+    int is_first;              // 1 if events are counted
+    int parts;                 // number of parts into which an event is spread over its TOF bin
 };
 
 struct Event {
     int a, b;
     float tof_mm, weight;
 };
-layout(std430, binding = LR_BIND_DEPOSIT_EVENTS) readonly buffer Events {
+layout(std430, binding = LR_BIND_DEPOSIT_EVENTS) readonly buffer Events
+{
     Event events[];
 };
-layout(std430, binding = LR_BIND_DEPOSIT_CRYSTALS) readonly buffer Crystals {
+layout(std430, binding = LR_BIND_DEPOSIT_CRYSTALS) readonly buffer Crystals
+{
     dvec4 crystals[];
 };
 // Cosines and sines of borders: the lower border of each azimuth's interval, the lower border of each
 // tilt's interval, and the end of the last tilt's interval.
-layout(std430, binding = LR_BIND_DEPOSIT_BORDERS) readonly buffer Borders {
+layout(std430, binding = LR_BIND_DEPOSIT_BORDERS) readonly buffer Borders
+{
     dvec2 borders[];
 };
-layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies {
+layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies
+{
     uint tallies[];
 };
 
@@ -60,11 +65,10 @@ int find_interval(int first, int count, dvec2 direction)
     int low = 0, high = count;
     while (high - low > 1) {
         int middle = (low + high) / 2;
-        if (is_past(first + middle, direction)) {
+        if (is_past(first + middle, direction))
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -75,9 +79,7 @@ int find_view(dvec3 along)
     along = is_past(0, along.xy) ? along : -along;
     precise double across = sqrt(along.x * along.x + along.y * along.y);
     dvec2 slope = dvec2(across, along.z);
-    if (across <= 0.0 || !is_past(views.x, slope) || is_past(views.x + views.y, slope)) {
-        return -1;
-    }
+    if (across <= 0.0 || !is_past(views.x, slope) || is_past(views.x + views.y, slope)) return -1;
     return find_interval(views.x, views.y, slope) * views.x + find_interval(0, views.x, along.xy);
 }
 
@@ -95,9 +97,7 @@ void add(uint first, dvec3 place, float weight)
     for (int corner = 0; corner < 8; corner++) {
         ivec3 upper = ivec3(corner & 1, corner >> 1 & 1, corner >> 2 & 1);
         double share = double(weight);
-        for (int k = 0; k < 3; k++) {
-            share *= upper[k] == 1 ? part[k] : 1.0lf - part[k];
-        }
+        for (int k = 0; k < 3; k++) share *= upper[k] == 1 ? part[k] : 1.0lf - part[k];
         fixed_add(first + row_of(ivec3(low) + upper), float(share) * scale);
     }
 #else
@@ -111,9 +111,7 @@ int deposit(Event event)
     precise dvec3 a = crystals[event.a].xyz;
     precise dvec3 along = crystals[event.b].xyz - a;
     int view = find_view(along);
-    if (view < 0) {
-        return LR_DEPOSIT_TALLY_TILTED;
-    }
+    if (view < 0) return LR_DEPOSIT_TALLY_TILTED;
     precise double length_mm = sqrt(along.x * along.x + along.y * along.y + along.z * along.z);
     dvec3 end = dvec3(size.xyz) - 0.5lf;
     float weight = event.weight / float(parts);
@@ -123,11 +121,9 @@ int deposit(Event event)
         precise double share = 0.5lf + (double(event.tof_mm) + off_mm) / length_mm;
         precise dvec3 point_mm = a + share * along;
         precise dvec3 place = (point_mm - origin_mm.xyz) / voxel_mm.xyz;
-        bool is_inside =
-            all(greaterThanEqual(place, dvec3(-0.5lf))) && all(lessThan(place, end));
-        if (is_inside && view >= views.z && view < views.z + views.w) {
+        bool is_inside = all(greaterThanEqual(place, dvec3(-0.5lf))) && all(lessThan(place, end));
+        if (is_inside && view >= views.z && view < views.z + views.w)
             add(uint(view - views.z) * uint(size.x * size.y * size.z), place, weight);
-        }
         tallied = is_inside ? LR_DEPOSIT_TALLY_DONE : tallied;
     }
     return tallied;
@@ -136,15 +132,9 @@ int deposit(Event event)
 void main()
 {
     uint k = gl_LocalInvocationIndex;
-    if (k < 3u) {
-        tally[k] = 0u;
-    }
+    if (k < 3u) tally[k] = 0u;
     barrier();
-    if (int(gl_GlobalInvocationID.x) < size.w) {
-        atomicAdd(tally[deposit(events[gl_GlobalInvocationID.x])], 1u);
-    }
+    if (int(gl_GlobalInvocationID.x) < size.w) atomicAdd(tally[deposit(events[gl_GlobalInvocationID.x])], 1u);
     barrier();
-    if (k < 3u && is_first != 0 && tally[k] > 0u) {
-        atomicAdd(tallies[k], tally[k]);
-    }
+    if (k < 3u && is_first != 0 && tally[k] > 0u) atomicAdd(tallies[k], tally[k]);
 }

@@ -8,18 +8,21 @@
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 grid;    // nx, ny, nz, quads of slices
-    ivec4 margin;  // quads, x, y; w: 0 = the outputs of a thread lie along x, 1 = along y
-    ivec4 counts;  // steps, offsets of mSR, rows of mSRval, unused
-    ivec4 extent;  // texels with margins: quads, x, y
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
+    ivec4 grid;   // nx, ny, nz, quads of slices
+    ivec4 margin; // quads, x, y; w: 0 = the outputs of a thread lie along x, 1 = along y
+    ivec4 counts; // steps, offsets of mSR, rows of mSRval, unused
+    ivec4 extent; // texels with margins: quads, x, y
 };
 
 #ifdef BUFFERS
-layout(std430, binding = LR_BIND_DIRECT_SOURCE) readonly buffer Source {
+layout(std430, binding = LR_BIND_DIRECT_SOURCE) readonly buffer Source
+{
     vec4 source[];
 };
-layout(std430, binding = LR_BIND_DIRECT_TARGET) buffer Target {
+layout(std430, binding = LR_BIND_DIRECT_TARGET) buffer Target
+{
     vec4 target[];
 };
 #else

@@ -18,13 +18,9 @@ layout(binding = LR_UNIT_DIRECT_FACTORS) uniform sampler3D factors_of;
 void main()
 {
     ivec3 texel;
-    if (!find_texel(texel)) {
-        return;
-    }
+    if (!find_texel(texel)) return;
     vec4 factors = vec4(1.0), expected = vec4(0.0);
-    if (counts.x != LR_DIRECT_DO_SENSITIVITY) {
-        expected = load_target(texel);
-    }
+    if (counts.x != LR_DIRECT_DO_SENSITIVITY) expected = load_target(texel);
 #ifdef FACTORS
     factors = texelFetch(factors_of, texel, 0);
     expected *= factors;

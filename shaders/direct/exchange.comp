@@ -18,7 +18,8 @@
 #define REAL float
 #endif
 
-layout(std430, binding = LR_BIND_DIRECT_VECTOR) buffer Vector {
+layout(std430, binding = LR_BIND_DIRECT_VECTOR) buffer Vector
+{
     REAL numbers[];
 };
 
@@ -40,15 +41,11 @@ int place_in_vector(ivec3 texel, int z)
 void main()
 {
     ivec3 texel;
-    if (!find_texel_along_x(texel)) {
-        return;
-    }
+    if (!find_texel_along_x(texel)) return;
     int slices = min(grid.z - 4 * texel.x, 4);
 #ifdef TO_IMAGE
     vec4 values = vec4(0.0);
-    for (int k = 0; k < slices; k++) {
-        values[k] = float(numbers[place_in_vector(texel, 4 * texel.x + k)]);
-    }
+    for (int k = 0; k < slices; k++) values[k] = float(numbers[place_in_vector(texel, 4 * texel.x + k)]);
     store_target(texel, values);
 #else
     vec4 values = load_source(texel);

@@ -16,9 +16,7 @@ int row;
 
 void main()
 {
-    if (!find_outputs()) {
-        return;
-    }
+    if (!find_outputs()) return;
     row = 0;
     GATHER()
     store_sums();

@@ -17,11 +17,13 @@
 
 // Step k is steps[2 k] = (along, across, quads, mask) and steps[2 k + 1] = index in mSR of offset
 // r = 0, for each output.
-layout(std430, binding = LR_BIND_DIRECT_STEPS) readonly buffer Steps {
+layout(std430, binding = LR_BIND_DIRECT_STEPS) readonly buffer Steps
+{
     ivec4 steps[];
 };
 // mSRval: [offset][kernel]
-layout(std430, binding = LR_BIND_DIRECT_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_DIRECT_VALUES) readonly buffer Values
+{
     float values[];
 };
 layout(binding = LR_UNIT_DIRECT_MAP) uniform usampler2D lor_map;
@@ -62,13 +64,11 @@ void store_quad(int j, int q, vec4 sum)
 {
     ivec2 column = first_column + j * to_next;
     int quad = first_quad + q;
-    if (column[margin.w] < grid[margin.w] && quad < grid.w) {
-        store_target(ivec3(quad, column), within_grid(sum, quad));
-    }
+    if (column[margin.w] < grid[margin.w] && quad < grid.w) store_target(ivec3(quad, column), within_grid(sum, quad));
 }
 
-#define GATHER_STORE(j)                                                                            \
-    store_quad(j, 0, sums[j][0]);                                                                  \
+#define GATHER_STORE(j)                                                                                                \
+    store_quad(j, 0, sums[j][0]);                                                                                      \
     store_quad(j, 1, sums[j][1]);
 
 void store_sums()
@@ -80,21 +80,21 @@ void store_sums()
 }
 
 // Adds the value at offset r of the step to output j, whose mask bit is 4 r + j.
-#define GATHER_ONE(r, j, low, high)                                                                \
-    if ((now.w & (1 << (4 * r + j))) != 0) {                                                       \
-        float value = values[GATHER_OFFSET(first[j] + r) * counts.z + GATHER_ROW(j)];              \
-        sums[j][0] += value * low;                                                                 \
-        sums[j][1] += value * high;                                                                \
+#define GATHER_ONE(r, j, low, high)                                                                                    \
+    if ((now.w & (1 << (4 * r + j))) != 0) {                                                                           \
+        float value = values[GATHER_OFFSET(first[j] + r) * counts.z + GATHER_ROW(j)];                                  \
+        sums[j][0] += value * low;                                                                                     \
+        sums[j][1] += value * high;                                                                                    \
     }
 
 // low: four slices of the window, from slice r on; high: the four slices after them.
-#define GATHER_SHIFT(r, low, high)                                                                 \
-    {                                                                                              \
-        vec4 low_quad = low, high_quad = high;                                                     \
-        GATHER_ONE(r, 0, low_quad, high_quad)                                                      \
-        GATHER_ONE(r, 1, low_quad, high_quad)                                                      \
-        GATHER_ONE(r, 2, low_quad, high_quad)                                                      \
-        GATHER_ONE(r, 3, low_quad, high_quad)                                                      \
+#define GATHER_SHIFT(r, low, high)                                                                                     \
+    {                                                                                                                  \
+        vec4 low_quad = low, high_quad = high;                                                                         \
+        GATHER_ONE(r, 0, low_quad, high_quad)                                                                          \
+        GATHER_ONE(r, 1, low_quad, high_quad)                                                                          \
+        GATHER_ONE(r, 2, low_quad, high_quad)                                                                          \
+        GATHER_ONE(r, 3, low_quad, high_quad)                                                                          \
     }
 
 #define GATHER_CLEAR(j) sums[j][0] = sums[j][1] = vec4(0.0);
@@ -102,27 +102,27 @@ void store_sums()
 // Runs all steps. The includer defines three macros: GATHER_ROW(j) is output j's row of mSRval,
 // GATHER_COLUMN(column) runs for each new source column, and GATHER_OFFSET(i) is the offset whose
 // value is used.
-#define GATHER()                                                                                   \
-    GATHER_CLEAR(0)                                                                                \
-    GATHER_CLEAR(1)                                                                                \
-    GATHER_CLEAR(2)                                                                                \
-    GATHER_CLEAR(3)                                                                                \
-    vec4 window0 = vec4(0.0), window1 = vec4(0.0), window2 = vec4(0.0);                            \
-    for (int k = 0; k < counts.x; k++) {                                                           \
-        ivec4 now = steps[2 * k], first = steps[2 * k + 1];                                        \
-        ivec2 column = first_column + now.x * to_next + now.y * (1 - to_next);                     \
-        int quad = first_quad + now.z;                                                             \
-        if ((now.w & LR_DIRECT_FRESH) != 0) {                                                      \
-            window0 = source_quad(quad, column);                                                   \
-            window1 = source_quad(quad + 1, column);                                               \
-            GATHER_COLUMN(column)                                                                  \
-        } else {                                                                                   \
-            window0 = window1;                                                                     \
-            window1 = window2;                                                                     \
-        }                                                                                          \
-        window2 = source_quad(quad + 2, column);                                                   \
-        GATHER_SHIFT(0, window0, window1)                                                          \
-        GATHER_SHIFT(1, vec4(window0.yzw, window1.x), vec4(window1.yzw, window2.x))                \
-        GATHER_SHIFT(2, vec4(window0.zw, window1.xy), vec4(window1.zw, window2.xy))                \
-        GATHER_SHIFT(3, vec4(window0.w, window1.xyz), vec4(window1.w, window2.xyz))                \
+#define GATHER()                                                                                                       \
+    GATHER_CLEAR(0)                                                                                                    \
+    GATHER_CLEAR(1)                                                                                                    \
+    GATHER_CLEAR(2)                                                                                                    \
+    GATHER_CLEAR(3)                                                                                                    \
+    vec4 window0 = vec4(0.0), window1 = vec4(0.0), window2 = vec4(0.0);                                                \
+    for (int k = 0; k < counts.x; k++) {                                                                               \
+        ivec4 now = steps[2 * k], first = steps[2 * k + 1];                                                            \
+        ivec2 column = first_column + now.x * to_next + now.y * (1 - to_next);                                         \
+        int quad = first_quad + now.z;                                                                                 \
+        if ((now.w & LR_DIRECT_FRESH) != 0) {                                                                          \
+            window0 = source_quad(quad, column);                                                                       \
+            window1 = source_quad(quad + 1, column);                                                                   \
+            GATHER_COLUMN(column)                                                                                      \
+        } else {                                                                                                       \
+            window0 = window1;                                                                                         \
+            window1 = window2;                                                                                         \
+        }                                                                                                              \
+        window2 = source_quad(quad + 2, column);                                                                       \
+        GATHER_SHIFT(0, window0, window1)                                                                              \
+        GATHER_SHIFT(1, vec4(window0.yzw, window1.x), vec4(window1.yzw, window2.x))                                    \
+        GATHER_SHIFT(2, vec4(window0.zw, window1.xy), vec4(window1.zw, window2.xy))                                    \
+        GATHER_SHIFT(3, vec4(window0.w, window1.xyz), vec4(window1.w, window2.xyz))                                    \
     }

@@ -11,7 +11,8 @@
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     dvec2 origin_mm, voxel_mm;
     dvec2 radial;
     double epsilon_mm, tie; // tie: a share of epsilon
@@ -24,9 +25,7 @@ void main()
 {
     int index = int(gl_GlobalInvocationID.x);
     ivec2 column = ivec2(index % size.x, index / size.x);
-    if (column.y >= size.y) {
-        return;
-    }
+    if (column.y >= size.y) return;
     precise dvec2 at_mm = origin_mm + dvec2(column) * voxel_mm;
     precise double radial_mm = at_mm.x * radial.x + at_mm.y * radial.y;
     precise double share = abs(radial_mm) / epsilon_mm + tie;

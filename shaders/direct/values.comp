@@ -13,7 +13,8 @@
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     vec4 tof, radial, axial; // change per voxel along x, y, z, in mm; tof and axial are divided by
                              // the standard deviation
     int num_offsets, num_kernels;
@@ -21,17 +22,21 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     float first_sample_mm, samples_per_mm;
     float second_width, second_shift; // width 0 = one Gaussian
 };
-layout(std430, binding = LR_BIND_DIRECT_OFFSETS) readonly buffer Offsets {
+layout(std430, binding = LR_BIND_DIRECT_OFFSETS) readonly buffer Offsets
+{
     ivec4 offsets[];
 };
 // Standard deviation in mm; 1, or -1 if the kernel is mirrored.
-layout(std430, binding = LR_BIND_DIRECT_KERNELS) readonly buffer Kernels {
+layout(std430, binding = LR_BIND_DIRECT_KERNELS) readonly buffer Kernels
+{
     vec2 kernels[];
 };
-layout(std430, binding = LR_BIND_DIRECT_PROFILES) readonly buffer Profiles {
+layout(std430, binding = LR_BIND_DIRECT_PROFILES) readonly buffer Profiles
+{
     float profiles[]; // [kernel][sample]
 };
-layout(std430, binding = LR_BIND_DIRECT_VALUES) buffer Values {
+layout(std430, binding = LR_BIND_DIRECT_VALUES) buffer Values
+{
     float values[];
 };
 
@@ -43,9 +48,7 @@ shared float partial[LR_DIRECT_GROUP];
 float sampled(int kernel, float outward_mm)
 {
     float at = (outward_mm - first_sample_mm) * samples_per_mm;
-    if (at < -profile_tie || at > float(num_samples - 1) + profile_tie) {
-        return 0.0;
-    }
+    if (at < -profile_tie || at > float(num_samples - 1) + profile_tie) return 0.0;
     int left = clamp(int(at), 0, num_samples - 2);
     int base = kernel * num_samples + left;
     return mix(profiles[base], profiles[base + 1], at - float(left));
@@ -53,9 +56,7 @@ float sampled(int kernel, float outward_mm)
 
 float profile(int kernel, float outward_mm)
 {
-    if (num_samples > 0) {
-        return sampled(kernel, outward_mm);
-    }
+    if (num_samples > 0) return sampled(kernel, outward_mm);
     float first = outward_mm / kernels[kernel].x;
     float sum = exp(-0.5 * first * first);
     if (second_width > 0.0) {
@@ -84,13 +85,9 @@ void main()
     partial[k] = sum;
     for (int half_size = LR_DIRECT_GROUP / 2; half_size > 0; half_size /= 2) {
         barrier();
-        if (k < half_size) {
-            partial[k] += partial[k + half_size];
-        }
+        if (k < half_size) partial[k] += partial[k + half_size];
     }
     barrier();
     float norm = 1.0 / partial[0];
-    for (int i = k; i < num_offsets; i += LR_DIRECT_GROUP) {
-        values[i * num_kernels + kernel] *= norm;
-    }
+    for (int i = k; i < num_offsets; i += LR_DIRECT_GROUP) values[i * num_kernels + kernel] *= norm;
 }

@@ -13,7 +13,7 @@
 #define LR_VECTOR_ADD_SCALED 3   // y + scalar in[0]
 #define LR_VECTOR_UPDATE_EM 4    // in[0] / in[2] in[1] if in[2] is positive, else in[0]
 #define LR_VECTOR_UPDATE_RAMLA 5 // in[0] max(0, 1 + scalar (in[1] - in[2])) if in[2] is positive, else in[0]
-#define LR_VECTOR_UPDATE_BSREM 6 // max(0, in[0] + scalar max(in[0], lowest) in[1] in[2]) if in[2] is positive, else in[0]
+#define LR_VECTOR_UPDATE_BSREM 6 // max(0, in[0] + scalar max(in[0], lowest) in[1] in[2]) if in[2] > 0, else in[0]
 #define LR_NUM_VECTOR_OPS 7
 #define LR_EACH_VECTOR_OP(USE)                                                                                         \
     USE(LR_VECTOR_CONVERT)                                                                                             \

@@ -10,6 +10,7 @@
 // writes: y
 // shape:  each thread takes every n-th element
 #include "vector/vector.glsl"
+
 #include "kernels/vector.glsl"
 
 #ifndef OP
@@ -19,16 +20,20 @@
 #define OTHER REAL
 #endif
 
-layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y {
+layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y
+{
     REAL y[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer In {
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer In
+{
     OTHER in_0[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer In1 {
+layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer In1
+{
     REAL in_1[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN + 2) readonly buffer In2 {
+layout(std430, binding = LR_BIND_VECTOR_IN + 2) readonly buffer In2
+{
     REAL in_2[];
 };
 

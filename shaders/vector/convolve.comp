@@ -16,17 +16,20 @@
 
 layout(local_size_x = LR_VECTOR_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     dvec4 weights[32];
     uvec4 first; // elements of the range at which y and x begin; first layer; number of layers
     uvec4 size;  // size of the row; first layer of x
     ivec4 along; // axis, reach
 };
 
-layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y {
+layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y
+{
     REAL y[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer X {
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer X
+{
     REAL x[];
 };
 
@@ -49,7 +52,6 @@ void main()
     uint threads = gl_NumWorkGroups.x * uint(LR_VECTOR_GROUP), plane = size.x * size.y;
     for (uint k = gl_GlobalInvocationID.x; k < plane * first.w; k += threads) {
         uint in_plane = k % plane;
-        y[first.x + k] =
-            REAL(convolve(ivec3(in_plane % size.x, in_plane / size.x, k / plane + first.z)));
+        y[first.x + k] = REAL(convolve(ivec3(in_plane % size.x, in_plane / size.x, k / plane + first.z)));
     }
 }

@@ -21,7 +21,8 @@
 
 layout(local_size_x = LR_VECTOR_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     dvec4 weights[2];
     double gamma, epsilon, scale;
     uint layer, layers; // first layer of this pass, and number of layers
@@ -29,13 +30,16 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     uvec4 size;         // xyz: size of the grid; w: layer at which x and kappa begin
 };
 
-layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y {
+layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y
+{
     REAL y[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer X {
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer X
+{
     REAL x[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Kappa {
+layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Kappa
+{
     REAL kappa[];
 };
 
@@ -60,10 +64,7 @@ double add_neighbours(ivec3 at)
             for (int dx = -1; dx <= 1; dx++) {
                 ivec3 to = at + ivec3(dx, dy, dz);
                 int which = abs(dx) + 2 * abs(dy) + 4 * abs(dz);
-                if (which == 0 || any(lessThan(to, ivec3(0))) ||
-                    any(greaterThanEqual(to, end))) {
-                    continue;
-                }
+                if (which == 0 || any(lessThan(to, ivec3(0))) || any(greaterThanEqual(to, end))) continue;
                 uint other = uint(to.x) + size.x * (uint(to.y) + size.y * uint(to.z - int(size.w)));
                 double v = weights[which / 4][which % 4] * own_kappa * kappa_at(other);
                 sum += v > 0.0lf ? v * difference_term(WHAT, own, double(x[first.y + other]), gamma, epsilon) : 0.0lf;
@@ -78,8 +79,7 @@ void main()
     uint threads = gl_NumWorkGroups.x * uint(LR_VECTOR_GROUP), plane = size.x * size.y;
     for (uint k = gl_GlobalInvocationID.x; k < plane * layers; k += threads) {
         uint in_plane = k % plane;
-        double sum =
-            add_neighbours(ivec3(in_plane % size.x, in_plane / size.x, k / plane + layer));
+        double sum = add_neighbours(ivec3(in_plane % size.x, in_plane / size.x, k / plane + layer));
         uint at = first.x + k;
 #if WHAT == 1
         y[at] = REAL(double(y[at]) + scale * sum);

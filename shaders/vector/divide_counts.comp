@@ -11,15 +11,19 @@
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
+
 #include "kernels/vector.glsl"
 
-layout(std430, binding = LR_BIND_VECTOR_Y) buffer Values {
+layout(std430, binding = LR_BIND_VECTOR_Y) buffer Values
+{
     float values[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Measured {
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Measured
+{
     float measured[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive {
+layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive
+{
     float additive[];
 };
 
@@ -36,9 +40,7 @@ double natural_log(double x)
         exponent++;
     }
     double t = (m - 1.0lf) / (m + 1.0lf), tt = t * t, sum = 0.0lf;
-    for (int n = 19; n >= 1; n -= 2) {
-        sum = sum * tt + 1.0lf / double(n);
-    }
+    for (int n = 19; n >= 1; n -= 2) sum = sum * tt + 1.0lf / double(n);
     return 2.0lf * t * sum + double(exponent) * 0.6931471805599453lf;
 }
 

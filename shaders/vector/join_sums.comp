@@ -11,7 +11,8 @@
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
 
-layout(std430, binding = LR_BIND_VECTOR_Y) readonly buffer Groups {
+layout(std430, binding = LR_BIND_VECTOR_Y) readonly buffer Groups
+{
     double of_group[]; // [count][LR_VECTOR_NUM_SUMS]
 };
 
@@ -22,9 +23,7 @@ void main()
     for (uint which = 0u; which < uint(LR_VECTOR_NUM_SUMS); which++) {
         bool largest = first.z != 0u && which >= uint(LR_VECTOR_LARGEST);
         double value = largest ? lowest_number : 0.0lf;
-        if (first.y != 0u && thread == 0u) {
-            value = sums[which];
-        }
+        if (first.y != 0u && thread == 0u) value = sums[which];
         for (uint group = thread; group < count; group += uint(LR_VECTOR_GROUP)) {
             double more = of_group[group * uint(LR_VECTOR_NUM_SUMS) + which];
             value = largest ? max(value, more) : value + more;

@@ -13,10 +13,12 @@
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
 
-layout(std430, binding = LR_BIND_VECTOR_Y) readonly buffer X {
+layout(std430, binding = LR_BIND_VECTOR_Y) readonly buffer X
+{
     REAL x[];
 };
-layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Other {
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Other
+{
     REAL other[];
 };
 

@@ -11,7 +11,8 @@
 
 layout(local_size_x = LR_VECTOR_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uvec4 first; // element of the range at which y and the inputs begin
     uint count;
     double scalar;

@@ -4,7 +4,8 @@
 // Sums in double over all threads of a group, in a fixed order.
 #include "vector/vector.glsl"
 
-layout(std430, binding = LR_BIND_VECTOR_SUMS) buffer Sums {
+layout(std430, binding = LR_BIND_VECTOR_SUMS) buffer Sums
+{
     double sums[]; // [groups][LR_VECTOR_NUM_SUMS]
 };
 
@@ -23,7 +24,5 @@ void write_sum(uint which, double value, bool largest)
             parts[gl_LocalInvocationID.x] = largest ? max(a, b) : a + b;
         }
     }
-    if (gl_LocalInvocationID.x == 0u) {
-        sums[gl_WorkGroupID.x * uint(LR_VECTOR_NUM_SUMS) + which] = parts[0];
-    }
+    if (gl_LocalInvocationID.x == 0u) sums[gl_WorkGroupID.x * uint(LR_VECTOR_NUM_SUMS) + which] = parts[0];
 }

@@ -10,7 +10,8 @@
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"
 
-layout(std430, binding = 1) readonly buffer Colours {
+layout(std430, binding = 1) readonly buffer Colours
+{
     uint colours[];
 };
 layout(location = 0) flat out vec3 out_colour;

@@ -10,10 +10,12 @@
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"
 
-layout(std430, binding = 1) readonly buffer Colours {
+layout(std430, binding = 1) readonly buffer Colours
+{
     uint colours[];
 };
-layout(std430, binding = 2) readonly buffer Values {
+layout(std430, binding = 2) readonly buffer Values
+{
     float values[];
 };
 layout(binding = 0) uniform sampler2D map;
@@ -27,9 +29,7 @@ void main()
     Module module = modules[in_module];
     ivec2 count = ivec2(module.centre.w, module.face.w), place = clamp(ivec2(in_at), ivec2(0), count - 1);
     vec2 off_mm = abs(in_at - vec2(place) - 0.5) * vec2(module.u.w, module.v.w);
-    if (any(greaterThan(off_mm, 0.5 * module.face.xy))) {
-        discard;
-    }
+    if (any(greaterThan(off_mm, 0.5 * module.face.xy))) discard;
     float value = values[int(module.normal.w) + place.y * count.x + place.x];
     vec3 colour = unpackUnorm4x8(colours[in_module]).abg;
     if (value >= 0.0) {

@@ -9,7 +9,8 @@
 // shape:  lines
 #include "viewer/view.glsl"
 
-layout(std430, binding = 0) readonly buffer Lines {
+layout(std430, binding = 0) readonly buffer Lines
+{
     float lines[];
 };
 layout(location = 0) flat out vec4 out_colour;

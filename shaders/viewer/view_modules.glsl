@@ -9,6 +9,7 @@ struct Module {
     vec4 normal; // w: number of the module's first crystal in the scanner
     vec4 face;   // size of a crystal along u, along v and in depth, mm; w: number of crystals along v
 };
-layout(std430, binding = 0) readonly buffer Modules {
+layout(std430, binding = 0) readonly buffer Modules
+{
     Module modules[];
 };

@@ -19,7 +19,8 @@ void main()
     vec3 colour = texture(map, vec2(value, 0.5)).rgb;
     if (overlay.x > 0.0) {
         float share = texture(above, in_at).r / overlay.x;
-        colour = mix(colour, texture(above_map, vec2(share, 0.5)).rgb, share > 0.0 ? 0.25 + 0.75 * min(share, 1.0) : 0.0);
+        colour =
+            mix(colour, texture(above_map, vec2(share, 0.5)).rgb, share > 0.0 ? 0.25 + 0.75 * min(share, 1.0) : 0.0);
     }
     out_colour = vec4(colour, 1.0);
 }

@@ -16,8 +16,6 @@ void main()
     vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
     vec3 size = high_mm.xyz - low_mm.xyz;
     float depth = (overlay[1 + axis] - low_mm[axis]) / size[axis];
-    out_at = axis == 0   ? vec3(depth, corner)
-             : axis == 1 ? vec3(corner.x, depth, corner.y)
-                         : vec3(corner, depth);
+    out_at = axis == 0 ? vec3(depth, corner) : axis == 1 ? vec3(corner.x, depth, corner.y) : vec3(corner, depth);
     gl_Position = clip_of_world * vec4(low_mm.xyz + out_at * size, 1.0);
 }

@@ -13,8 +13,10 @@ layout(location = 0) out vec3 out_at;
 void main()
 {
     int face = gl_VertexID / 6, corner = gl_VertexID % 6, axis = face >> 1, side = face & 1;
-    ivec2 two = corner == 0 ? ivec2(0) : corner == 1 || corner == 4 ? ivec2(1, 0)
-                : corner == 2 || corner == 3 ? ivec2(0, 1) : ivec2(1);
+    ivec2 two = corner == 0                  ? ivec2(0)
+                : corner == 1 || corner == 4 ? ivec2(1, 0)
+                : corner == 2 || corner == 3 ? ivec2(0, 1)
+                                             : ivec2(1);
     vec3 share;
     share[axis] = float(side);
     share[(axis + 1) % 3] = float(two.x);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Stand-ins for the backends of CUDA, in builds without it. */
+ * Stand-ins for the backends of CUDA and vectors in its memory, in builds without it. */
 #include "base/log.h"
+#include "device/kinds.h"
 #include "direct/backend.h"
 #include "listmode/backend.h"
 
@@ -24,3 +25,14 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
     (void)backend;
     return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
 }
+
+static lr_status open_place(const lr_place_params *params, lr_place *place)
+{
+    (void)place;
+    return lr_error(params->log, LR_NO_DEVICE,
+                    "no CUDA: this build of LORaster is without it: install the CUDA toolkit from "
+                    "12.5 on (nvcc) and build with -DLORASTER_CUDA=ON, or open a place of kind "
+                    "LR_PLACE_GL or LR_PLACE_HOST");
+}
+
+const struct lr_place_fns lr_place_cuda_fns = {.open = open_place};

@@ -9,7 +9,6 @@
 #include "cuda_interop/lend.h"
 #include "cuda_interop/vector_passes.h"
 #include "device/kinds.h"
-#include "device/later.h"
 #include "device/vector.h"
 
 #include <cuda_runtime_api.h>

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "device/kinds.h"
-#include "device/later.h"
 #include "device/place.h"
 
 #include <math.h>

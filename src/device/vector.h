@@ -8,6 +8,7 @@
 
 #include <lr/vector.h>
 
+#include "common/bindings.h"
 #include "kernels/vector.glsl"
 
 enum { LR_VECTOR_INPUTS = 3 };
@@ -47,7 +48,7 @@ struct lr_vector_fns {
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     /* fit may be NULL on a device: nothing waits then, and the fit is lost. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
-    /* Functions of devices alone, for sums that nothing waits for (later.h), which are sent at the end of a turn.
+    /* Functions of devices alone, for sums that nothing waits for (see below), which are sent at the end of a turn.
      * `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
     lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
@@ -85,6 +86,60 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
         ((double *)vector->values)[at] = value;
     else
         ((float *)vector->values)[at] = (float)value;
+}
+
+/* --- work without a wait for each piece --- */
+
+/* The host queues work, which the device does later in that order. Pending sums have slots, which the caller assigns,
+ * LR_LATER_SLOTS in each turn. The sums of one turn are waited for together, while work queued after them goes on. */
+
+enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
+
+/* The fit of divided counts, which is known once place is NULL. */
+struct lr_later_fit {
+    int slot; /* below LR_NUM_LATER */
+    lr_poisson_fit fit;
+    lr_place *place;
+};
+
+/* lr_vector_divide_counts, which does not wait for the fit at a device. The caller sets later->slot. */
+lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later);
+lr_status lr_later_fit_finish(struct lr_later_fit *later);
+
+/* Sums of vectors, which are known once place is NULL. */
+struct lr_later_sums {
+    int slot; /* below LR_NUM_LATER */
+    lr_vector_sums sums;
+    lr_place *place;
+};
+
+/* lr_vector_add_up, which does not wait at a device. The caller sets later->slot. */
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later);
+lr_status lr_later_sums_finish(struct lr_later_sums *later);
+
+/* Submits the queued work to a device and marks the end of a turn, so that finishing one of its slots waits for no
+ * later work. Unmarked, finishing waits for all work. Nothing is done on the host, or if place is NULL. */
+lr_status lr_later_send(lr_place *place, int turn);
+
+/* --- sums of a device by their names --- */
+
+static inline lr_vector_sums lr_vector_name_sums(const double sums[LR_VECTOR_NUM_SUMS])
+{
+    return (lr_vector_sums){.sum = sums[0],
+                            .product = sums[1],
+                            .difference = sums[2],
+                            .largest = sums[LR_VECTOR_LARGEST],
+                            .smallest = -sums[LR_VECTOR_LARGEST + 1],
+                            .not_finite = (int64_t)sums[3]};
+}
+
+static inline lr_poisson_fit lr_vector_name_fit(const double sums[LR_VECTOR_NUM_SUMS])
+{
+    return (lr_poisson_fit){.log_likelihood = sums[0],
+                            .measured_counts = sums[1],
+                            .estimated_counts = sums[2],
+                            .left_out_lors = (int64_t)sums[3],
+                            .left_out_counts = sums[4]};
 }
 
 #endif

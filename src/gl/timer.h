@@ -5,24 +5,12 @@
 
 #include "gl/context.h"
 
-/* A timer measures the device time of the commands between begin and end. Timers may overlap. */
-struct gl_timer;
-
-struct gl_timer *gl_timer_create(struct gl_context *ctx, const char *label);
-void gl_timer_destroy(struct gl_timer *timer); /* NULL is allowed */
-
-void gl_timer_begin(struct gl_timer *timer);
-void gl_timer_end(struct gl_timer *timer);
-
-/* The seconds of the last interval, or 0 before the first end. Waits until the device is done. */
-double gl_timer_seconds(struct gl_timer *timer);
-
 /* A stopwatch sums the device time of many intervals, without the time between them. Old intervals are read while
  * new ones are issued, so late that neither the host nor the device waits. A NULL stopwatch measures nothing. */
 struct gl_stopwatch;
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
-void gl_stopwatch_destroy(struct gl_stopwatch *watch);
+void gl_stopwatch_destroy(struct gl_stopwatch *watch); /* NULL is allowed */
 
 /* Resets to zero intervals, without waiting for any. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);

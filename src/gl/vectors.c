@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "device/kinds.h"
-#include "device/later.h"
 #include "device/vector.h"
 #include "gl/pass.h"
 #include "gl/resource.h"
@@ -83,15 +82,8 @@ static const char *real_of(lr_precision precision)
     return precision == LR_FLOAT64 ? "double" : "float";
 }
 
-static const char *const op_names[LR_NUM_VECTOR_OPS] = {
-    [LR_VECTOR_CONVERT] = "convert",
-    [LR_VECTOR_MULTIPLY] = "multiply",
-    [LR_VECTOR_DIVIDE] = "divide",
-    [LR_VECTOR_ADD_SCALED] = "add",
-    [LR_VECTOR_UPDATE_EM] = "update of EM",
-    [LR_VECTOR_UPDATE_RAMLA] = "update of RAMLA",
-    [LR_VECTOR_UPDATE_BSREM] = "update of BSREM",
-};
+#define NAME(op) [op] = &#op[sizeof("LR_VECTOR_") - 1], /* "UPDATE_EM" */
+static const char *const op_names[LR_NUM_VECTOR_OPS] = {LR_EACH_VECTOR_OP(NAME)};
 
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
                                                           "counts over estimates and an additive term"};

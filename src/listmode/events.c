@@ -440,6 +440,13 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
     return LR_OK;
 }
 
+bool lr_listmode_has_group(const struct lr_listmode_events *events, int group)
+{
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
+        if (events->groups[r][group] < events->groups[r][group + 1]) return true;
+    return false;
+}
+
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)
 {
     int64_t longest = 0;

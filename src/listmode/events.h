@@ -156,6 +156,13 @@ lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, cons
 /* Frees the arrays on a device. Only arrays of the host may hold arranged events afterwards. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
+/* True if any range has events in this group, or in either group of this axis. The events are arranged. */
+bool lr_listmode_has_group(const struct lr_listmode_events *events, int group);
+static inline bool lr_listmode_has_axis(const struct lr_listmode_events *events, int axis)
+{
+    return lr_listmode_has_group(events, 2 * axis) || lr_listmode_has_group(events, 2 * axis + 1);
+}
+
 /* Number of events in the largest group of any range. The events are arranged. */
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
 

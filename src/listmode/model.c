@@ -25,6 +25,14 @@ double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm)
     return tube->table[k] + (at - k) * (tube->table[k + 1] - tube->table[k]);
 }
 
+float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log)
+{
+    const int last = tube->table_count - 1;
+    float *table = lr_alloc(last + INT64_C(2), sizeof(*table), "the tube's table", log);
+    for (int k = 0; table != NULL && k <= last + 1; k++) table[k] = (float)tube->table[k < last ? k : last];
+    return table;
+}
+
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2])
 {
@@ -33,6 +41,34 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct
         const double other = line->direction[walk->across[1 - k]];
         halves[k] = radius * sqrt(fmax(1.0 - other * other, 0.0)) / model->grid.voxel_mm[walk->across[k]];
     }
+}
+
+/* --- slices of time of flight --- */
+
+double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                int64_t k, int axis)
+{
+    struct lr_listmode_line line;
+    lr_listmode_line_of(events, k, axis, &line);
+    const double centre_mm = line.middle[axis] + line.tof_mm * line.direction[axis];
+    return (centre_mm - model->grid.origin_mm[axis]) / model->grid.voxel_mm[axis];
+}
+
+double lr_listmode_reach_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                int axis)
+{
+    return (events->reach_mm + model->reach_mm) / model->grid.voxel_mm[axis] + 1.5;
+}
+
+void lr_listmode_range_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                              const int64_t range[2], int axis, int slices[2])
+{
+    const int size = model->grid.size[axis];
+    const double reach = lr_listmode_reach_slices(model, events, axis);
+    const double low = floor(lr_listmode_centre_slice(model, events, range[0], axis) - reach);
+    const double high = ceil(lr_listmode_centre_slice(model, events, range[1] - 1, axis) + reach);
+    slices[0] = (int)fmin(fmax(low, 0.0), size);
+    slices[1] = (int)fmax(fmin(high, size), slices[0]);
 }
 
 /* --- how large elements are --- */

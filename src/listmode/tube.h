@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The function of the distance to a tube's line, and the voxels that may be within the tube. */
+ * The function of the distance to a tube's line, the voxels that may be within the tube, and the slices in which time
+ * of flight puts events. */
 #ifndef LR_LISTMODE_TUBE_H
 #define LR_LISTMODE_TUBE_H
 
@@ -21,10 +22,27 @@ static inline double lr_listmode_rim(const lr_listmode_tube *tube)
 /* The tube's function at a distance. Beyond half the width it has the value at half the width. */
 double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
 
+/* The tube's table in single precision, as devices read it. The last entry is repeated, because linear interpolation at
+ * that entry reads the next one. The caller frees it. errors: NULL if memory runs out. */
+float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log);
+
 /* A slice's middle plane cuts the tube in an ellipse. These are half the edges of the rectangle around the ellipse, in
  * voxels along walk->across (the paper, II.B.3). */
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
+
+/* The slice across `axis` in which time of flight puts the event at place k of the arrays; it may be beyond the grid. */
+double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                int64_t k, int axis);
+
+/* Largest distance in slices from an event's centre to its elements, with one slice for rounding. */
+double lr_listmode_reach_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                int axis);
+
+/* Slices of the grid that events range[0] .. range[1] - 1 of a group with time of flight may cross: first, and one
+ * after the last. */
+void lr_listmode_range_slices(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                              const int64_t range[2], int axis, int slices[2]);
 
 /* The least standard deviation of time of flight of any event, mm; infinite if none has it. */
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);

@@ -10,7 +10,6 @@
 #include "base/parallel.h"
 #include "base/sized.h"
 #include "direct/tables.h"
-#include "operator/families.h"
 #include "plugin/plugin.h"
 
 #include <lr/device.h>

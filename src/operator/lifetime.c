@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "device/place.h"
-#include "operator/families.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "device/place.h"
 #include "listmode/line.h"
 #include "model/scanner/scanner.h"
-#include "operator/families.h"
+#include "operator/facade.h"
 #include "plugin/plugin.h"
 
 #include <float.h>

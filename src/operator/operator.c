@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sized.h"
-#include "operator/stored.h"
+#include "operator/matrix.h"
 
 #include <string.h>
 

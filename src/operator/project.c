@@ -11,7 +11,6 @@
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
-#include "operator/families.h"
 #include "operator/updates.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "model/lors/elements.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
-#include "operator/stored.h"
+#include "operator/matrix.h"
 
 #include <lr/forecast.h>
 #include <math.h>

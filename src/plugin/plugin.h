@@ -101,14 +101,4 @@ extern const struct lr_hdf5_plugin lr_hdf5_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
 
-/* A plugin's file, and the words for the error if it is missing. */
-struct lr_plugin_name {
-    const char *file, *symbol;
-    const char *what;     /* "OpenGL" */
-    const char *packages; /* packages that may be missing */
-};
-
-/* Finds, loads and checks a plugin, and gives it the pool and the records of errors. The functions above call it. */
-const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
-
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "device/later.h"
+#include "device/vector.h"
 
 #include <stdlib.h>
 

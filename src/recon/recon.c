@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "device/later.h"
+#include "device/vector.h"
 #include "operator/updates.h"
 #include "recon/ranks.h"
 #include "recon/rule.h"

@@ -128,12 +128,9 @@ class BadInput(ProgramTest):
         self.refuse(2, ["m.xyz", "must end in", ".tsv"], f"matrix {self.on_ring} {GRID} --rows 0:1 -o m.xyz")
 
     def test_truncated_list_mode(self):
-        folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
-        events = folder / "safir" / "coincidencesLM.clm.safir"
-        if not events.exists():
-            self.skipTest(f"no {events}; set LORASTER_DATA to the folder of real inputs")
+        events = self.real_data("safir/coincidencesLM.clm.safir")
         raw = events.read_bytes()
-        crystal_map = folder / "safir" / "DualRingPrototype_crystal_map.txt"
+        crystal_map = events.with_name("DualRingPrototype_crystal_map.txt")
         for length in (10, 32 + 8 * 100 + 3):
             Path("cut.clm.safir").write_bytes(raw[:length])
             self.refuse(3, "cut.clm.safir", "recon --scanner safir-dual-ring-prototype --backend cpu --grid 2,2,2",

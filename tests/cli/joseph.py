@@ -84,8 +84,7 @@ class Lors:
         found = scanner["centre_mm"][modules]
         for axis, index, direction in ((0, p, "u"), (1, q, "v")):
             place = index - (scanner["crystals"][modules, axis] - 1) / 2
-            found = found + (place * scanner["pitch_mm"][modules, axis])[:, None] * \
-                scanner[direction][modules]
+            found = found + (place * scanner["pitch_mm"][modules, axis])[:, None] * scanner[direction][modules]
         return found
 
     def names(self, numbers):

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -64,6 +66,15 @@ def write_nifti(path, size, voxel_mm, values, datatype=16):
     Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
 
 
+def read_rows(path):
+    """Rows of a matrix as text: {row: {(module i, p, q, module j, r, s): probability}}."""
+    rows = {}
+    for line in Path(path).read_text().splitlines()[1:]:
+        cells = line.split("\t")
+        rows.setdefault(int(cells[0]), {})[tuple(map(int, cells[4:10]))] = float(cells[10])
+    return rows
+
+
 class OnTerminal:
     """A program whose stderr is a terminal: what it says there, as it says it."""
     def __init__(self, command, folder):
@@ -111,6 +122,12 @@ def preloadable(library, at_end):
     link = folder / Path(library).name
     link.symlink_to(library)
     return str(link)
+
+
+def preloading(library, **more):
+    """An environment in which a library comes before those of the program, a sanitizer's among them."""
+    return dict(os.environ, LD_PRELOAD=library, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") +
+                ":verify_asan_link_order=0", **more)
 
 
 def split(arguments):
@@ -170,10 +187,40 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(running.stop)
         return running
 
-    def good(self, *arguments, **options):
+    def start(self, *arguments, **options):
+        """The running program, whose outputs can be read."""
+        process = subprocess.Popen([self.program, *split(arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, **options)
+        self.addCleanup(process.kill)
+        return process
+
+    def stop_writing(self, number, name, *arguments):
+        """Ends a run that writes a matrix by a signal once it has written a block; what it said. One that is over
+        before this process has looked is done again."""
+        part = Path(name + ".part")
+        for _ in range(20):
+            process = self.start(*arguments, f"-o {name}")
+            while process.poll() is None and not (part.exists() and part.stat().st_size > 12e6):
+                time.sleep(0.002)
+            process.send_signal(number)
+            said = process.communicate(timeout=HANG_S)[1]
+            if process.returncode != 0 or "--resume" in arguments:
+                break
+            os.remove(name)
+        self.assertEqual(process.returncode, 1 if number == signal.SIGINT else -number, said)
+        self.assertFalse(os.path.exists(name))
+        return said
+
+    def ends(self, code, words, *arguments, **options):
+        """The finished process, whose exit code is this and whose stderr has all words."""
         done = self.run_program(*arguments, **options)
-        self.assertEqual(done.returncode, 0, f"{arguments}\n{done.stdout}{done.stderr}")
+        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, done.stderr)
         return done
+
+    def good(self, *arguments, **options):
+        return self.ends(0, (), *arguments, **options)
 
     def json(self, *arguments, **options):
         done = self.good(*arguments, "--json", **options)
@@ -191,17 +238,28 @@ class ProgramTest(unittest.TestCase):
         """The program must end with `code`, one error sentence that has all `words`, nothing on stdout, and no file
         that was not there before."""
         before = set(os.listdir(self.folder))
-        done = self.run_program(*arguments, **options)
-        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
+        done = self.ends(code, words, *arguments, **options)
         errors = [line for line in done.stderr.split("\n") if "error:" in line]
         self.assertEqual(len(errors), 1, done.stderr)
         self.assertTrue(errors[0].startswith("loraster: error: "), errors[0])
         self.assertGreater(len(errors[0]), len("loraster: error: ") + 10, errors[0])
-        for word in [words] if isinstance(words, str) else words:
-            self.assertIn(word, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertEqual(set(os.listdir(self.folder)) - before, set(), "files were left behind")
         return done
+
+    def real_data(self, name):
+        """The path of a real input; where that is absent the test is skipped."""
+        path = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data")).resolve() / name
+        if not path.exists():
+            self.skipTest(f"no {path}; set LORASTER_DATA to the folder of real inputs")
+        return path
+
+    def has_opengl(self):
+        return any(device["usable"] for device in self.json("info")["devices"])
+
+    def need_opengl(self):
+        if not self.has_opengl():
+            self.skipTest("no OpenGL device")
 
     def expected_counts(self, name="y.h5", counts=100000, *more):
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts {counts} -o {name}", *more)

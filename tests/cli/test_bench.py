@@ -34,8 +34,7 @@ def overlaps(x, y):
         low = max(x - shrink * (left + PITCH - x), -half)
         high = min(x - shrink * (left - x), half)
         if high > low:
-            count += (math.ceil((high + half) / PITCH - 1e-9) -
-                      math.floor((low + half) / PITCH + 1e-9))
+            count += (math.ceil((high + half) / PITCH - 1e-9) - math.floor((low + half) / PITCH + 1e-9))
     return count
 
 
@@ -58,8 +57,7 @@ class Bench(ProgramTest):
         return Bench.found
 
     def measured(self, mode):
-        found = [r for r in self.figures()["results"]
-                 if r["mode"] == mode and r["outcome"] == "measured"]
+        found = [r for r in self.figures()["results"] if r["mode"] == mode and r["outcome"] == "measured"]
         self.assertIn("cpu", [r["backend"] for r in found])
         return found
 
@@ -139,8 +137,7 @@ class Bench(ProgramTest):
                 voxels = result["num_voxels"]
                 self.assertGreater(seconds, 0)
                 self.assertLessEqual(found["runs"], 2)
-                self.assertAlmostEqual(found["wall_us_per_voxel"] * voxels,
-                                       1e6 * found["wall_seconds"], delta=1e-3)
+                self.assertAlmostEqual(found["wall_us_per_voxel"] * voxels, 1e6 * found["wall_seconds"], delta=1e-3)
                 self.assertLess(abs(found["elements_per_second"] * seconds /
                                     (result["elements_per_voxel"] * voxels) - 1), 1e-9)
                 if sampled:
@@ -226,8 +223,7 @@ class Bench(ProgramTest):
         found = json.loads(self.good(*SMALL, "--json", env=NO_GL).stdout)
         self.assertIsNone(found["device"])
         outcomes = {r["backend"]: r["outcome"] for r in found["results"]}
-        self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "native": "measured",
-                                    "cpu": "measured"})
+        self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "native": "measured", "cpu": "measured"})
         done = self.run_program(*SMALL, "--backend", "compute", env=NO_GL)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("OpenGL", done.stdout)
@@ -260,8 +256,7 @@ class Bench(ProgramTest):
         passed over where the backend is only meant by default."""
         found = self.json(*SMALL, "--backend", "native,cpu")["results"]
         for mode in ("sampled", "exact"):
-            native, cpu = (next(r for r in found if (r["backend"], r["mode"]) == (b, mode))
-                           for b in ("native", "cpu"))
+            native, cpu = (next(r for r in found if (r["backend"], r["mode"]) == (b, mode)) for b in ("native", "cpu"))
             self.assertEqual(native["outcome"], "measured")
             self.assertIsNone(native["forward"]["device_seconds"])
             self.assertLess(abs(native["matrix_error"] - cpu["matrix_error"]), 1e-5)
@@ -410,5 +405,4 @@ class Tables(ProgramTest):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
-if __name__ == "__main__":
-    main({"bench": Bench, "bench_table": Tables})
+main({"bench": Bench, "bench_table": Tables})

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, split
@@ -92,18 +91,8 @@ class Parts(ProgramTest):
         on = ("--scanner ge-explore-vista-dr --grid 30,30,6 --voxel-mm 1.3,1.3,0.65 --backend native --threads 1 "
               "--samples 1")
         self.good(f"matrix {on} --part 2/3 -o whole.h5")
-        part = Path("2.h5.part")
-        for _ in range(20):  # until it is stopped before it is over
-            process = subprocess.Popen([self.program, *f"matrix {on} --part 2/3 -o 2.h5".split()], cwd=self.folder,
-                                       stderr=subprocess.DEVNULL)
-            while process.poll() is None and not (part.exists() and part.stat().st_size > 12e6):
-                time.sleep(0.002)
-            process.send_signal(signal.SIGINT)
-            if process.wait() == 1:
-                break
-        self.assertEqual(process.returncode, 1)
-        done = self.run_program(f"matrix {on} --part 1/3 -o 2.h5 --resume")
-        self.assertEqual(done.returncode, 2, done.stderr)
+        self.stop_writing(signal.SIGINT, "2.h5", f"matrix {on} --part 2/3")
+        self.ends(2, (), f"matrix {on} --part 1/3 -o 2.h5 --resume")
         self.good(f"matrix {on} --part 2/3 -o 2.h5 --resume")
         self.assertEqual(Path("2.h5").read_bytes(), Path("whole.h5").read_bytes())
 
@@ -372,5 +361,4 @@ class Model(ProgramTest):
         self.assertEqual(self.run_script(self.shipped, "--ranks 0").returncode, 1)
 
 
-if __name__ == "__main__":
-    main({"parts": Parts, "replicates": Replicates, "model": Model})
+main({"parts": Parts, "replicates": Replicates, "model": Model})

@@ -150,5 +150,4 @@ class Manuals(TableTest):
             self.assertRegex(done.stdout, rf"(?m)^ +{path.stem} +- .*\n(.*\n)*SYNOPSIS\n +loraster.* \[options\]$")
 
 
-if __name__ == "__main__":
-    main({"completion": Completion, "manuals": Manuals})
+main({"completion": Completion, "manuals": Manuals})

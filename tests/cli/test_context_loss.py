@@ -5,20 +5,18 @@ lose_context.c stands in for the driver."""
 import os
 from pathlib import Path
 
-from program import GRID, ProgramTest, main, preloadable
+from program import GRID, ProgramTest, main, preloadable, preloading
 
 
 class Loss(ProgramTest):
     def setUp(self):
         super().setUp()
-        if not [d for d in self.json("info")["devices"] if d["usable"]]:
-            self.skipTest("no OpenGL device")
+        self.need_opengl()
         self.library = preloadable(os.environ["LORASTER_LOSE_CONTEXT"], self.addCleanup)
 
     def losing_at(self, number, **more):
         """An environment in which the question of that number is answered by a reset."""
-        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number), ASAN_OPTIONS=sanitizer, **more)
+        return preloading(self.library, LOSE_CONTEXT_AT=str(number), **more)
 
     def count_questions(self, *arguments):
         count = "count"
@@ -69,5 +67,4 @@ class Loss(ProgramTest):
                                  f"--store {store} -o x.nii")
 
 
-if __name__ == "__main__":
-    main({"context_loss": Loss})
+main({"context_loss": Loss})

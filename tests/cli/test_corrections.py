@@ -216,5 +216,4 @@ class Additive(ProgramTest):
                     "--voxel-mm 3 --operator listmode --events e.petsird --frames 10 --additive y.h5 -o x.nii")
 
 
-if __name__ == "__main__":
-    main({"corrections": Ge, "additive_events": Additive})
+main({"corrections": Ge, "additive_events": Additive})

@@ -36,6 +36,44 @@ class Direct(ProgramTest):
                   *more)
         return name
 
+    def random_image(self, seed):
+        """Its values, and its file."""
+        generator = random.Random(seed)
+        x = numpy.array([generator.random() for _ in range(numpy.prod(SIZE))])
+        return x, self.image("x.nii.gz", list(x), SIZE, EDGE)
+
+    def point(self, x, y, z):
+        values = numpy.zeros(SIZE[::-1])
+        values[z, y, x] = 1
+        return self.image("p.nii.gz", values.ravel().tolist(), SIZE, EDGE)
+
+    @staticmethod
+    def histo(name="y.h5"):
+        """Values, [view][voxel]."""
+        with h5py.File(name) as file:
+            return file["histo/values"][()]
+
+    @staticmethod
+    def values(name="r.nii.gz"):
+        return numpy.array(read_nifti(name)[3])
+
+    def other_histo(self, counts, name, values):
+        """Histo-images like others, of other values."""
+        with h5py.File(counts) as file, h5py.File(name, "w") as other:
+            file.copy("histo", other)
+            other["histo/values"][...] = values
+
+    def near(self, a, b, most=1e-5):
+        self.assertLess(numpy.linalg.norm(a - b) / numpy.linalg.norm(a), most)
+
+    def on_device(self, *arguments):
+        """The finished process; where there is no device for it the test is skipped."""
+        done = self.run_program(*arguments)
+        if done.returncode == 4:
+            self.skipTest("no OpenGL: " + done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
 
 class Tables(Direct):
     def test_a_picture_and_its_figures(self):
@@ -67,33 +105,26 @@ class Tables(Direct):
 
 class Projections(Direct):
     def test_back_is_the_transpose(self):
-        generator = random.Random(3)
-        count = SIZE[0] * SIZE[1] * SIZE[2]
-        x = numpy.array([generator.random() for _ in range(count)])
-        image = self.image("x.nii.gz", list(x), SIZE, EDGE)
+        x, image = self.random_image(3)
         self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
         with h5py.File("y.h5") as file:
             y = file["histo/values"][()].astype(float)
-            self.assertEqual((y.shape, list(file["histo/grid_size"])), ((12, count), list(SIZE)))
+            self.assertEqual((y.shape, list(file["histo/grid_size"])), ((12, len(x)), list(SIZE)))
             self.assertTrue(numpy.allclose(file["histo/views_deg"][7], [30, 8]))
         self.good(f"direct project --histo y.h5 {KERNEL} {CPU} -o b.nii.gz")
-        back = numpy.array(read_nifti("b.nii.gz")[3])
+        back = self.values("b.nii.gz")
         left, right = (y * y).sum(), (x.astype("float32") * back.astype(float)).sum()
         self.assertLess(abs(left - right) / left, 1e-6)
 
     def test_one_view_is_one_of_the_set(self):
         """As an image, forward and as the transpose."""
-        generator = random.Random(4)
-        count = SIZE[0] * SIZE[1] * SIZE[2]
-        x = numpy.array([generator.random() for _ in range(count)])
-        image = self.image("x.nii.gz", list(x), SIZE, EDGE)
+        x, image = self.random_image(4)
         one = f"--azimuth-deg 30 --tilt-deg 8 {KERNEL} {CPU}"
         self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
         self.good(f"direct project --image {image} {one} -o f.npy")
         self.good(f"direct project --image {image} {one} --transpose -o b.npy")
         forward, back = numpy.load("f.npy"), numpy.load("b.npy")
-        with h5py.File("y.h5") as file:
-            self.assertTrue((file["histo/values"][7] == forward.ravel()).all())
+        self.assertTrue((self.histo()[7] == forward.ravel()).all())
         x = x.astype("float32").reshape(SIZE[::-1])
         left, right = (forward * x).sum(dtype=float), (x * back).sum(dtype=float)
         self.assertLess(abs(left / right - 1), 1e-6)
@@ -105,14 +136,9 @@ class Projections(Direct):
         image = self.activity()
         found = []
         for backend in ("cpu", "compute"):
-            done = self.run_program(f"direct project --image {image} {KERNEL}", f"{VIEWS} --backend {backend} -o y.h5")
-            if done.returncode == 4:
-                self.skipTest("no OpenGL: " + done.stderr.strip())
-            self.assertEqual(done.returncode, 0, done.stderr)
-            with h5py.File("y.h5") as file:
-                found.append(file["histo/values"][()].astype(float))
-        off = numpy.linalg.norm(found[0] - found[1]) / numpy.linalg.norm(found[0])
-        self.assertLess(off, 1e-5)
+            self.on_device(f"direct project --image {image} {KERNEL}", f"{VIEWS} --backend {backend} -o y.h5")
+            found.append(self.histo().astype(float))
+        self.near(*found)
 
 
 class Depositions(Direct):
@@ -130,16 +156,12 @@ class Depositions(Direct):
         return "e.Cdh"
 
     def deposit(self, backend, *source):
-        """Report and values, or None without a device."""
-        done = self.run_program("direct deposit", *source, f"--azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
-                                f"--scanner {self.scanner} --rule trilinear --backend {backend} --json -o y.h5")
-        if done.returncode == 4:
-            self.skipTest("no OpenGL: " + done.stderr.strip())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        """Report and values."""
+        done = self.on_device("direct deposit", *source, f"--azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
+                              f"--scanner {self.scanner} --rule trilinear --backend {backend} --json -o y.h5")
         report = json.loads(done.stdout)
         self.assertEqual(report["backend"], backend)
-        with h5py.File("y.h5") as file:
-            return report, file["histo/values"][()].astype(float)
+        return report, self.histo().astype(float)
 
     def test_every_source_on_every_backend(self):
         self.good(f"events convert {self.castor()} e.petsird --scanner {self.scanner}")
@@ -153,11 +175,10 @@ class Depositions(Direct):
                 self.assertEqual(report[key], other[key])
             self.assertGreater(report["deposited"], 60)
             self.assertAlmostEqual(values.sum(), report["weight"], delta=1e-4 * values.sum())
-            self.assertLess(numpy.linalg.norm(values - found), 1e-5 * numpy.linalg.norm(values))
+            self.near(values, found)
             reports[name] = report, values
         # The same events, where bins are told to single precision
-        castor, petsird = reports["CASToR"][1], reports["PETSIRD"][1]
-        self.assertLess(numpy.linalg.norm(castor - petsird), 1e-4 * numpy.linalg.norm(castor))
+        self.near(reports["CASToR"][1], reports["PETSIRD"][1], 1e-4)
 
 
 GAP_RING = """\
@@ -176,8 +197,7 @@ class Factors(Direct):
     def factors(self, *more):
         """As the file has them, with the report: [views][z][y][x]."""
         report = self.json(f"direct factors {self.SET} -o n.h5", *more)
-        with h5py.File("n.h5") as file:
-            return report, file["histo/values"][()].reshape(24, *self.SIZE[::-1])
+        return report, self.histo("n.h5").reshape(24, *self.SIZE[::-1])
 
     def test_profiles_become_flat(self):
         """A uniform cylinder in a scanner with a gap amid it: its profile along the axis is uneven without factors, and
@@ -199,7 +219,7 @@ class Factors(Direct):
             done = self.good(f"{RECON} --data y.h5 {kernel} {CPU} --algorithm osem --views-per-block 6 --iterations 2",
                              "-o r.nii.gz", *more)
             self.assertEqual("without --factors" in done.stderr, not more)
-            image = numpy.array(read_nifti("r.nii.gz")[3]).reshape(self.SIZE[::-1])
+            image = self.values().reshape(self.SIZE[::-1])
             profile = image[3:-3, 6:10, 6:10].mean(axis=(1, 2))
             spreads.append(profile.std() / profile.mean())
         print(f"spread of the axial profile: {spreads[0]:.3f}, with factors {spreads[1]:.3f}")
@@ -244,14 +264,12 @@ class Reconstructions(Direct):
         report = self.json(f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 {VIEWS}",
                            "--count 60000 --rule trilinear -o y.h5")
         self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
-        with h5py.File("y.h5") as file:
-            total = file["histo/values"][()].astype(float).sum()
-        self.assertLess(abs(total / report["deposited"] - 1), 1e-4)
+        self.assertLess(abs(self.histo().astype(float).sum() / report["deposited"] - 1), 1e-4)
         for algorithm in (["--algorithm ramla --views-per-block 1 --fall 0.3"],
                           ["--algorithm osem --views-per-block 3"],
                           ["--algorithm mlem --iterations 6"]):
             self.good(f"{RECON} --data y.h5", f"{KERNEL} {CPU}", *algorithm, "-o r.nii.gz")
-            values = numpy.array(read_nifti("r.nii.gz")[3]).reshape(SIZE[::-1])
+            values = self.values().reshape(SIZE[::-1])
             hot = values[2:4, 5:7, 6:7].mean()
             warm = values[2:4, 10:13, 10:14].mean()
             cold = values[2:4, 0:2, 0:3].mean()
@@ -261,13 +279,11 @@ class Reconstructions(Direct):
     def test_corrections_are_used(self):
         """Factors of 1/2 and nothing additive double the image of ML-EM."""
         counts = self.counts()
-        with h5py.File(counts) as file, h5py.File("n.h5", "w") as half:
-            file.copy("histo", half)
-            half["histo/values"][...] = 0.5
+        self.other_histo(counts, "n.h5", 0.5)
         images = []
         for more in ([], ["--factors n.h5"]):
             self.good(f"{RECON} --data {counts}", f"{KERNEL} {CPU} --algorithm mlem --iterations 3 -o r.nii.gz", *more)
-            images.append(numpy.array(read_nifti("r.nii.gz")[3]))
+            images.append(self.values())
         self.assertTrue(numpy.allclose(2 * images[0], images[1], rtol=1e-4, atol=1e-6))
 
     def test_images_amid_iterations(self):
@@ -299,12 +315,9 @@ class Reconstructions(Direct):
 
     def test_points_stay_where_they_are(self):
         """Simulated pairs of a point far from the axis are put down around it."""
-        values = [0.0] * (SIZE[0] * SIZE[1] * SIZE[2])
-        values[3 + SIZE[0] * (15 + SIZE[1] * 3)] = 1.0
-        self.good("direct deposit --activity", self.image("p.nii.gz", values, SIZE, EDGE),
+        self.good("direct deposit --activity", self.point(3, 15, 3),
                   f"--scanner {self.scanner} --tof-ps 20 --azimuths 4 --tilts 1 --count 20000 --rule trilinear -o p.h5")
-        with h5py.File("p.h5") as file:
-            sums = file["histo/values"][...].reshape(-1, *SIZE[::-1]).sum(0, dtype=float)
+        sums = self.histo("p.h5").reshape(-1, *SIZE[::-1]).sum(0, dtype=float)
         for axis, place in ((1, 15), (2, 3)):
             profile = sums.sum(tuple(k for k in range(3) if k != axis))
             found = (profile * numpy.arange(profile.size)).sum() / profile.sum()
@@ -312,15 +325,12 @@ class Reconstructions(Direct):
 
     def test_blur_spreads_lines(self):
         """A point's histo-image across the lines gets wider by what is asked for."""
-        values = [0.0] * (SIZE[0] * SIZE[1] * SIZE[2])
-        values[10 + SIZE[0] * (9 + SIZE[1] * 3)] = 1.0
-        image = self.image("p.nii.gz", values, SIZE, EDGE)
+        image = self.point(10, 9, 3)
         variances = []
         for name, blur in (("a.h5", []), ("b.h5", ["--radial-mm 9 --axial-mm 0.1"])):
             self.good(f"direct deposit --activity {image} --scanner {self.scanner} --tof-ps 20 --azimuths 1 --tilts 1",
                       "--count 30000", *blur, f"-o {name}")
-            with h5py.File(name) as file:
-                profile = file["histo/values"][0].reshape(SIZE[::-1]).sum((0, 2), dtype=float)
+            profile = self.histo(name)[0].reshape(SIZE[::-1]).sum((0, 2), dtype=float)
             y = EDGE[1] * numpy.arange(SIZE[1])
             mean = (profile * y).sum() / profile.sum()
             variances.append((profile * (y - mean) ** 2).sum() / profile.sum())
@@ -333,10 +343,7 @@ class Reconstructions(Direct):
         """OSEM of one block is ML-EM, with factors and an additive term; and OSEM of subsets."""
         counts = self.counts("y.h5", "--count 20000")
         for name, least in (("n.h5", 0.5), ("b.h5", 0.1)):
-            with h5py.File(counts) as file, h5py.File(name, "w") as other:
-                file.copy("histo", other)
-                shape = other["histo/values"].shape
-                other["histo/values"][...] = least + numpy.random.default_rng(1).random(shape)
+            self.other_histo(counts, name, least + numpy.random.default_rng(1).random(self.histo(counts).shape))
         more = f"--additive b.h5 --factors n.h5 {KERNEL} {CPU} --iterations 4"
         found = self.json(f"{RECON} --data {counts}", f"{more} --algorithm osem --views-per-block 100 -o a.nii.gz")
         self.assertEqual((found["subsets"], found["views_per_block"]), (1, 100))
@@ -344,9 +351,7 @@ class Reconstructions(Direct):
         self.assertEqual((found["operator"]["family"], found["scanner"]), ("direct", None))
         likelihoods = [one["log_likelihood"] for one in found["iterations"]]
         self.assertEqual(likelihoods, sorted(likelihoods))
-        images = [numpy.array(read_nifti(name)[3]) for name in ("a.nii.gz", "b.nii.gz")]
-        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
-        self.assertLess(off, 1e-5)
+        self.near(self.values("a.nii.gz"), self.values("b.nii.gz"))
         found = self.json(f"recon --operator direct --data {counts} {KERNEL} {CPU} --algorithm osem --subsets 4",
                           "-o c.nii.gz")
         self.assertEqual(found["subsets"], 4)
@@ -360,9 +365,7 @@ class Reconstructions(Direct):
         self.good(f"{RECON} --data {counts}", f"{more} --views-per-block 12 -o a.nii.gz")
         found = self.json(f"recon --operator direct --data {counts} {more} --subsets 1 -o b.nii.gz")
         self.assertEqual((found["algorithm"], found["relaxation"], found["fall"]), ("ramla", 0.6, 0.5))
-        images = [numpy.array(read_nifti(name)[3]) for name in ("a.nii.gz", "b.nii.gz")]
-        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
-        self.assertLess(off, 1e-5)
+        self.near(self.values("a.nii.gz"), self.values("b.nii.gz"))
 
     def test_the_common_loop_has_bsrem(self):
         counts = self.counts("y.h5", "--count 20000")
@@ -377,29 +380,22 @@ class Reconstructions(Direct):
         counts = self.counts("y.h5", "--count 20000")
         images = []
         for fit in ([], ["--fit"]):
-            done = self.run_program(f"recon --operator direct --data {counts} {KERNEL} --backend compute",
-                                    "--algorithm ramla --subsets 4", *fit, "--json -o a.nii.gz")
-            if done.returncode == 4:
-                self.skipTest("no OpenGL: " + done.stderr.strip())
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.on_device(f"recon --operator direct --data {counts} {KERNEL} --backend compute",
+                                  "--algorithm ramla --subsets 4", *fit, "--json -o a.nii.gz")
             last = json.loads(done.stdout)["iterations"][-1]
             self.assertEqual("log_likelihood" in last, bool(fit))
             self.assertGreater(last["device_seconds"], 0)
-            images.append(numpy.array(read_nifti("a.nii.gz")[3]))
-        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
-        self.assertLess(off, 1e-5)
+            images.append(self.values("a.nii.gz"))
+        self.near(*images)
         self.refuse(2, "belongs to --operator direct", f"recon --data {counts} --fit -o a.nii.gz")
 
     def test_the_same_seed_gives_the_same_events(self):
         self.counts("a.h5", "--count 500")
         self.counts("b.h5", "--count 500")
         self.counts("c.h5", "--count 500 --seed 2")
-        values = []
-        for name in "abc":
-            with h5py.File(name + ".h5") as file:
-                values.append(file["histo/values"][()])
-        self.assertTrue((values[0] == values[1]).all())
-        self.assertFalse((values[0] == values[2]).all())
+        a, b, c = (self.histo(name + ".h5") for name in "abc")
+        self.assertTrue((a == b).all())
+        self.assertFalse((a == c).all())
 
 
 class BadInput(Direct):
@@ -538,6 +534,5 @@ class Bench(ProgramTest):
             self.assertLess(padded["error"], 1e-6)
 
 
-if __name__ == "__main__":
-    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "factors": Factors, "recon":
-          Reconstructions, "bad_input": BadInput, "bench": Bench})
+main({"tables": Tables, "projections": Projections, "deposit": Depositions, "factors": Factors, "recon":
+      Reconstructions, "bad_input": BadInput, "bench": Bench})

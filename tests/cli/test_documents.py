@@ -213,5 +213,4 @@ class Documents(ProgramTest):
             self.assertIn(option, text, f"{page}: loraster {command}")
 
 
-if __name__ == "__main__":
-    main({"documents": Documents})
+main({"documents": Documents})

@@ -15,13 +15,6 @@ from program import GRID, ProgramTest, main, read_nifti, write_nifti
 MM_PER_PS = 0.149896229
 
 
-def inputs(case, name):
-    folder = Path(os.environ.get("LORASTER_DATA", case.source_root / "../shared/data"))
-    if not (folder / name).exists():
-        case.skipTest(f"no {folder / name}; set LORASTER_DATA to the folder of real inputs")
-    return folder / name
-
-
 def crystals_of(case, scanner):
     """Places of the crystals in the order of their numbers."""
     return [row[3:6] for row in case.json(f"scanner show {scanner} --crystals")["crystals"]]
@@ -44,23 +37,37 @@ def centres_of(header):
     return found
 
 
-def event_places(header, blocks):
-    """(time, delayed, place a, place b, tof in mm) of all coincidences, places to 0.001 mm."""
-    centres = centres_of(header)
-    edges = header["scanner"]["tofBinEdges"][0][0]["edges"][1]
-    found = []
+def events_of(blocks):
+    """All coincidences: (block, whether it is delayed, types of the two modules, event), lists as they stand."""
     for name, block in blocks:
         assert name == "EventTimeBlock", name
         for delayed, lists in enumerate((block["promptEvents"], block["delayedEvents"])):
             for a, row in enumerate(lists):
                 for b, events in enumerate(row):
-                    for event in events:
-                        one, two = event["detectionBins"]
-                        tof = 0.5 * (edges[event["tofIdx"]] + edges[event["tofIdx"] + 1])
-                        found.append((block["timeInterval"]["start"], delayed,
-                                      tuple(round(x, 3) for x in centres[a][one]),
-                                      tuple(round(x, 3) for x in centres[b][two]), round(tof, 3)))
+                    yield from ((block, delayed, (a, b), event) for event in events)
+
+
+def bins_of(header, a, b):
+    """Edges and sign of events in list [a][b]."""
+    table = header["scanner"]["tofBinEdges"]
+    if a < len(table) and b < len(table[a]):
+        return table[a][b]["edges"][1]
+    return [-e for e in reversed(table[b][a]["edges"][1])]
+
+
+def all_events(header, blocks):
+    """(time, delayed, place a, place b, tof in mm) of all coincidences, places to 0.001 mm; one bin is no time of
+    flight."""
+    centres = centres_of(header)
+    energies = [len(e["edges"][1]) - 1 for e in header["scanner"]["eventEnergyBinEdges"]]
+    found = []
+    for block, delayed, types, event in events_of(blocks):
+        edges, index = bins_of(header, *types), event["tofIdx"]
+        tof = round(0.5 * (edges[index] + edges[index + 1]), 4) if len(edges) > 2 else None
+        places = (centres[t][one // energies[t]] for t, one in zip(types, event["detectionBins"]))
+        found.append((block["timeInterval"]["start"], delayed, *(tuple(round(x, 3) for x in p) for p in places), tof))
     return found
+
 
 # The version that keeps the order of an event's crystals.
 IN_ORDER = "--petsird-version 0.9"
@@ -100,7 +107,7 @@ class Show(Castor):
         self.assertIn("time of flight 200 ps FWHM; events -22.4844 to 35.9751 mm", text)
 
     def test_official(self):
-        path = inputs(self, "petsird/small_cpp_v0.9.1.petsird")
+        path = self.real_data("petsird/small_cpp_v0.9.1.petsird")
         found = self.show(path)
         self.assertEqual((found["format"], found["format_version"]), ("PETSIRD", "0.9.1"))
         self.assertEqual((found["prompts"], found["num_tof_bins"]), (273, 11))
@@ -126,11 +133,11 @@ class Show(Castor):
         self.refuse(2, "--events-until-damage belongs to --events", f"recon --data y.h5 {more}")
 
     def test_others_need_their_scanner(self):
-        path = inputs(self, "mmr/small_listmode_file.l")
+        path = self.real_data("mmr/small_listmode_file.l")
         self.refuse(2, "name its scanner", f"events show {path}")
         found = self.show(path, "--scanner siemens-mmr")
         self.assertEqual((found["prompts"], found["delayeds"]), (218881, 35320))
-        path = inputs(self, "safir/coincidencesLM.clm.safir")
+        path = self.real_data("safir/coincidencesLM.clm.safir")
         self.assertEqual(self.show(path, "--scanner safir-dual-ring-prototype")["prompts"], 1408)
 
     def test_refusals(self):
@@ -155,7 +162,7 @@ class Convert(Castor):
         for time, a, b, ps in self.events:
             expected.append((time, 0, tuple(round(x, 3) for x in places[a]), tuple(round(x, 3) for x in places[b]),
                              MM_PER_PS * ps if tof else 0))
-        found = event_places(header, blocks)
+        found = all_events(header, blocks)
         self.assertEqual(len(found), len(expected))
         edges = header["scanner"]["tofBinEdges"][0][0]["edges"][1]
         width = edges[1] - edges[0]
@@ -199,7 +206,7 @@ class Convert(Castor):
             found = self.show("a.petsird")
             self.assertAlmostEqual(found["tof_bin_mm"], 10 * MM_PER_PS, 5)
             self.assertEqual(found["num_tof_bins"] % 2, 0 if "range" in more else 1)
-            tofs = [event[4] for event in event_places(*yardl.read_file("a.petsird")[1:])]
+            tofs = [event[4] for event in all_events(*yardl.read_file("a.petsird")[1:])]
             for tof, event in zip(tofs, self.events, strict=True):
                 self.assertAlmostEqual(tof, MM_PER_PS * event[3], 2)
             self.good(f"events convert a.petsird b.Cdh --scanner {self.scanner}")
@@ -353,10 +360,8 @@ class Versions(Castor):
             kind["object"]["detectingElements"]["object"]["shape"]["extra"] = added
         for _, block in blocks:
             block["extra"] = added
-            for row in block["promptEvents"] + block["delayedEvents"]:
-                for events in row:
-                    for event in events:
-                        event["extra"] = []
+        for _, _, _, event in events_of(blocks):
+            event["extra"] = []
         self.expect_as_before(model, header, blocks)
 
     def test_fields_moved_removed_and_optional(self):
@@ -446,16 +451,13 @@ class Versions(Castor):
         model, header, blocks = self.base()
         for name in ("ScannerInformation", "CoincidenceEvent", "EventTimeBlock", "ExamInformation"):
             fields = self.type_of(model, name)["fields"]
-            fields[:] = [{"name": "extra", "type": [None, "string"]}] + \
-                [f for f in fields if f["name"] != "extra"]
+            fields[:] = [{"name": "extra", "type": [None, "string"]}] + [f for f in fields if f["name"] != "extra"]
         header["scanner"]["extra"] = "word"
         header["exam"] = None
         for _, block in blocks:
             block["extra"] = None
-            for row in block["promptEvents"] + block["delayedEvents"]:
-                for events in row:
-                    for event in events:
-                        event["extra"] = None
+        for _, _, _, event in events_of(blocks):
+            event["extra"] = None
         expect("extra", json.dumps(model), header, blocks)
 
     def test_rows_beyond_the_types(self):
@@ -500,11 +502,8 @@ class Versions(Castor):
         scanner["detectionEfficiencies"]["detectionBinEfficiencies"] = [([256], [0.5 + k // 2 / 256 + (0.1 if k % 2 else
                                                                                                        -0.1) for
                                                                                  k in range(256)])]
-        for _, block in blocks:
-            for row in block["promptEvents"]:
-                for events in row:
-                    for event in events:
-                        event["detectionBins"] = [2 * b + 1 for b in event["detectionBins"]]
+        for _, _, _, event in events_of(blocks):
+            event["detectionBins"] = [2 * b + 1 for b in event["detectionBins"]]
         self.expect_as_before(model, header, blocks)
         places = centres_of(header)[0]
         ours = crystals_of(self, self.scanner)

@@ -8,11 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 from pathlib import Path
 
-from program import GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti, split
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti
 
 try:
     import h5py
@@ -314,30 +313,8 @@ class Resume(ExportTest):
     LARGE = ("--scanner ge-explore-vista-dr --grid 30,30,6 --voxel-mm 1.3,1.3,0.65 --backend native --mode exact "
              "--threads 1 --samples 1")
 
-    def size_of(self, name):
-        try:
-            return (self.folder / name).stat().st_size
-        except FileNotFoundError:
-            return 0
-
     def start_and_stop(self, number, name, *more):
-        """Ends the run by a signal once it has written a block; what it said. One that is over before this process has
-        looked is done again."""
-        for _ in range(20):
-            process = subprocess.Popen([self.program, *split([f"matrix {self.LARGE} -o {name}", *more])],
-                                       cwd=self.folder, stderr=subprocess.PIPE, text=True)
-            while process.poll() is None:
-                if self.size_of(f"{name}.part") > 12e6:
-                    process.send_signal(number)
-                    break
-                time.sleep(0.002)
-            said = process.communicate(timeout=HANG_S)[1]
-            if process.returncode != 0 or "--resume" in more:
-                break
-            (self.folder / name).unlink()
-        self.assertEqual(process.returncode, 1 if number == signal.SIGINT else -number, said)
-        self.assertFalse((self.folder / name).exists())
-        return said
+        return self.stop_writing(number, name, f"matrix {self.LARGE}", *more)
 
     def test_stop_and_kill(self):
         self.good(f"matrix {self.LARGE} -o whole.h5")
@@ -345,9 +322,7 @@ class Resume(ExportTest):
         self.assertIn("--resume", said)
         self.assertIn("stopped after", said)
         self.start_and_stop(signal.SIGKILL, "m.h5", "--resume")
-        done = self.run_program(f"matrix {self.LARGE} -o m.h5 --resume --threshold 0.5")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("threshold 0.5", done.stderr)
+        self.ends(2, "threshold 0.5", f"matrix {self.LARGE} -o m.h5 --resume --threshold 0.5")
         self.good(f"matrix {self.LARGE} -o m.h5 --resume")
         self.assertEqual(sorted(p.name for p in self.folder.glob("m.h5*")), ["m.h5"])
         self.assertEqual(Path("m.h5").read_bytes(), Path("whole.h5").read_bytes())
@@ -370,8 +345,7 @@ class Resume(ExportTest):
         self.assertEqual(expected.shape[0], NUM_VOXELS)
         for share in (0, 1, 17, 33, 50, 63):
             rows.write_bytes(good[:len(good) * share // 64])
-            done = self.run_program(f"matrix {self.LARGE} -o m.h5 --resume --rows 0:1")
-            self.assertEqual(done.returncode, 2, done.stderr)
+            self.ends(2, (), f"matrix {self.LARGE} -o m.h5 --resume --rows 0:1")
         rows.write_bytes(good[:-5])
         done = self.good(f"matrix {self.LARGE} -o m.h5 --resume")
         self.good(f"matrix {self.LARGE} -o again.h5")
@@ -515,5 +489,4 @@ class Verify(ExportTest):
         self.refuse(2, "one file", "matrix verify")
 
 
-if __name__ == "__main__":
-    main({"load": Load, "agree": Agree, "choose": Choose, "resume": Resume, "verify": Verify})
+main({"load": Load, "agree": Agree, "choose": Choose, "resume": Resume, "verify": Verify})

@@ -4,14 +4,12 @@
 ones differ from Joseph's on a map with edges."""
 import gzip
 import math
-import os
 import random
 import struct
 import sys
-from pathlib import Path
 
 import yardl
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_nifti
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows, write_nifti
 
 try:
     import h5py
@@ -77,8 +75,7 @@ class Factors(FactorsTest):
         inside = np.nonzero(e.values)[0]
         i, p, q, j, r, s = e.names(inside)
         per_module = 16
-        product = np.array(numbers)[per_module * i + 4 * q + p] * \
-            np.array(numbers)[per_module * j + 4 * s + r]
+        product = np.array(numbers)[per_module * i + 4 * q + p] * np.array(numbers)[per_module * j + 4 * s + r]
         self.assertLess(np.abs(e.values[inside] / product - 1).max(), 1e-6)
         self.assertLess(np.abs(b.values - a.values * e.values).max(), 1e-6)
 
@@ -92,8 +89,7 @@ class Factors(FactorsTest):
         rows = []
         for more in ([], [f"{with_mu} --mu-as factors"]):
             self.good(f"matrix {self.on_ring} --at 1,2,3 -o r.tsv", *more)
-            lines = [line.split("\t") for line in Path("r.tsv").read_text().split("\n")]
-            rows.append({tuple(map(int, line[4:10])): float(line[10]) for line in lines[1:-1]})
+            rows.append(read_rows("r.tsv")[0])
         self.assertGreater(len(rows[0]), 50)
         for name, value in rows[0].items():
             self.assertAlmostEqual(rows[1][name] / (value * factors[name]), 1, delta=1e-5)
@@ -181,8 +177,7 @@ class Factors(FactorsTest):
         self.good(f"{counts} d.petsird")
         text, header, blocks = yardl.read_file("d.petsird")
         for _, block in blocks:
-            block["promptEvents"], block["delayedEvents"] = \
-                block["delayedEvents"], block["promptEvents"]
+            block["promptEvents"], block["delayedEvents"] = block["delayedEvents"], block["promptEvents"]
         yardl.write_file("d.petsird", text, header, blocks)
         self.good(f"factors --scanner {self.scanner} --delayeds d.h5 -o one.h5")
         self.good(f"factors --scanner {self.scanner} --events d.petsird -o two.h5")
@@ -209,11 +204,7 @@ class Joseph(FactorsTest):
     NUM_LORS = 40000
 
     def labels(self):
-        path = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
-        path = path / "phantom" / "colin27_labels_2mm.nii.gz"
-        if not path.exists():
-            self.skipTest(f"no {path}; set LORASTER_DATA to the folder of real inputs")
-        raw = gzip.open(path).read()
+        raw = gzip.open(self.real_data("phantom/colin27_labels_2mm.nii.gz")).read()
         size = struct.unpack_from("<3h", raw, 42)
         values = np.frombuffer(raw, np.uint8, math.prod(size), 352)
         return values.reshape(size, order="F").astype(float)
@@ -246,8 +237,7 @@ class Joseph(FactorsTest):
         """{(point, LOR): probability}: one line to an element."""
         self.good("matrix --scanner blocks.yaml --backend cpu --mode sampled --rays 1 -o r.tsv",
                   *(f"--at={p}" for p in self.POINTS), *more)
-        lines = [l.split("\t") for l in Path("r.tsv").read_text().splitlines()[1:]]
-        return {(int(l[0]), *map(int, l[4:10])): float(l[10]) for l in lines}
+        return {(point, *lor): value for point, row in read_rows("r.tsv").items() for lor, value in row.items()}
 
     def marched_lines(self, keys):
         """From the primary's crystal, that of the module farther away, through the point to the secondary's front
@@ -297,5 +287,4 @@ class Joseph(FactorsTest):
         self.assertLess(found["a Gaussian of 30 mm"][1], 5e-4)
 
 
-if __name__ == "__main__":
-    main({"factors": Factors, "joseph": Joseph})
+main({"factors": Factors, "joseph": Joseph})

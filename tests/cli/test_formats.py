@@ -4,7 +4,6 @@
 decoded here from docs/formats alone."""
 import importlib.util
 import sys
-import unittest
 from pathlib import Path
 
 from program import CPU, ProgramTest, main, read_nifti
@@ -413,5 +412,4 @@ class StirMatrix(ProgramTest):
                     "--voxel-mm 0.3,0.03,0.1 --origin-mm -6,1.45,-6.5 --samples 1 -o c.hpm")
 
 
-if __name__ == "__main__":
-    main({"images": Images, "projection_data": Projections, "stir_matrix": StirMatrix})
+main({"images": Images, "projection_data": Projections, "stir_matrix": StirMatrix})

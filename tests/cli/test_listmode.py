@@ -250,8 +250,7 @@ class Bench(ProgramTest):
     def test_table_of_lines(self):
         shown, found = self.figures("--table", "lines", "--events", "200", "--kernel", "line")
         cases = found["results"]
-        self.assertEqual([case["lines"] for case in cases],
-                         [n for n in (200, 400, 1000, 2000) for _ in "nt"])
+        self.assertEqual([case["lines"] for case in cases], [n for n in (200, 400, 1000, 2000) for _ in "nt"])
         self.assertEqual([case["tof"] for case in cases], 4 * [False, True])
         self.assertEqual(len(re.findall(r"^\| lines \|", shown, re.M)), 8)
         self.assertEqual(len(re.findall(r"T = [0-9.e+-]+ ms N", shown)), 2)
@@ -308,5 +307,4 @@ class Bench(ProgramTest):
         self.refuse(1, "no/such", "bench", "listmode", "-o", "no/such/folder.json")
 
 
-if __name__ == "__main__":
-    main({"listmode": Listmode, "listmode_bench": Bench})
+main({"listmode": Listmode, "listmode_bench": Bench})

@@ -3,22 +3,17 @@
 """Black-box tests of the matrix and its projections: matrix, project, backproject, sensitivity."""
 import json
 import math
-import os
 import random
 from pathlib import Path
 
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti
-
-def read_tsv(path):
-    lines = Path(path).read_text().splitlines()
-    return lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows
 
 
 class Matrix(ProgramTest):
     def test_points(self):
         out = "rows.tsv"
         found = self.json(f"matrix {self.on_ring} --at 0.5,1,-2 --at=-3,2,1 -o {out}")
-        header, rows = read_tsv(out)
+        header, *rows = (line.split("\t") for line in Path(out).read_text().splitlines())
         self.assertEqual(header, "row x_mm y_mm z_mm module_i p q module_j r s probability".split())
         self.assertEqual((len(rows), found["rows"]), (found["elements"], 2))
         self.assertGreater(len(rows), 20)
@@ -51,15 +46,12 @@ class Matrix(ProgramTest):
 
     def test_rows_of_a_grid_sum_to_sensitivity(self):
         found = self.json(f"matrix {self.on_ring} {GRID} -o m.tsv")
-        _, rows = read_tsv("m.tsv")
-        sums = [0.0] * NUM_VOXELS
-        for row in rows:
-            sums[int(row[0])] += float(row[10])
+        sums = {voxel: sum(row.values()) for voxel, row in read_rows("m.tsv").items()}
         self.assertEqual(found["rows"], NUM_VOXELS)
         self.good(f"sensitivity {self.on_ring} {GRID} -o s.nii")
         values = read_nifti("s.nii")[3]
         for voxel, value in enumerate(values):
-            self.assertLess(abs(value - sums[voxel]), 1e-6 * sums[voxel] + 1e-12)
+            self.assertLess(abs(value - sums.get(voxel, 0)), 1e-6 * sums.get(voxel, 0) + 1e-12)
 
     def test_hdf5(self):
         found = self.json(f"matrix {self.on_ring} {GRID} -o m.h5")
@@ -142,10 +134,8 @@ class Edges(ProgramTest):
             for backend in ("cpu", "compute"):
                 self.good("matrix --scanner", self.write("edges.yaml", text), f"--backend {backend} --mode exact", *at,
                           "-o rows.tsv")
-                elements = [{} for _ in points]
-                for row in read_tsv("rows.tsv")[1]:
-                    elements[int(row[0])][tuple(row[4:10])] = float(row[10])
-                rows.append(elements)
+                elements = read_rows("rows.tsv")
+                rows.append([elements.get(k, {}) for k in range(len(points))])
             more = 0
             for point, exact, found in zip(points, *rows):
                 empty += not exact
@@ -220,5 +210,4 @@ class Project(ProgramTest):
             self.assertIn("fewer rays" if done.returncode == 2 else "OpenGL", done.stderr)
 
 
-if __name__ == "__main__":
-    main({"matrix": Matrix, "project": Project, "edges": Edges})
+main({"matrix": Matrix, "project": Project, "edges": Edges})

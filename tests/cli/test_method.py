@@ -5,10 +5,9 @@ of method.py."""
 import json
 import math
 import random
-from pathlib import Path
 
 import method
-from program import ProgramTest, main
+from program import ProgramTest, main, read_rows
 
 SEED = 20261120
 # Lines nearer to an edge than this, in pitches, may go either way: raster computes hits in float,
@@ -59,11 +58,8 @@ class Method(ProgramTest):
         out = "rows.tsv"
         at = [f"--at={','.join(repr(float(x)) for x in point)}" for point in points]
         self.good("matrix --scanner s.yaml", *at, f"-o {out}", *more)
-        rows = [{} for _ in points]
-        for line in Path(out).read_text().splitlines()[1:]:
-            fields = line.split("\t")
-            rows[int(fields[0])][tuple(map(int, fields[4:10]))] = float(fields[10])
-        return rows
+        rows = read_rows(out)
+        return [rows.get(k, {}) for k in range(len(points))]
 
     def compare(self, want, doubtful, got, tolerance):
         """Elements of doubtful crystals are left out; returns how many were compared."""
@@ -120,5 +116,4 @@ class Method(ProgramTest):
         self.check(scanner, {"ring": EVEN_RING, "module": MODULE, "coincidence": rules}, self.points(25))
 
 
-if __name__ == "__main__":
-    main({"method": Method})
+main({"method": Method})

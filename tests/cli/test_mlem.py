@@ -5,10 +5,8 @@ import math
 import os
 import re
 import signal
-import subprocess
-from pathlib import Path
+from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti
 
-from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti, split
 
 class Simulate(ProgramTest):
     def test_expected_counts(self):
@@ -107,10 +105,7 @@ class Recon(ProgramTest):
         self.refuse(3, ["moved.nii", "grid"], f"recon {self.on_ring} {GRID} --data {data} --initial moved.nii -o x.nii")
 
     def test_safir_events(self):
-        folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
-        events = folder / "safir" / "coincidencesLM.clm.safir"
-        if not events.exists():
-            self.skipTest(f"no {events}; set LORASTER_DATA to the folder of real inputs")
+        events = self.real_data("safir/coincidencesLM.clm.safir")
         found = self.json(f"recon --scanner safir-dual-ring-prototype {CPU} --events {events} --grid 5,5,3",
                           "--voxel-mm 8,8,10 --rays 1 --samples 1 --iterations 1 -o x.nii")
         self.assertEqual(found["events"]["prompts"] + found["events"]["delayeds"], 1408)
@@ -118,14 +113,8 @@ class Recon(ProgramTest):
 
 
 class Stop(ProgramTest):
-    def begin(self, *arguments, **options):
-        process = subprocess.Popen([self.program, *split(arguments)], cwd=self.folder, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        self.addCleanup(process.kill)
-        return process
-
     def begin_recon(self, until="iteration 2:", **options):
-        process = self.begin(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 100000",
+        process = self.start(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 100000",
                              "-o x.nii", **options)
         seen = ""
         while until not in seen:
@@ -166,7 +155,7 @@ class Stop(ProgramTest):
         """Also while another program takes its place."""
         for words in [["sensitivity --scanner siemens-mmr --grid 99,99,99 --voxel-mm 2 -o s.nii"],
                       ["bench correspondence --size full --backend native"]] * 3:
-            process = self.begin(*words)
+            process = self.start(*words)
             while not self.catches(process.pid):
                 self.assertIsNone(process.poll())
             process.send_signal(signal.SIGTERM)
@@ -177,7 +166,7 @@ class Stop(ProgramTest):
 
     def test_last_moments(self):
         """Counts are drawn, and being written: none are left, or all, and it says which."""
-        process = self.begin("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4 --voxel-mm 2",
+        process = self.start("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4 --voxel-mm 2",
                              "--samples 1 --backend native --counts 1000000.0 -o y.h5")
         while "counts drawn" not in process.stderr.readline():
             self.assertIsNone(process.poll())
@@ -189,7 +178,7 @@ class Stop(ProgramTest):
 
     def test_reader_has_gone(self):
         """What is printed reaches nobody: a sentence, and no death by SIGPIPE."""
-        process = self.begin("scanner show siemens-mmr --crystals")
+        process = self.start("scanner show siemens-mmr --crystals")
         process.stdout.readline()
         process.stdout.close()
         process.stdout = None
@@ -208,5 +197,4 @@ class Stop(ProgramTest):
         self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
 
 
-if __name__ == "__main__":
-    main({"simulate": Simulate, "recon": Recon, "stop": Stop})
+main({"simulate": Simulate, "recon": Recon, "stop": Stop})

@@ -19,8 +19,8 @@ try:
 except ImportError:
     np = None
 import yardl
-from program import GRID, main
-from test_events import MM_PER_PS, Castor, centres_of, crystals_of
+from program import main
+from test_events import MM_PER_PS, Castor, all_events, bins_of, crystals_of, events_of
 
 # Bins of events of type pairs (0, 0), (0, 1), (1, 0), (1, 1), mm; no two alike, none symmetric but
 # the first.
@@ -28,38 +28,6 @@ EDGES = {(0, 0): [-66.0, 0.0, 66.0], (0, 1): [-41.0, -9.0, 3.0, 50.0], (1, 0): [
          [-30.0, -21.0, -7.0, 8.5, 31.0]}
 RESOLUTIONS = {(0, 0): 45.0, (0, 1): 30.0, (1, 0): 30.0, (1, 1): 15.0}
 ENERGIES = [[425.0, 500.0, 650.0], [440.0, 610.0]]
-
-
-def centre_of_bin(edges, index):
-    return 0.5 * (edges[index] + edges[index + 1])
-
-
-def bins_of(header, a, b):
-    """Edges and sign of events in list [a][b]."""
-    table = header["scanner"]["tofBinEdges"]
-    if a < len(table) and b < len(table[a]):
-        return table[a][b]["edges"][1]
-    return [-e for e in reversed(table[b][a]["edges"][1])]
-
-
-def all_events(header, blocks):
-    """(time, delayed, place a, place b, tof in mm), places to 0.001 mm, lists as they stand."""
-    centres = centres_of(header)
-    energies = [len(e["edges"][1]) - 1 for e in header["scanner"]["eventEnergyBinEdges"]]
-    found = []
-    for _, block in blocks:
-        for delayed, lists in enumerate((block["promptEvents"], block["delayedEvents"])):
-            for a, row in enumerate(lists):
-                for b, events in enumerate(row):
-                    edges = bins_of(header, a, b)
-                    for event in events:
-                        one, two = event["detectionBins"]
-                        tof = centre_of_bin(edges, event["tofIdx"]) if len(edges) > 2 else None
-                        found.append((block["timeInterval"]["start"], delayed,
-                                      tuple(round(x, 3) for x in centres[a][one // energies[a]]),
-                                      tuple(round(x, 3) for x in centres[b][two // energies[b]]), tof if tof is None
-                                      else round(tof, 4)))
-    return found
 
 
 def in_order(events):
@@ -133,13 +101,10 @@ class Types(Texts):
         return ("EventTimeBlock", {"timeInterval": {"start": 5, "stop": 6}, "singleEvents": [], "promptEvents": lists,
                                    "delayedEvents": delayed, "tripleEvents": [], "quadrupleEvents": []})
 
-    def write_types(self, name, text, header, blocks):
-        yardl.write_file(name, text, header, blocks)
-
     def test_every_pair_has_its_bins(self):
         for version in ("0.9", "0.10"):
             text, header, blocks = self.base(version)
-            self.write_types("two.petsird", text, header, blocks)
+            yardl.write_file("two.petsird", text, header, blocks)
             expected = all_events(header, blocks)
             self.assertGreater(len(expected), 100)
             self.good("events convert two.petsird two.tsv")
@@ -161,7 +126,7 @@ class Types(Texts):
 
     def test_centres_lie_on_their_lines(self):
         text, header, blocks = self.base()
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         self.good("events convert two.petsird two.tsv")
         places = crystals_of(self, "./two.petsird")
         rows = self.read_tsv("two.tsv")
@@ -178,7 +143,7 @@ class Types(Texts):
         """Bins, resolutions and windows of every pair come back, and each event in its own."""
         for source in ("0.9", "0.10"):
             text, header, blocks = self.base(source)
-            self.write_types("two.petsird", text, header, blocks)
+            yardl.write_file("two.petsird", text, header, blocks)
             # v0.9 keeps the order of a and b; a file of v0.10 is in that of v0.10.
             for target in ("0.9", "0.10") if source == "0.10" else ("0.9",):
                 self.good(f"events convert two.petsird again.petsird --petsird-version {target}")
@@ -198,7 +163,7 @@ class Types(Texts):
         """(0, 0) has one bin, which is none; (1, 0) keeps what it has."""
         edges = {**EDGES, (0, 0): [-66.0, 66.0]}
         text, header, blocks = self.base(edges=edges)
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         expected = in_order(all_events(header, blocks))
         self.good("events convert two.petsird again.petsird")
         _, again, its_blocks = yardl.read_file("again.petsird")
@@ -210,7 +175,7 @@ class Types(Texts):
 
     def test_what_cannot_be_held(self):
         text, header, blocks = self.base()
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         self.refuse(2, ["CASToR has one time resolution", "--without-tof"], "events convert two.petsird x.Cdh")
         self.good("events convert two.petsird x.Cdh --without-tof")
         self.assertFalse(self.show("x.Cdh")["has_tof"])
@@ -219,7 +184,7 @@ class Types(Texts):
         # (1, 1) is not symmetric, so that v0.10 could not exchange a and b.
         for event in blocks[0][1]["promptEvents"][1][1]:
             event["detectionBins"].reverse()
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         self.refuse(2, ["mirrored", "write version 0.9"], "events convert two.petsird x10.petsird",
                     "--petsird-version 0.10")
         self.assertFalse(os.path.exists("x10.petsird"))
@@ -234,13 +199,10 @@ class Types(Texts):
         first = kinds[0]["object"]["detectingElements"]["transforms"]
         second = kinds[1]["object"]["detectingElements"]
         kinds[1]["transforms"] = kinds[0]["transforms"]
-        kinds[0]["object"]["detectingElements"]["transforms"], second["transforms"] = \
-            first[:8], first[8:]
-        for row in blocks[0][1]["promptEvents"]:
-            for events in row:
-                for event in events:
-                    event["detectionBins"] = [0, 0]
-        self.write_types("two.petsird", text, header, blocks)
+        kinds[0]["object"]["detectingElements"]["transforms"], second["transforms"] = first[:8], first[8:]
+        for _, _, _, event in events_of(blocks):
+            event["detectionBins"] = [0, 0]
+        yardl.write_file("two.petsird", text, header, blocks)
         self.refuse(3, "has crystals of the source's module types 0 and 1", "events convert two.petsird x.petsird",
                     f"--scanner {self.scanner}")
 
@@ -255,14 +217,14 @@ class Types(Texts):
                                                                                  "and there are 2")):
             text, header, blocks = self.base()
             change(header["scanner"], blocks[0][1]["promptEvents"])
-            self.write_types("two.petsird", text, header, blocks)
+            yardl.write_file("two.petsird", text, header, blocks)
             self.refuse(3, sentence, "events show two.petsird")
 
     def test_resolutions_of_an_odd_table(self):
         """PETSIRD's Python generator v0.9.1 gives three to a row: which is whose is not known."""
         text, header, blocks = self.base()
         header["scanner"]["tofResolution"][0].insert(1, 1000.0)
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         done = self.good("events show two.petsird --json")
         self.assertIn("table of time resolutions has more entries", done.stderr)
         for kind in json.loads(done.stdout)["module_types"]:
@@ -274,7 +236,7 @@ class Types(Texts):
         rows = blocks[0][1]["promptEvents"]
         for made in ([rows[0], rows[0], rows[1], rows[1]], [rows[0], rows[1], rows[1]]):
             blocks[0][1]["promptEvents"] = made
-            self.write_types("two.petsird", text, header, blocks)
+            yardl.write_file("two.petsird", text, header, blocks)
             done = self.good("events convert two.petsird two.tsv")
             self.assertEqual(in_order(self.tsv_events("two.tsv", "./two.petsird")), expected)
             found = self.show("two.petsird")
@@ -284,7 +246,7 @@ class Types(Texts):
             self.assertIn(f"{twice} repeated events are left out", done.stderr)
         for made in ([rows[0], rows[1], rows[0], rows[1]], [rows[0], rows[1], rows[0]]):
             blocks[0][1]["promptEvents"] = made
-            self.write_types("two.petsird", text, header, blocks)
+            yardl.write_file("two.petsird", text, header, blocks)
             self.refuse(3, "of which row", "events show two.petsird")
 
     def test_pairs_out_of_coincidence(self):
@@ -293,7 +255,7 @@ class Types(Texts):
         table = [[[[0] * (i + 1) for i in range(3)]], [[[0] * 3 for _ in range(5)], [[0] * (i + 1) for i in range(5)]]]
         table[1][0][2][1] = -1
         header["scanner"]["detectionEfficiencies"]["modulePairSGIDLUT"] = table
-        self.write_types("two.petsird", text, header, blocks)
+        yardl.write_file("two.petsird", text, header, blocks)
         expected = sum(e["detectionBins"][0] // 16 == 2 and e["detectionBins"][1] // 32 == 1 for
                        e in blocks[0][1]["promptEvents"][1][0])
         done = self.good("events show two.petsird --json")
@@ -472,5 +434,4 @@ class Official(Texts):
         self.assertLess(off_tof, 1e-3)
 
 
-if __name__ == "__main__":
-    main({"types": Types, "official": Official})
+main({"types": Types, "official": Official})

@@ -57,5 +57,4 @@ class Pictures(ProgramTest):
         self.assertEqual(*((self.folder / f"c{k}" / "compare.png").read_bytes() for k in (0, 1)))
 
 
-if __name__ == "__main__":
-    main({"pictures": Pictures})
+main({"pictures": Pictures})

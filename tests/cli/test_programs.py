@@ -6,23 +6,20 @@ run. trace_programs.c writes down what the program asks of the driver."""
 import os
 from pathlib import Path
 
-from program import CPU, GRID, ProgramTest, main, preloadable
+from program import GRID, ProgramTest, main, preloadable, preloading
 
 
 class Programs(ProgramTest):
     def setUp(self):
         super().setUp()
-        if not [d for d in self.json("info")["devices"] if d["usable"]]:
-            self.skipTest("no OpenGL device")
+        self.need_opengl()
         self.library = preloadable(os.environ["LORASTER_TRACE_PROGRAMS"], self.addCleanup)
 
     def trace(self, *arguments, **more):
         """(what the run said, lines of the trace: [what, label, hash])"""
         trace = Path("trace")
         trace.write_text("")
-        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        done = self.good(*arguments, env=dict(os.environ, LD_PRELOAD=self.library, TRACE_PROGRAMS=str(trace),
-                                              ASAN_OPTIONS=sanitizer, **more))
+        done = self.good(*arguments, env=preloading(self.library, TRACE_PROGRAMS=str(trace), **more))
         return done, [line.split("\t")[:3] for line in trace.read_text().splitlines()]
 
     def of(self, trace, what):
@@ -97,5 +94,4 @@ class Programs(ProgramTest):
         self.assertNotIn("compiles the shader", done.stderr)
 
 
-if __name__ == "__main__":
-    main({"programs": Programs})
+main({"programs": Programs})

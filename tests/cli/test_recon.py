@@ -36,13 +36,6 @@ number of rings:={RINGS}
 """
 
 
-def real_data(test, name):
-    folder = Path(os.environ.get("LORASTER_DATA", test.source_root / "../shared/data")).resolve()
-    if not (folder / name).exists():
-        test.skipTest(f"no {folder / name}; set LORASTER_DATA to the folder of real inputs")
-    return folder / name
-
-
 def sinogram_places():
     """(place of det1, place of det2) -> (view, bin), from the published numbering of bins."""
     return {((view + (t >> 1)) % AROUND, (view - ((t + 1) >> 1) + VIEWS) % AROUND): (view, t + BINS // 2) for
@@ -439,7 +432,7 @@ class Siemens(ReconTest):
 
     def test_the_real_acquisition_goes_through(self):
         """On a grid that is far too coarse for a head; the topic head has the whole of it."""
-        events = real_data(self, "mmr/small_listmode_file.l")
+        events = self.real_data("mmr/small_listmode_file.l")
         found = self.json(f"recon --scanner siemens-mmr --backend native --events {events} --grid 11,13,5",
                           "--voxel-mm 20,20,30 --mode sampled --rays 1 --samples 1 --algorithm osem --iterations 2",
                           "-o x.nii")
@@ -451,8 +444,8 @@ class Siemens(ReconTest):
         self.assertGreater(second, first)
 
     def test_safir_by_its_content(self):
-        events = real_data(self, "safir/coincidencesLM.clm.safir")
-        crystal_map = real_data(self, "safir/DualRingPrototype_crystal_map.txt")
+        events = self.real_data("safir/coincidencesLM.clm.safir")
+        crystal_map = self.real_data("safir/DualRingPrototype_crystal_map.txt")
         os.symlink(events, "events.dat")
         os.symlink(crystal_map, "a_crystal_map.txt")
         found = self.json(f"recon --scanner safir-dual-ring-prototype {CPU} --events events.dat --grid 5,5,3",
@@ -573,7 +566,7 @@ class Head(ReconTest):
 
     def setUp(self):
         super().setUp()
-        self.source = real_data(self, "mmr/small_listmode_file.l")
+        self.source = self.real_data("mmr/small_listmode_file.l")
 
     def smooth(self, values):
         """Means over 3 x 3 x 3 voxels: there are 0.8 prompts for each voxel."""
@@ -605,7 +598,7 @@ class Head(ReconTest):
         return (max(places) - min(places) + 1) * self.VOXEL_MM[axis]
 
     def filled(self, region, row):
-        """True if rays from a voxel along +-x and +-y all meet the region: the voxel is in it, or in a hollow of it such
+        """Rays from a voxel along +-x and +-y all meet the region: the voxel is in it, or in a hollow of it such
         as a ventricle."""
         x, y, rest = row % 90, row // 90 % 90, row // 8100 * 8100
         rays = ([(a, y) for a in range(x)], [(a, y) for a in range(x + 1, 90)], [(x, b) for b in range(y)],
@@ -670,6 +663,4 @@ class Head(ReconTest):
         self.assertTrue(detected * 352 / 129 < found["emissions"] < detected * 352 / 129 * 6, found["emissions"])
 
 
-if __name__ == "__main__":
-    main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head":
-          Head})
+main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head": Head})

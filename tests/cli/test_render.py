@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from pictures import count_ink, read_png
-from program import CPU, GRID, SMALL_RING, ProgramTest, main, write_nifti
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_rows, write_nifti
 
 # Nine by nine crystals of the Penn scanner, face to face and at 150 degrees.
 OPPOSED = """\
@@ -127,13 +127,6 @@ class Render(ProgramTest):
         for key in ("backend", "device", "passed_over", "rays", "mu_steps"):
             self.assertEqual(record[key], found["operator"][key])
 
-    def has_opengl(self):
-        return any(d["usable"] for d in self.json("info")["devices"])
-
-    def need_opengl(self):
-        if not self.has_opengl():
-            self.skipTest("no OpenGL device")
-
     def draw(self, folder, *more, at="1.13,2.27,-1.41", **options):
         """render's JSON, what it says on stderr, and {module: [pixels]}."""
         done = self.good(f"render --scanner {self.scanner} --at={at} --json", *more, f"-o {folder}", **options)
@@ -158,11 +151,7 @@ class Render(ProgramTest):
                         pair = tuple(sorted([crystal, (int(other), int(r), int(s))]))
                         sums[pair] = sums.get(pair, 0.0) + weight
             self.good(f"matrix {self.on_ring} --mode sampled --rays 5 --at={at} -o m.tsv")
-            row = {}
-            for line in Path("m.tsv").read_text().splitlines()[1:]:
-                cells = line.split("\t")
-                m, p, q, n, r, s = map(int, cells[4:10])
-                row[tuple(sorted([(m, p, q), (n, r, s)]))] = float(cells[10])
+            row = {tuple(sorted([lor[:3], lor[3:]])): value for lor, value in read_rows("m.tsv")[0].items()}
             free = self.free_of_edges([float(x) for x in at.split(",")], 5, row)
             self.assertGreater(len(free), 0.9 * len(row))
             self.assertEqual({pair for pair in sums if pair in free}, free)
@@ -347,9 +336,7 @@ class Compare(ProgramTest):
     def elements(self, mode, *more):
         """{(module, p, q, module, r, s): probability} as matrix writes them."""
         self.good(f"matrix {self.on_ring} --mode {mode}", *more, "-o m.tsv")
-        lines = Path("m.tsv").read_text().splitlines()[1:]
-        rows = [line.split("\t") for line in lines]
-        return {tuple(map(int, row[4:10])): float(row[10]) for row in rows}
+        return read_rows("m.tsv")[0]
 
     def check_elements(self, found, elements, name):
         """The picture's module has the elements that matrix writes, and the crystals are right."""
@@ -428,9 +415,7 @@ class Compare(ProgramTest):
     def test_compute_agrees(self):
         """compute in float and cpu in double, on the same figures; the point is off every edge that could fall either
         way."""
-        usable = [d for d in self.json("info")["devices"] if d["usable"]]
-        if not usable:
-            self.skipTest("no OpenGL device")
+        self.need_opengl()
         found = [self.json(f"render --scanner {self.scanner} --backend {name} --at 1.03,2.11,-1.37 --compare 4",
                            f"-o {name}") for name in ("cpu", "compute")]
         self.assertEqual((found[1]["operator"]["backend"], found[0]["module"]), ("compute", found[1]["module"]))
@@ -442,9 +427,7 @@ class Compare(ProgramTest):
 
     def test_sampled_by_the_shaders(self):
         """Without --backend sampled elements are raster's, and those of cpu."""
-        usable = [d for d in self.json("info")["devices"] if d["usable"]]
-        if not usable:
-            self.skipTest("no OpenGL device")
+        self.need_opengl()
         found = [self.json(f"render --scanner {self.scanner} {more} --at 1.03,2.11,-1.37 --compare 4 -o c{len(more)}")
                  for more in ("", CPU)]
         self.assertEqual([f["sampled"][0]["backend"] for f in found], ["raster", "cpu"])
@@ -475,5 +458,4 @@ class Compare(ProgramTest):
         self.refuse(1, "ring.yaml", f"render {self.on_ring} --at 0,0,0 --compare -o ring.yaml")
 
 
-if __name__ == "__main__":
-    main({"render": Render, "compare": Compare})
+main({"render": Render, "compare": Compare})

@@ -26,48 +26,55 @@ class Script(ProgramTest):
         return subprocess.run([script, "--program", self.program, *options], env={**os.environ, "PYTHON": python},
                               text=True, capture_output=True, timeout=HANG_S)
 
+    def goes_through(self, *arguments):
+        """What it prints, with its figures where they can be drawn; shown as skipped by tools/test.sh where not."""
+        if not HAS_MATPLOTLIB:
+            print(f"skipped: the figures of tools/reproduce/{self.NAME}.sh: no python3-matplotlib")
+        done = self.script(*arguments, *([] if HAS_MATPLOTLIB else ["--no-figures"]))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def are_there(self, names, figures):
+        for name in [*names, *(figures if HAS_MATPLOTLIB else [])]:
+            self.assertGreater(os.path.getsize("out/" + name), 100, name)
+
+    def fails(self, code, words, *arguments, **options):
+        done = self.script(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        return done
+
+    def names_what_is_missing(self, *cases):
+        bare = self.write("bare", "#!/bin/sh\nexit 1\n")
+        os.chmod(bare, 0o755)
+        self.fails(2, ["python3-numpy"], python=bare)
+        for arguments, words in (("--program no-such", "no program"), ("--count 5", "no option --count"), *cases):
+            self.fails(2, [words], arguments)
+
 
 class Direct(Script):
     NAME, SIZE = "direct", "tiny --backend cpu --fft-iterations 1"
 
     def test_it_runs_through_and_goes_on(self):
-        # shown as skipped by tools/test.sh
-        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
-        if not HAS_MATPLOTLIB:
-            print("skipped: the figures of tools/reproduce/direct.sh: no python3-matplotlib")
-        done = self.script(*figures)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for what in ("contrast recovery, variant3 - invariant", "figure 6, back", "contrast recovery, FFT - "
-                                                                                  "invariant, iteration 1",
-                     "contrast recoveries are not judged"):
-            self.assertIn(what, done.stdout)
-        for name in ["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png",
-                     *(PICTURES if HAS_MATPLOTLIB else [])]:
-            self.assertGreater(os.path.getsize("out/" + name), 100, name)
+        said = self.goes_through()
+        for what in ("contrast recovery, variant3 - invariant", "figure 6, back",
+                     "contrast recovery, FFT - invariant, iteration 1", "contrast recoveries are not judged"):
+            self.assertIn(what, said)
+        self.are_there(["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png"], PICTURES)
         for name in ("variant3.npy", "figure6-back.npy"):
             os.remove("out/" + name)
         again = self.script("--no-figures")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         redone = [line for line in again.stdout.splitlines() if line.startswith("==") and not line.endswith("is there")]
         self.assertEqual(redone[:-1], ["== RAMLA, variant3", "== point sources, figure6-back"])
-        tables = [text[text.index("\nquantity"):text.index("contrast recoveries")] for
-                  text in (done.stdout, again.stdout)]
-        self.assertEqual(*tables)
-        other = self.script("--no-figures --counts 30000")
-        self.assertEqual(other.returncode, 2)
-        self.assertIn("another experiment", other.stderr)
+        self.assertEqual(*(text[text.index("\nquantity"):text.index("contrast recoveries")] for
+                           text in (said, again.stdout)))
+        self.fails(2, ["another experiment"], "--no-figures --counts 30000")
 
     def test_what_is_missing_is_named(self):
-        bare = self.write("bare", "#!/bin/sh\nexit 1\n")
-        os.chmod(bare, 0o755)
-        for done, words in ((self.script(python=bare), "python3-numpy"),
-                            (self.script("--size huge"), "small, paper and tiny"),
-                            (self.script("--truth sharp"), "variant3"),
-                            (self.script("--program no-such"), "no program"),
-                            (self.script("--fft-iterations 3"), "from 1 to the 2 iterations"),
-                            (self.script("--count 5"), "no option --count")):
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(words, done.stderr)
+        self.names_what_is_missing(("--size huge", "small, paper and tiny"), ("--truth sharp", "variant3"),
+                                   ("--fft-iterations 3", "from 1 to the 2 iterations"))
 
 
 class Cluster(Script):
@@ -75,24 +82,16 @@ class Cluster(Script):
 
     def test_what_is_rasterised_is_what_the_paper_says(self):
         """The script compares with the paper's formulas, and fails where they differ."""
-        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
-        if not HAS_MATPLOTLIB:
-            print("skipped: figures 5, 8 and 9 of tools/reproduce/cluster.sh: no python3-matplotlib")
-        done = self.script(*figures)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.count(" holds\n"), 6, done.stdout)
-        self.assertNotIn("does not hold", done.stdout)
-        pictures = ["figure7.png", "voxel0-ring/contact_sheet.png", *(["figure5.png", "figure8.png", "figure9.png"] if
-                                                                      HAS_MATPLOTLIB else [])]
-        for name in ["report.txt", "image.nii", *pictures]:
-            self.assertGreater(os.path.getsize("out/" + name), 100, name)
+        said = self.goes_through()
+        self.assertEqual(said.count(" holds\n"), 6, said)
+        self.assertNotIn("does not hold", said)
+        self.are_there(["report.txt", "image.nii", "figure7.png", "voxel0-ring/contact_sheet.png"],
+                       ["figure5.png", "figure8.png", "figure9.png"])
         for picture, least in (("out/figure7.png", 0.05), (self.source_root / "docs/pictures/reproduce-cluster-7.png",
                                                            0.2)):
             self.assertGreater(self.share_of_volume(picture), least, picture)
         self.damage_is_seen()
-        other = self.script("--no-figures --counts 5")
-        self.assertEqual(other.returncode, 2)
-        self.assertIn("another experiment", other.stderr)
+        self.fails(2, ["another experiment"], "--no-figures --counts 5")
 
     def share_of_volume(self, path):
         """Pixels between the panels that are shaded: a dialog is even, and the letters on it have sharp edges."""
@@ -109,21 +108,12 @@ class Cluster(Script):
         numpy.save(name, window)
         shutil.rmtree("out/voxel2-pair")
         shutil.copytree("out/voxel1-pair", "out/voxel2-pair")
-        done = self.script("--no-figures")
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        for what in ("figure 8, lines that end in another crystal", "figure 9, geometry", "figure 9, absorption"):
-            self.assertIn(f"the paper's formulas say otherwise: {what}", done.stderr)
+        self.fails(1, [f"the paper's formulas say otherwise: {what}" for what in (
+            "figure 8, lines that end in another crystal", "figure 9, geometry", "figure 9, absorption")],
+                   "--no-figures")
 
     def test_what_is_missing_is_named(self):
-        bare = self.write("bare", "#!/bin/sh\nexit 1\n")
-        os.chmod(bare, 0o755)
-        for done, words in ((self.script(python=bare), "python3-numpy"),
-                            (self.script("--size huge"), "small and paper"),
-                            (self.script("--voxels 7"), "even"),
-                            (self.script("--program no-such"), "no program"),
-                            (self.script("--count 5"), "no option --count")):
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(words, done.stderr)
+        self.names_what_is_missing(("--size huge", "small and paper"), ("--voxels 7", "even"))
 
 
 class Listmode(Script):
@@ -131,15 +121,9 @@ class Listmode(Script):
 
     def test_two_backends_have_one_image(self):
         """The script compares images, and fails where they differ."""
-        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
-        if not HAS_MATPLOTLIB:
-            print("skipped: the figures of tools/reproduce/listmode.sh: no python3-matplotlib")
-        done = self.script("--backend native", *figures)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.count("cpu and native"), 3)
-        for name in ["report.txt", "body-timeless.npy", *(["figure7.png", "figure8.png", "figure9.png"] if
-                                                          HAS_MATPLOTLIB else [])]:
-            self.assertGreater(os.path.getsize("out/" + name), 100, name)
+        said = self.goes_through("--backend native")
+        self.assertEqual(said.count("cpu and native"), 3)
+        self.are_there(["report.txt", "body-timeless.npy"], ["figure7.png", "figure8.png", "figure9.png"])
         self.damage_is_seen()
 
     def damage_is_seen(self):
@@ -149,17 +133,13 @@ class Listmode(Script):
         image = numpy.load(name)
         image[numpy.unravel_index(image.argmax(), image.shape)] *= 0.5
         numpy.save(name, image)
-        done = self.script("--backend native --no-figures")
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("mouse: the two backends' images are farther apart than 0.1 %", done.stderr)
+        done = self.fails(1, ["mouse: the two backends' images are farther apart than 0.1 %"],
+                          "--backend native --no-figures")
         self.assertNotIn("rods: the two", done.stderr)
 
     def test_what_is_missing_is_named(self):
-        for done, words in ((self.script("--size huge"), "small, paper and tiny"),
-                            (self.script("--events 5"), "no option --events")):
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(words, done.stderr)
+        for arguments, words in (("--size huge", "small, paper and tiny"), ("--events 5", "no option --events")):
+            self.fails(2, [words], arguments)
 
 
-if __name__ == "__main__":
-    main({"direct": Direct, "cluster": Cluster, "listmode": Listmode})
+main({"direct": Direct, "cluster": Cluster, "listmode": Listmode})

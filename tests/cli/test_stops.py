@@ -268,6 +268,5 @@ class Bar(ProgramTest):
         self.assertNotIn("projecting", running.said)
 
 
-if __name__ == "__main__":
-    main({"signals_rows": RowSignals, "signals_data": DataSignals, "signals_pictures": PictureSignals, "forecast":
-          Forecast, "bar": Bar})
+main({"signals_rows": RowSignals, "signals_data": DataSignals, "signals_pictures": PictureSignals, "forecast":
+      Forecast, "bar": Bar})

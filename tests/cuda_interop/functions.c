@@ -176,14 +176,9 @@ static void *create(struct lr_direct_compute *compute)
     return &fake;
 }
 
-static void begin_lap(void *self)
+static void mark_lap(void *self, bool ends)
 {
-    (void)self;
-}
-
-static void end_lap(void *self)
-{
-    ((struct fake *)self)->laps++;
+    ((struct fake *)self)->laps += ends;
 }
 
 static double read_laps(void *self)
@@ -208,8 +203,7 @@ static const struct lr_direct_functions functions = {
     .discrepancy = discrepancy,
     .change = change,
     .give_back = give_back,
-    .begin_lap = begin_lap,
-    .end_lap = end_lap,
+    .mark_lap = mark_lap,
     .read_laps = read_laps,
     .destroy = destroy,
 };

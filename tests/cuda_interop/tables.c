@@ -6,7 +6,7 @@
  * lies there. */
 #include "direct/cases.h"
 
-#include "cuda_interop/direct/memory.h"
+#include "cuda_interop/direct/tables.h"
 #include "on_cpu.h"
 
 enum { FLOATS = 4, NUM_VIEWS = 12 };

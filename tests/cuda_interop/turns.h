@@ -10,7 +10,6 @@
 
 #include "direct/backend.h"
 #include "operator/facade.h"
-#include "operator/families.h"
 
 enum { TURN_VIEWS = 5, TURN_DATA = 3 };
 

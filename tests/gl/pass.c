@@ -281,16 +281,16 @@ static void passes_that_make_no_sense_are_refused(void **state)
 static void timers_time(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_timer *timer = gl_timer_create(test->ctx, "clearing");
+    struct gl_stopwatch *timer = gl_stopwatch_create(test->ctx, "clearing");
     struct gl_target *target = make_square(test, 512, false);
-    assert_true(gl_timer_seconds(timer) == 0.0);
+    assert_true(gl_stopwatch_seconds(timer) == 0.0);
     const double start = lr_clock_seconds();
-    gl_timer_begin(timer);
+    gl_stopwatch_begin(timer);
     for (int k = 0; k < 20; k++) gl_target_clear(target, NULL);
-    gl_timer_end(timer);
-    const double seconds = gl_timer_seconds(timer);
+    gl_stopwatch_end(timer);
+    const double seconds = gl_stopwatch_seconds(timer);
     assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
-    gl_timer_destroy(timer);
+    gl_stopwatch_destroy(timer);
     assert_quiet(test);
 }
 

@@ -3,7 +3,6 @@
 #include "gl_test.h"
 
 #include "gl/program.h"
-#include "gl/shader_store.h"
 
 static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment)
 {

@@ -13,8 +13,7 @@ from pathlib import Path
 
 
 def run(words, **options):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          check=False, **options)
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **options)
 
 
 def read_arguments():
@@ -79,8 +78,7 @@ def check_guards(path, arguments):
 
 def needed(path):
     """Names of the libraries that a program or library asks for by itself."""
-    return [line[line.index("[") + 1:line.rindex("]")] for line in dynamic(path).splitlines()
-            if "(NEEDED)" in line]
+    return [line[line.index("[") + 1:line.rindex("]")] for line in dynamic(path).splitlines() if "(NEEDED)" in line]
 
 
 def check_licences(installed, built):
@@ -103,8 +101,7 @@ def check_start_without_devices(installed):
     assert "lr_gl.so" in names, names
     for path in installed:
         if path.name.startswith("lr_"):
-            shown = [line.split()[-1] for line in
-                     run(["nm", "-D", "--defined-only", path]).stdout.splitlines()]
+            shown = [line.split()[-1] for line in run(["nm", "-D", "--defined-only", path]).stdout.splitlines()]
             assert path.name.replace(".so", "_plugin") in shown, f"{path} shows {shown}"
     for path in installed:
         gl = ("libGL.", "libEGL", "libOpenGL", "libGLEW")

@@ -13,8 +13,7 @@ from pathlib import Path
 def run(words, **options):
     done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, words))}\nexit code {done.returncode}\n{done.stdout}"
-                 f"{done.stderr}")
+        sys.exit(f"{' '.join(map(str, words))}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout.strip()
 
 
@@ -101,8 +100,7 @@ def check(folder, arguments):
     for path in ("man/man1/loraster.1", "man/man1/loraster-matrix-verify.1", "bash-completion/completions/loraster",
                  "zsh/site-functions/_loraster", "fish/vendor_completions.d/loraster.fish"):
         assert (prefix / "share" / path).stat().st_size > 0, path
-    here = {name: value for name, value in os.environ.items()
-            if name not in ("LORASTER_PLUGINS", "LORASTER_LIBEXEC")}
+    here = {name: value for name, value in os.environ.items() if name not in ("LORASTER_PLUGINS", "LORASTER_LIBEXEC")}
     here["LD_LIBRARY_PATH"] = str(library)
     # A shared library finds them by itself; of a static one the program is told.
     ways = here if shared else dict(here, LORASTER_LIBEXEC=programs, LORASTER_PLUGINS=str(plugins))

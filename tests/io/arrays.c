@@ -12,8 +12,7 @@
 
 static void test_npy(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "a.npy");
+    const char *path = file_in(&files.folder, "a.npy");
     float values[24];
     for (int n = 0; n < 24; n++) values[n] = (float)n - 0.1f;
     const int64_t shape[3] = {2, 3, 4};
@@ -32,17 +31,15 @@ static void test_npy(void **state)
         assert_non_null(strstr(text, "'descr': '<f4'"));
         assert_non_null(strstr(text, "'fortran_order': False"));
         assert_non_null(strstr(text, tuples[dims]));
-        free(bytes);
     }
     const int64_t bad[2][2] = {{3, -1}, {INT64_MAX / 2, 3}};
     for (int k = 0; k < 2; k++)
-        assert_int_equal(lr_npy_write(path, &(lr_array){values, bad[k], 2}, &files->log.log), LR_USAGE);
+        assert_int_equal(lr_npy_write(path, &(lr_array){values, bad[k], 2}, &files.log.log), LR_USAGE);
 }
 
 static void test_png(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "a.png");
+    const char *path = file_in(&files.folder, "a.png");
     enum { width = 37, height = 11 };
     uint8_t rgb[height][width][3], back[height][width][3];
     uint64_t seed = test_seed();
@@ -70,21 +67,19 @@ static lr_status write_small(const char *path, const lr_log *log)
 /* Each limit, from nothing to one byte less than the file: a failure with a sentence, no file. */
 static void test_disk_full(void **state)
 {
-    struct test_files *files = *state;
     for (int kind = 0; kind < 2; kind++) {
         char path[128];
-        folder_file(&files->folder, path, kind == 0 ? "a.npy" : "a.png");
+        folder_file(&files.folder, path, kind == 0 ? "a.npy" : "a.png");
         assert_int_equal(write_small(path, NULL), LR_OK);
         const size_t count = file_size(path);
-        folder_visit(&files->folder, true);
+        folder_visit(&files.folder, true);
         for (size_t limit = 0; limit < count; limit++) {
-            test_log_init(&files->log);
+            test_log_init(&files.log);
             const struct rlimit before = disk_fill(limit);
-            const lr_status status = write_small(path, &files->log.log);
+            const lr_status status = write_small(path, &files.log.log);
             disk_empty(before);
-            assert_int_equal(status, LR_FAILED);
-            assert_non_null(strstr(files->log.error, path));
-            assert_int_equal(folder_visit(&files->folder, false), 0);
+            assert_fails(status, LR_FAILED, &files.log, path);
+            assert_int_equal(count_files(), 0);
         }
     }
 }
@@ -92,33 +87,29 @@ static void test_disk_full(void **state)
 /* The device that is always full, where there is one: written in place, and still a device. */
 static void test_full_device(void **state)
 {
-    struct test_files *files = *state;
     struct stat info;
     const float value = 1.0f;
     if (stat("/dev/full", &info) != 0 || !S_ISCHR(info.st_mode)) {
         print_message("skipped: there is no /dev/full\n");
         skip();
     }
-    assert_int_equal(lr_npy_write("/dev/full", &(lr_array){&value, NULL, 0}, &files->log.log), LR_FAILED);
-    assert_error(&files->log, LR_FAILED, "the disk is full");
+    assert_fails(lr_npy_write("/dev/full", &(lr_array){&value, NULL, 0}, &files.log.log), LR_FAILED, &files.log,
+                 "the disk is full");
     assert_int_equal(stat("/dev/full", &info), 0);
     assert_true(S_ISCHR(info.st_mode));
 }
 
 static void test_places(void **state)
 {
-    struct test_files *files = *state;
-    const lr_log *log = &files->log.log;
+    const lr_log *log = &files.log.log;
     const float value = 1.0f;
     const lr_array array = {&value, NULL, 0};
-    assert_int_equal(lr_npy_write("no/such/folder/a.npy", &array, log), LR_FAILED);
-    assert_non_null(strstr(files->log.error, "no folder no/such/folder/"));
-    assert_int_equal(lr_npy_write(files->folder.path, &array, log), LR_FAILED);
-    assert_non_null(strstr(files->log.error, "it is a folder"));
+    assert_fails(lr_npy_write("no/such/folder/a.npy", &array, log), LR_FAILED, &files.log, "no folder no/such/folder/");
+    assert_fails(lr_npy_write(files.folder.path, &array, log), LR_FAILED, &files.log, "it is a folder");
     assert_int_equal(lr_npy_write("", &array, log), LR_USAGE);
     assert_int_equal(lr_npy_write(NULL, &array, log), LR_USAGE);
     /* a link stays one, and what it points to is replaced */
-    const char *target = file_in(&files->folder, "target.npy"), *path = file_in(&files->folder, "link.npy");
+    const char *target = file_in(&files.folder, "target.npy"), *path = file_in(&files.folder, "link.npy");
     text_write(target, "x");
     assert_int_equal(symlink("target.npy", path), 0);
     assert_int_equal(lr_npy_write(path, &array, log), LR_OK);
@@ -126,15 +117,14 @@ static void test_places(void **state)
     assert_int_equal(lstat(path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
     assert_true(file_size(target) > 64);
-    assert_int_equal(folder_visit(&files->folder, false), 2);
+    assert_int_equal(count_files(), 2);
 }
 
 /* Until it is finished an output is not there; given up, it never was. Two at once do not meet. */
 static void test_whole_or_not(void **state)
 {
-    struct test_files *files = *state;
     struct lr_output first, second;
-    const char *path = file_in(&files->folder, "a");
+    const char *path = file_in(&files.folder, "a");
     assert_int_equal(lr_output_open(&first, path, NULL), LR_OK);
     assert_int_equal(lr_output_open(&second, path, NULL), LR_OK);
     assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
@@ -142,7 +132,7 @@ static void test_whole_or_not(void **state)
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(lr_output_finish(&first), LR_OK);
     lr_output_abandon(&second);
-    assert_int_equal(folder_visit(&files->folder, false), 1);
+    assert_int_equal(count_files(), 1);
     assert_holds(path, "first");
     struct stat info;
     const mode_t mask = umask(0);
@@ -151,11 +141,5 @@ static void test_whole_or_not(void **state)
     assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(test_npy),         FILES_CASE(test_png),    FILES_CASE(test_disk_full),
-        FILES_CASE(test_full_device), FILES_CASE(test_places), FILES_CASE(test_whole_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io arrays", NULL, NULL, FILES_CASE(test_npy), FILES_CASE(test_png), FILES_CASE(test_disk_full),
+           FILES_CASE(test_full_device), FILES_CASE(test_places), FILES_CASE(test_whole_or_not))

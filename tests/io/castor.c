@@ -25,7 +25,7 @@ static int set_up(void **state)
                                        "33, rings: 2, ring_pitch_mm: 11}\n"
                                        "module: {crystals: [3, 2], pitch_mm: [4, 5], face_mm: [3.5, 4], depth_mm: "
                                        "10}\ntof: {resolution_ps: 400}\n"));
-    return lr_castor_order(((struct test_files *)*state)->lors->scanner, order, NULL) != LR_OK;
+    return lr_castor_order(files.lors->scanner, order, NULL) != LR_OK;
 }
 
 /* --- the order --- */
@@ -33,14 +33,13 @@ static int set_up(void **state)
 /* Rings ascend along z; around a ring azimuths ascend from the first module's. */
 static void crystals_go_by_ring_and_azimuth(void **state)
 {
-    const struct test_files *files = *state;
     int place[CRYSTALS];
-    assert_int_equal(files->lors->scanner->num_crystals, CRYSTALS);
+    assert_int_equal(files.lors->scanner->num_crystals, CRYSTALS);
     lr_castor_place(order, CRYSTALS, place);
     double last_z = -INFINITY, last_angle = 0;
     for (int n = 0; n < CRYSTALS; n++) {
         double centre[3];
-        lr_scanner_crystal_centre(files->lors->scanner, order[n], centre);
+        lr_scanner_crystal_centre(files.lors->scanner, order[n], centre);
         /* from half a module before the first one's middle */
         const double angle = fmod(atan2(centre[1], centre[0]) - (33 - 180.0 / 7) * pi / 180 + 4 * pi, 2 * pi);
         assert_true(angle > (n % AROUND == 0 ? 0 : last_angle));
@@ -52,10 +51,10 @@ static void crystals_go_by_ring_and_azimuth(void **state)
 }
 
 /* The scanner's table, whose header is written, too. */
-static float (*write_table(struct test_files *files))[6]
+static float (*write_table(void))[6]
 {
     size_t count;
-    assert_int_equal(lr_scanner_write(SCANNER ".hscan", files->lors->scanner, &files->log.log), LR_OK);
+    assert_int_equal(lr_scanner_write(SCANNER ".hscan", files.lors->scanner, &files.log.log), LR_OK);
     float(*rows)[6] = (float(*)[6])(void *)bytes_read(SCANNER ".lut", &count); /* on a little-endian machine */
     assert_int_equal(count, CRYSTALS * sizeof(*rows));
     return rows;
@@ -64,15 +63,13 @@ static float (*write_table(struct test_files *files))[6]
 /* The table of the scanner lists its crystals in this order, x reversed. */
 static void tables_have_the_same_order(void **state)
 {
-    struct test_files *files = *state;
-    float(*rows)[6] = write_table(files);
+    float(*rows)[6] = write_table();
     for (int c = 0; c < CRYSTALS; c++) {
         double centre[3];
-        lr_scanner_crystal_centre(files->lors->scanner, order[c], centre);
+        lr_scanner_crystal_centre(files.lors->scanner, order[c], centre);
         assert_true(fabs(rows[c][0] + centre[0]) < 1e-5 && fabs(rows[c][1] - centre[1]) < 1e-5 &&
                     fabs(rows[c][2] - centre[2]) < 1e-5);
     }
-    free(rows);
 }
 
 /* --- list mode --- */
@@ -90,32 +87,27 @@ static void fill_events(const lr_scanner *scanner, lr_event events[COUNT], bool 
     }
 }
 
-static void write_events(struct test_files *files, const lr_event *events, const lr_events_info *info)
+static void write_events(const lr_event *events, const lr_events_info *info)
 {
-    lr_events_writer_params params = {.path = HEADER, .lors = files->lors, .info = info, .log = &files->log.log};
+    lr_events_writer_params params = {.path = HEADER, .lors = files.lors, .info = info, .log = &files.log.log};
     write_list(&params, events, COUNT);
 }
 
-static lr_event_list *read_list(struct test_files *files, const lr_scanner *scanner)
+static lr_event_list *read_list(const lr_scanner *scanner)
 {
-    const lr_events_source source = {.path = HEADER, .scanner = scanner, .log = &files->log.log};
-    test_log_init(&files->log);
     assert_int_equal(lr_events_recognise(HEADER), LR_EVENTS_CASTOR);
-    lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) fail_msg("%s", files->log.error);
-    return list;
+    return list_of((lr_events_source){.path = HEADER, .scanner = scanner});
 }
 
 /* Places go through ps and back, each time in single precision: 2 * 2^-24 of 40 mm. */
 static void list_mode_comes_back(void **state)
 {
-    struct test_files *files = *state;
     lr_event events[COUNT];
     for (int tof = 0; tof < 2; tof++) {
         const lr_events_info info = {.has_tof = tof != 0, .tof_resolution_ps = tof ? 250 : 0, .duration_s = 12.5};
-        fill_events(files->lors->scanner, events, tof != 0);
-        write_events(files, events, &info);
-        lr_event_list *list = read_list(files, files->lors->scanner);
+        fill_events(files.lors->scanner, events, tof != 0);
+        write_events(events, &info);
+        lr_event_list *list = read_list(files.lors->scanner);
         assert_pairs(0, {list->count, COUNT}, {list->info.has_tof, tof});
         assert_true(list->info.tof_resolution_ps == (tof ? 250 : 0));
         assert_true(list->info.duration_s == 12.5);
@@ -127,46 +119,40 @@ static void list_mode_comes_back(void **state)
                          {list->events[k].time_ms, events[k].time_ms});
             assert_true(fabs(list->events[k].tof_mm - events[k].tof_mm) < 1e-5);
         }
-        lr_event_list_destroy(list);
     }
 }
 
 /* Crystals in the order of a table, which is none of ours: its rows reversed, and one elsewhere. */
 static void tables_name_crystals(void **state)
 {
-    struct test_files *files = *state;
     static float turned[CRYSTALS][6];
-    float(*rows)[6] = write_table(files);
+    float(*rows)[6] = write_table();
     for (int c = 0; c < CRYSTALS; c++) memcpy(turned[CRYSTALS - 1 - c], rows[c], sizeof(rows[c]));
     memset(turned[5], 0, sizeof(turned[5]));
-    free(rows);
     bytes_write(SCANNER ".lut", turned, sizeof(turned));
     text_write(HEADER,
                "Data filename: " DATA "\nNumber of events: 2\nData mode: list-mode\nScanner name: " SCANNER "\n");
     const uint32_t words[6] = {0, 3, 40, 0, 5, 41};
     bytes_write(DATA, words, sizeof(words));
-    lr_event_list *list = read_list(files, files->lors->scanner);
+    lr_event_list *list = read_list(files.lors->scanner);
     assert_pairs(0, {list->count, 1}, {list->events[0].crystals[0], order[80]},
                  {list->events[0].crystals[1], order[43]}, {list->info.counts.unknown_crystals, 1},
-                 {files->log.num_warnings, 2});
-    lr_event_list_destroy(list);
+                 {files.log.num_warnings, 2});
     bytes_write(SCANNER ".lut", turned, sizeof(turned) - 1);
-    refuse_events((lr_events_source){.path = HEADER, .scanner = files->lors->scanner}, NULL, "truncated");
+    refuse_events((lr_events_source){.path = HEADER, .scanner = files.lors->scanner}, NULL, "truncated");
 }
 
 /* Delayeds are left out and told of. */
 static void delayeds_are_told(void **state)
 {
-    struct test_files *files = *state;
     lr_event events[COUNT];
-    fill_events(files->lors->scanner, events, false);
+    fill_events(files.lors->scanner, events, false);
     for (int k = 0; k < COUNT; k += 5) events[k].is_delayed = true;
-    test_log_init(&files->log);
-    write_events(files, events, NULL);
-    assert_warning(&files->log, "100 delayed coincidences are left out");
-    lr_event_list *list = read_list(files, files->lors->scanner);
+    test_log_init(&files.log);
+    write_events(events, NULL);
+    assert_warning(&files.log, "100 delayed coincidences are left out");
+    lr_event_list *list = read_list(files.lors->scanner);
     assert_pairs(0, {list->count, COUNT - 100}, {list->events[0].crystals[0], events[1].crystals[0]});
-    lr_event_list_destroy(list);
 }
 
 /* --- events by hand, on a little-endian machine --- */
@@ -187,7 +173,6 @@ static unsigned char *put_float(unsigned char *at, float value)
  * crystals 3 and 40; every subset of the flags. */
 static void every_flag_moves_the_rest(void **state)
 {
-    struct test_files *files = *state;
     for (unsigned flags = 0; flags < 64; flags++) {
         unsigned char bytes[64], *at = put_word(bytes, 7);
         char text[1024];
@@ -208,23 +193,21 @@ static void every_flag_moves_the_rest(void **state)
             "List TOF quantization bin size (ps): 160\nCalibration factor: 1\nDuration (s): 3\n",
             flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 3 & 1, flags >> 4 & 1, flags >> 5 & 1);
         text_write(HEADER, text);
-        lr_event_list *list = read_list(files, files->lors->scanner);
+        lr_event_list *list = read_list(files.lors->scanner);
         assert_int_equal(list->count, 1);
         const lr_event *event = &list->events[0];
         assert_pairs(0, {event->time_ms, 7}, {event->crystals[0], order[3]}, {event->crystals[1], order[40]});
         /* 1 ns later at the first crystal: 149.9 mm nearer to the second. */
         assert_true(fabs(event->tof_mm - (flags & 32 ? 149.896229 : 0)) < 1e-4);
         assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) - (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
-        assert_int_equal(files->log.num_warnings, (flags & 29) != 0);
-        assert_true(!(flags & 4) || strstr(files->log.warning, "scatter rates") != NULL);
-        lr_event_list_destroy(list);
+        assert_int_equal(files.log.num_warnings, (flags & 29) != 0);
+        assert_true(!(flags & 4) || strstr(files.log.warning, "scatter rates") != NULL);
     }
 }
 
 /* Two events of three bins of 200 ps with scatter: 4 and 0 and 2.5 counts, then none. */
 static void histograms_have_bins(void **state)
 {
-    struct test_files *files = *state;
     static const float counts[3] = {4, 0, 2.5f};
     unsigned char bytes[2 * 36], *at = bytes;
     for (int n = 0; n < 2; n++) {
@@ -235,7 +218,7 @@ static void histograms_have_bins(void **state)
     bytes_write(DATA, bytes, (size_t)(at - bytes));
     text_write(HEADER, "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
                        "Scatter correction flag: 1\nHisto TOF number of bins: 3\nHisto TOF bin size (ps): 200\n");
-    lr_event_list *list = read_list(files, NULL); /* numbers of the file */
+    lr_event_list *list = read_list(NULL); /* numbers of the file */
     assert_pairs(0, {list->count, 2}, {list->info.counts.prompts, 2});
     assert_true(list->info.weight == 6.5);
     assert_pairs(0, {list->events[0].crystals[0], 50}, {list->events[1].crystals[1], 2});
@@ -244,14 +227,12 @@ static void histograms_have_bins(void **state)
     assert_true(fabs(list->events[1].tof_mm - 200 * 0.149896229) < 1e-4);
     assert_int_equal(list->info.num_tof_bins, 3);
     assert_close(lr_events_info_tof_bin_mm(&list->info), 200 * 0.149896229, 1e-6);
-    lr_event_list_destroy(list);
 }
 
 /* Sparse and dense data, whole and broken numbers: the same sums come back. */
 static void histograms_come_back(void **state)
 {
-    struct test_files *files = *state;
-    lr_lor_data *dense = lr_lor_data_create(files->lors, NULL);
+    lr_lor_data *dense = keep(lr_lor_data_create(files.lors, NULL));
     uint64_t seed = test_seed();
     int64_t filled = 0;
     for (int64_t k = 0; k < dense->count; k++) {
@@ -259,36 +240,29 @@ static void histograms_come_back(void **state)
         filled += dense->values[k] != 0;
     }
     const lr_castor_histogram histogram = {dense, 30};
-    assert_int_equal(lr_castor_histogram_write(HEADER, files->lors, &histogram, &files->log.log), LR_OK);
-    lr_prompts_delayeds data;
-    const lr_events_source source = {.path = HEADER, .log = &files->log.log};
-    assert_int_equal(lr_events_bin(&source, files->lors, &data, NULL), LR_OK);
+    assert_int_equal(lr_castor_histogram_write(HEADER, files.lors, &histogram, &files.log.log), LR_OK);
+    const lr_prompts_delayeds data = bin_events((lr_events_source){.path = HEADER}, files.lors);
     assert_int_equal(data.prompts->count, filled);
     for (int64_t k = 0; k < filled; k++) assert_true(data.prompts->values[k] == dense->values[data.prompts->index[k]]);
     const lr_castor_histogram sparse = {data.prompts, 30};
-    assert_int_equal(lr_castor_histogram_write(HEADER, files->lors, &sparse, NULL), LR_OK);
-    lr_prompts_delayeds again;
-    assert_int_equal(lr_events_bin(&source, files->lors, &again, NULL), LR_OK);
+    assert_int_equal(lr_castor_histogram_write(HEADER, files.lors, &sparse, NULL), LR_OK);
+    const lr_prompts_delayeds again = bin_events((lr_events_source){.path = HEADER}, files.lors);
     assert_int_equal(again.prompts->count, filled);
     assert_memory_equal(again.prompts->values, data.prompts->values, sizeof(float) * (size_t)filled);
-    counts_finish(&data);
-    counts_finish(&again);
-    lr_lor_data_destroy(dense);
 }
 
 /* --- what can be wrong --- */
 
-static lr_status read_file(struct test_files *files)
+static lr_status read_file(void)
 {
-    return pass_events((lr_events_source){.path = HEADER, .format = LR_EVENTS_CASTOR, .scanner = files->lors->scanner},
-                       &files->log);
+    return pass_events((lr_events_source){.path = HEADER, .format = LR_EVENTS_CASTOR, .scanner = files.lors->scanner},
+                       &files.log);
 }
 
-static void expect(struct test_files *files, const char *text, const char *sentence)
+static void expect(const char *text, const char *sentence)
 {
     text_write(HEADER, text);
-    assert_int_equal(read_file(files), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    assert_fails(read_file(), LR_BAD_INPUT, &files.log, sentence);
 }
 
 #define NAMED "Data filename: " DATA "\nNumber of events: 2\n"
@@ -320,41 +294,38 @@ static void bad_headers_are_refused(void **state)
         {GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'"},
         {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"},
     };
-    struct test_files *files = *state;
     uint32_t words[6] = {0, 0, 1, 0, 0, CRYSTALS};
     bytes_write(DATA, words, sizeof(words));
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) expect(files, cases[k][0], cases[k][1]);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) expect(cases[k][0], cases[k][1]);
     words[2] = CRYSTALS;
     bytes_write(DATA, words, sizeof(words));
-    expect(files, GOOD, "2 of 2 events name crystals that heptagon: small lacks, first event 0");
+    expect(GOOD, "2 of 2 events name crystals that heptagon: small lacks, first event 0");
     remove(HEADER);
-    assert_int_equal(read_file(files), LR_BAD_INPUT);
+    assert_int_equal(read_file(), LR_BAD_INPUT);
     assert_int_equal(mkdir(HEADER, 0777), 0);
-    assert_int_equal(read_file(files), LR_BAD_INPUT);
-    assert_non_null(strstr(files->log.error, "is a folder"));
+    assert_fails(read_file(), LR_BAD_INPUT, &files.log, "is a folder");
     rmdir(HEADER);
     assert_int_equal(symlink("nowhere", HEADER), 0);
-    assert_int_equal(read_file(files), LR_BAD_INPUT);
+    assert_int_equal(read_file(), LR_BAD_INPUT);
     remove(HEADER);
 }
 
 static void truncated_files_are_refused(void **state)
 {
-    struct test_files *files = *state;
     size_t data_count, header_count;
     lr_event events[COUNT];
-    fill_events(files->lors->scanner, events, false);
-    write_events(files, events, NULL);
+    fill_events(files.lors->scanner, events, false);
+    write_events(events, NULL);
     unsigned char *data = bytes_read(DATA, &data_count), *header = bytes_read(HEADER, &header_count);
     assert_int_equal(data_count, COUNT * 12);
     for (size_t k = 0; k < 64; k++) {
         bytes_write(DATA, data, data_count * k / 64);
-        assert_int_equal(read_file(files), LR_BAD_INPUT);
+        assert_int_equal(read_file(), LR_BAD_INPUT);
     }
     bytes_write(DATA, data, data_count);
     for (size_t k = 0; k < 64; k++) { /* a header's end may be missing: its keys have defaults */
         bytes_write(HEADER, header, header_count * k / 64);
-        const lr_status status = read_file(files);
+        const lr_status status = read_file();
         assert_true(status == LR_BAD_INPUT || (status == LR_OK && k > 8));
     }
     uint64_t seed = test_seed();
@@ -364,28 +335,24 @@ static void truncated_files_are_refused(void **state)
         for (int k = 0; k < 1 + n % 4; k++)
             spoilt[(size_t)(test_random(&seed) * (double)header_count)] = (unsigned char)(test_random(&seed) * 256);
         bytes_write(HEADER, spoilt, header_count);
-        const lr_status status = read_file(files);
+        const lr_status status = read_file();
         assert_true(status == LR_BAD_INPUT || status == LR_OK);
     }
-    free(data);
-    free(header);
 }
 
 static void events_before_the_end_are_read(void **state)
 {
-    struct test_files *files = *state;
     lr_event events[COUNT];
-    fill_events(files->lors->scanner, events, false);
-    write_events(files, events, NULL);
-    lr_event_list *list = read_list(files, files->lors->scanner);
-    const lr_events_source source = {.path = HEADER, .scanner = files->lors->scanner};
+    fill_events(files.lors->scanner, events, false);
+    write_events(events, NULL);
+    lr_event_list *list = read_list(files.lors->scanner);
+    const lr_events_source source = {.path = HEADER, .scanner = files.lors->scanner};
     for (int bytes = COUNT * 12 - 1; bytes > 0; bytes = bytes > 40 ? bytes - bytes / 3 : bytes - 1) {
         char said[64];
         snprintf(said, sizeof(said), "it ends at byte %d, within event %d of", bytes, bytes / 12);
         assert_int_equal(truncate(DATA, bytes), 0);
         check_cut(&source, list, bytes / 12, said);
     }
-    lr_event_list_destroy(list);
 }
 
 /* Times and counts that are no numbers. */
@@ -394,25 +361,16 @@ static void numbers_must_be_finite(void **state)
     unsigned char bytes[16], *at = put_word(bytes, 0);
     put_word(put_word(put_float(at, NAN), 1), 2);
     bytes_write(DATA, bytes, sizeof(bytes));
-    expect(*state, "Data filename: " DATA "\nNumber of events: 1\nData mode: histogram\n",
+    expect("Data filename: " DATA "\nNumber of events: 1\nData mode: histogram\n",
            "event 0, at byte 0, has the counts nan");
-    expect(*state, "Data filename: " DATA "\nNumber of events: 1\nData mode: list-mode\nTOF information flag: 1\n",
+    expect("Data filename: " DATA "\nNumber of events: 1\nData mode: list-mode\nTOF information flag: 1\n",
            "event 0, at byte 0, has the time of flight nan");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(crystals_go_by_ring_and_azimuth),
-                                       cmocka_unit_test(tables_have_the_same_order),
-                                       cmocka_unit_test(list_mode_comes_back),
-                                       cmocka_unit_test(tables_name_crystals),
-                                       cmocka_unit_test(delayeds_are_told),
-                                       cmocka_unit_test(every_flag_moves_the_rest),
-                                       cmocka_unit_test(histograms_have_bins),
-                                       cmocka_unit_test(histograms_come_back),
-                                       cmocka_unit_test(bad_headers_are_refused),
-                                       cmocka_unit_test(truncated_files_are_refused),
-                                       cmocka_unit_test(events_before_the_end_are_read),
-                                       cmocka_unit_test(numbers_must_be_finite)};
-    return cmocka_run_group_tests(tests, set_up, files_end);
-}
+group_main("io castor", set_up, files_end, cmocka_unit_test(crystals_go_by_ring_and_azimuth),
+           cmocka_unit_test(tables_have_the_same_order), cmocka_unit_test(list_mode_comes_back),
+           cmocka_unit_test(tables_name_crystals), cmocka_unit_test(delayeds_are_told),
+           cmocka_unit_test(every_flag_moves_the_rest), cmocka_unit_test(histograms_have_bins),
+           cmocka_unit_test(histograms_come_back), cmocka_unit_test(bad_headers_are_refused),
+           cmocka_unit_test(truncated_files_are_refused), cmocka_unit_test(events_before_the_end_are_read),
+           cmocka_unit_test(numbers_must_be_finite))

@@ -111,14 +111,14 @@ static void model(const struct form *form)
 }
 
 /* Makes a form's model and writes its file; returns the path. */
-static const char *write_form(struct test_files *files, const struct form *form)
+static const char *write_form(const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
     static const char *const axes[2] = {"transaxial", "axial"};
     char name[64];
     model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
-    const char *path = file_in(&files->folder, name);
+    const char *path = file_in(&files.folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file,
@@ -145,11 +145,9 @@ static const char *write_form(struct test_files *files, const struct form *form)
 
 /* --- the ways of a scanner to its events --- */
 
-static lr_scanner *read_scanner(struct test_files *files, const char *path)
+static lr_scanner *read_scanner(const char *path)
 {
-    lr_scanner *scanner = lr_scanner_read(path, &files->log.log);
-    if (scanner == NULL) fail_msg("%s: %s", path, files->log.error);
-    return scanner;
+    return keep(lr_scanner_read(path, &files.log.log));
 }
 
 /* The crystal is at the place of that number: a table has single precision; what is wrong is off by a crystal. */
@@ -172,7 +170,7 @@ static void assert_numbers(const lr_scanner *scanner, const char *what)
 }
 
 /* Events of each crystal k and the one half of the list farther: written by CASToR's numbers, read back. */
-static void assert_events(struct test_files *files, const char *name, const lr_scanner *scanner, const char *companion)
+static void assert_events(const char *name, const lr_scanner *scanner, const char *companion)
 {
     char text[256];
     uint32_t words[MAX_CRYSTALS][3]; /* a little-endian machine */
@@ -181,14 +179,13 @@ static void assert_events(struct test_files *files, const char *name, const lr_s
         words[k][0] = words[k][1] = k;
         words[k][2] = (k + count / 2) % count;
     }
-    bytes_write(file_in(&files->folder, "events.Cdf"), words, count * sizeof(words[0]));
+    bytes_write(file_in(&files.folder, "events.Cdf"), words, count * sizeof(words[0]));
     snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
              num_places, name);
-    const char *path = file_in(&files->folder, "events.Cdh");
+    const char *path = file_in(&files.folder, "events.Cdh");
     text_write(path, text);
-    const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files->log.log};
-    lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) fail_msg("%s: %s", name, files->log.error);
+    const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files.log.log};
+    lr_event_list *list = keep(lr_event_list_read(&source));
     assert_int_equal(list->count, num_places);
     for (int k = 0; k < num_places; k++) {
         for (int end = 0; end < 2; end++) {
@@ -197,83 +194,68 @@ static void assert_events(struct test_files *files, const char *name, const lr_s
             assert_place(at, end == 0 ? k : (k + num_places / 2) % num_places, name);
         }
     }
-    lr_event_list_destroy(list);
 }
 
 /* From the .geom itself, from YAML and the table made of it, and from LOR data. */
 static void numbers_are_carried(void **state)
 {
     static const char *const others[] = {"copy.yaml", "copy.hscan"};
-    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f++) {
-        test_log_init(&files->log);
-        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
+        test_log_init(&files.log);
+        lr_scanner *scanner = read_scanner(write_form(&forms[f]));
         assert_numbers(scanner, forms[f].name);
-        assert_events(files, "unknown", scanner, NULL);
+        assert_events("unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
-            const char *path = file_in(&files->folder, others[k]);
-            assert_int_equal(lr_scanner_write(path, scanner, &files->log.log), LR_OK);
-            lr_scanner *again = read_scanner(files, path);
+            const char *path = file_in(&files.folder, others[k]);
+            assert_int_equal(lr_scanner_write(path, scanner, &files.log.log), LR_OK);
+            lr_scanner *again = read_scanner(path);
             assert_numbers(again, others[k]);
-            lr_scanner_destroy(again);
         }
         size_t bytes; /* a row of a look-up table is the crystal of that number */
         float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
         assert_int_equal(bytes, sizeof(*rows) * (size_t)num_places);
         for (int k = 0; k < num_places; k++)
             assert_place((const double[3]){-rows[k][0], rows[k][1], rows[k][2]}, k, "copy.lut");
-        free(rows);
-        lr_scanner_destroy(scanner);
     }
 }
 
 /* A scanner without its numbers: those of the .geom that is named, or lies beside the events. */
 static void geometry_beside_events_numbers(void **state)
 {
-    struct test_files *files = *state;
     for (int f = 0; f < NUM_FORMS; f += 3) {
-        const char *geom = write_form(files, &forms[f]);
-        lr_scanner *scanner = read_scanner(files, geom);
+        const char *geom = write_form(&forms[f]);
+        lr_scanner *scanner = read_scanner(geom);
         free(scanner->castor_order);
         scanner->castor_order = NULL;
-        assert_events(files, forms[f].name, scanner, NULL);
-        assert_events(files, "unknown", scanner, geom);
-        lr_scanner_destroy(scanner);
+        assert_events(forms[f].name, scanner, NULL);
+        assert_events("unknown", scanner, geom);
     }
 }
 
 static void lor_data_keep_numbers(void **state)
 {
-    struct test_files *files = *state;
-    lr_lors *lors = lors_of(read_scanner(files, write_form(files, &forms[1])));
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
-    const char *path = file_in(&files->folder, "counts.h5");
-    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_OK);
-    lr_scanner *again = lr_scanner_read_hdf5(path, &files->log.log);
-    assert_non_null(again);
+    lr_lors *lors = lors_of(read_scanner(write_form(&forms[1])));
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
+    const char *path = file_in(&files.folder, "counts.h5");
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
+    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
     assert_numbers(again, "counts.h5");
-    lr_scanner_destroy(again);
-    lr_lor_data_destroy(data);
-    lors_finish(lors);
 }
 
 /* Our own .geom numbers as CASToR does: another scanner's numbers are told to be lost. */
 static void another_geometry_is_told(void **state)
 {
-    struct test_files *files = *state;
     for (int f = 0; f < 2; f++) {
-        test_log_init(&files->log);
-        lr_scanner *scanner = read_scanner(files, write_form(files, &forms[f]));
-        const char *copy = file_in(&files->folder, "other.geom");
-        assert_int_equal(lr_scanner_write(copy, scanner, &files->log.log), LR_OK);
-        assert_int_equal(strstr(files->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
-        lr_scanner_destroy(scanner);
+        test_log_init(&files.log);
+        lr_scanner *scanner = read_scanner(write_form(&forms[f]));
+        const char *copy = file_in(&files.folder, "other.geom");
+        assert_int_equal(lr_scanner_write(copy, scanner, &files.log.log), LR_OK);
+        assert_int_equal(strstr(files.log.warning, "numbers the crystals of this file otherwise") != NULL, f);
     }
 }
 
 static void damaged_orders_are_refused(void **state)
 {
-    struct test_files *files = *state;
     static const char *const orders[] = {"[0, 11]", "[0, 11, 0, 11]",      "[0, 11, 12]", "[0, 22]",
                                          "[0, 24]", "[0, 11, 12, 22, 11]", "7",           "[0, 11, x, 23]"};
 #define ORDERED                                                                                                        \
@@ -281,24 +263,16 @@ static void damaged_orders_are_refused(void **state)
     "face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n"
     for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++) {
         char text[512];
-        const char *path = file_in(&files->folder, "bad.yaml");
-        test_log_init(&files->log);
+        const char *path = file_in(&files.folder, "bad.yaml");
+        test_log_init(&files.log);
         snprintf(text, sizeof(text), ORDERED, orders[k]);
         text_write(path, text);
-        assert_null(lr_scanner_read(path, &files->log.log));
-        assert_non_null(strstr(files->log.error, "castor_order"));
+        assert_none(lr_scanner_read(path, &files.log.log), LR_BAD_INPUT, &files.log, "castor_order");
     }
     lr_scanner *scanner = scanner_of(ORDERED, "[23, 12, 0, 11]");
     assert_true(scanner->castor_order[0] == 23);
-    lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(numbers_are_carried),        FILES_CASE(geometry_beside_events_numbers),
-        FILES_CASE(lor_data_keep_numbers),      FILES_CASE(another_geometry_is_told),
-        FILES_CASE(damaged_orders_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io castor geom", NULL, NULL, FILES_CASE(numbers_are_carried), FILES_CASE(geometry_beside_events_numbers),
+           FILES_CASE(lor_data_keep_numbers), FILES_CASE(another_geometry_is_told),
+           FILES_CASE(damaged_orders_are_refused))

@@ -45,7 +45,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     folder_finish(&((struct table *)*state)->folder);
-    return 0;
+    return destroy_kept(state);
 }
 
 /* --- tables made by hand, in CASToR's frame --- */
@@ -114,9 +114,7 @@ static lr_scanner *read_table(struct table *table)
     test_log_init(&table->log);
     memset(table->warned, 0, sizeof(table->warned));
     const lr_log log = {hear, table};
-    lr_scanner *scanner = lr_scanner_read(table->header, &log);
-    if (scanner == NULL) fail_msg("%s", table->log.error);
-    return scanner;
+    return keep(lr_scanner_read(table->header, &log));
 }
 
 /* Every row has a crystal there, of as many. */
@@ -165,7 +163,6 @@ static void orientations_follow_positions(void **state)
         assert_pairs(0, {table->warned[0], way > 0}, {table->log.num_warnings, way > 0}, {scanner->num_modules, 56},
                      {scanner->num_positions, 56}, {scanner->modules[0].crystals[0], 8});
         assert_positions(table, scanner);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -187,7 +184,6 @@ static void panels_stay_flat(void **state)
         if (n == 1) assert_int_equal(table->warned[3], 1); /* panels of 20: up to 11 degrees off, which is told */
         if (n == 1) assert_int_equal(scanner->modules[0].crystals[0], 20);
         assert_positions(table, scanner);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -215,7 +211,6 @@ static void sizes_are_inferred(void **state)
             if (cases[n].face_mm[k] > 0)
                 assert_close(scanner->modules[0].face_mm[k], cases[n].face_mm[k], n == 0 && k == 1 ? 1e-12 : 1e-5);
         if (n == 0) assert_positions(table, scanner);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -240,7 +235,6 @@ static void inveon_is_made_to_fit(void **state)
         const double room_mm = front_mm * tan(pi / 16) - 0.5 * 20 * 1.63;
         assert_true(room_mm > -1e-3 && room_mm < 0.01);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* More than half of the depth, or the plane of hits outside: what overlaps is refused. */
@@ -256,8 +250,7 @@ static void what_does_not_fit_is_refused(void **state)
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         write_table(table, sizes[k]);
         test_log_init(&table->log);
-        assert_null(lr_scanner_read(table->header, &table->log.log));
-        assert_error(&table->log, LR_BAD_INPUT, "overlap by");
+        assert_none(lr_scanner_read(table->header, &table->log.log), LR_BAD_INPUT, &table->log, "overlap by");
     }
 }
 
@@ -274,12 +267,9 @@ static int check_real(struct table *table, const char *name)
     assert_true(table->count <= MAX_ROWS);
     snprintf(strrchr(path, '.'), 8, ".hscan");
     test_log_init(&table->log);
-    lr_scanner *scanner = lr_scanner_read(path, &table->log.log);
-    if (scanner == NULL) fail_msg("%s", table->log.error);
+    lr_scanner *scanner = keep(lr_scanner_read(path, &table->log.log));
     memcpy(table->rows, bytes, count);
     assert_positions(table, scanner);
-    lr_scanner_destroy(scanner);
-    free(bytes);
     return 1;
 }
 
@@ -294,14 +284,6 @@ static void real_tables(void **state)
     if (found == 0) skip();
 }
 
-int main(void)
-{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {TEST(orientations_follow_positions),
-                                       TEST(panels_stay_flat),
-                                       TEST(sizes_are_inferred),
-                                       TEST(inveon_is_made_to_fit),
-                                       TEST(what_does_not_fit_is_refused),
-                                       TEST(real_tables)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io castor tables", NULL, NULL, TEST(orientations_follow_positions), TEST(panels_stay_flat),
+           TEST(sizes_are_inferred), TEST(inveon_is_made_to_fit), TEST(what_does_not_fit_is_refused), TEST(real_tables))

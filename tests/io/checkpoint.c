@@ -11,50 +11,37 @@ enum { NUM_IMAGES = 3, NUM_VALUES = 24 };
 static const char key[] = "backend native; subsets 2; measurement, contents 0123";
 
 /* One in a file. */
-struct fixture {
-    float values[NUM_IMAGES * NUM_VALUES];
-    lr_checkpoint checkpoint;
-    struct test_files *files;
-};
+static float given[NUM_IMAGES * NUM_VALUES];
+static lr_checkpoint checkpoint;
 
 #define PATH "c.h5"
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) fixture.values[k] = 0.25f * (float)k;
-    fixture.checkpoint = (lr_checkpoint){.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
-                                         .num_images = NUM_IMAGES,
-                                         .num_values = NUM_VALUES,
-                                         .images = fixture.values,
-                                         .iterations = 12,
-                                         .ranks = 3,
-                                         .frame = 2,
-                                         .guess_iterations = 1,
-                                         .local_iterations = 5,
-                                         .log_likelihood = -1234.5678901234567};
-    memcpy(fixture.checkpoint.key, key, sizeof(key));
+    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) given[k] = 0.25f * (float)k;
+    checkpoint = (lr_checkpoint){.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
+                                 .num_images = NUM_IMAGES,
+                                 .num_values = NUM_VALUES,
+                                 .images = given,
+                                 .iterations = 12,
+                                 .ranks = 3,
+                                 .frame = 2,
+                                 .guess_iterations = 1,
+                                 .local_iterations = 5,
+                                 .log_likelihood = -1234.5678901234567};
+    memcpy(checkpoint.key, key, sizeof(key));
     files_begin(state);
-    fixture.files = *state;
-    *state = &fixture;
-    return lr_checkpoint_write(PATH, &fixture.checkpoint, NULL) != LR_OK;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    void *files = fixture->files;
-    return files_end(&files);
+    return lr_checkpoint_write(PATH, &checkpoint, NULL) != LR_OK;
 }
 
 /* Compares what is read with what was written, and finishes it. */
-static void check(const struct fixture *fixture, lr_checkpoint *back)
+static void check(lr_checkpoint *back)
 {
-    const lr_checkpoint *was = &fixture->checkpoint;
+    const lr_checkpoint *was = &checkpoint;
     assert_string_equal(back->key, key);
     assert_memory_equal(&back->grid, &was->grid, sizeof(back->grid));
     assert_pairs(0, {back->num_images, NUM_IMAGES}, {back->num_values, NUM_VALUES});
-    assert_memory_equal(back->images, fixture->values, sizeof(fixture->values));
+    assert_memory_equal(back->images, given, sizeof(given));
     assert_pairs(0, {back->iterations, was->iterations}, {back->ranks, was->ranks}, {back->frame, was->frame},
                  {back->guess_iterations, was->guess_iterations}, {back->local_iterations, was->local_iterations});
     assert_true(back->log_likelihood == was->log_likelihood);
@@ -63,10 +50,9 @@ static void check(const struct fixture *fixture, lr_checkpoint *back)
 
 static void what_is_written_comes_back(void **state)
 {
-    const struct fixture *fixture = *state;
     lr_checkpoint back;
     assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_OK);
-    check(fixture, &back);
+    check(&back);
     assert_int_equal(lr_checkpoint_read(PATH, NULL, &back, NULL), LR_OK);
     lr_checkpoint_finish(&back);
     lr_checkpoint_finish(&back);
@@ -85,84 +71,69 @@ static void another_key_is_refused(void **state)
         {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
          "now it is bootstrap replicate 7"},
     };
-    struct fixture *fixture = *state;
     lr_checkpoint back;
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
-        test_log_init(&fixture->files->log);
-        assert_int_equal(lr_checkpoint_read(PATH, others[k].key, &back, &fixture->files->log.log), LR_USAGE);
-        assert_non_null(strstr(fixture->files->log.error, others[k].words));
-        assert_non_null(strstr(fixture->files->log.error, PATH));
+        test_log_init(&files.log);
+        assert_fails(lr_checkpoint_read(PATH, others[k].key, &back, &files.log.log), LR_USAGE, &files.log,
+                     others[k].words, PATH);
         assert_null(back.images);
     }
 }
 
 static void damage_is_refused(void **state)
 {
-    struct fixture *fixture = *state;
     lr_checkpoint back;
     size_t count;
     unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t kept = 0; kept < count; kept += count / 9 + 1) {
-        test_log_init(&fixture->files->log);
+        test_log_init(&files.log);
         bytes_write(PATH, bytes, kept);
-        assert_int_equal(lr_checkpoint_read(PATH, key, &back, &fixture->files->log.log), LR_BAD_INPUT);
-        assert_non_null(strstr(fixture->files->log.error, PATH));
+        assert_fails(lr_checkpoint_read(PATH, key, &back, &files.log.log), LR_BAD_INPUT, &files.log, PATH);
     }
-    free(bytes);
-    fixture->values[7] = -1.0f;
-    assert_int_equal(lr_checkpoint_write(PATH, &fixture->checkpoint, NULL), LR_OK);
+    given[7] = -1.0f;
+    assert_int_equal(lr_checkpoint_write(PATH, &checkpoint, NULL), LR_OK);
     assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_BAD_INPUT);
 }
 
 /* Reads the file with a bit flipped: whether it is refused; else what is read is what was written. */
-static bool refuses_flip(const struct fixture *fixture, unsigned char *bytes, size_t count, size_t bit)
+static bool refuses_flip(unsigned char *bytes, size_t count, size_t bit)
 {
     lr_checkpoint back;
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     bytes_write(PATH, bytes, count);
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     if (lr_checkpoint_read(PATH, NULL, &back, NULL) != LR_OK) return true;
-    check(fixture, &back);
+    check(&back);
     return false;
 }
 
 static void no_flipped_bit_passes(void **state)
 {
     enum { STEP = 419, IN_VALUES = 67 }; /* in bits, another one of each byte */
-    const struct fixture *fixture = *state;
     size_t count, first = 0;
     int refused = 0;
     unsigned char *bytes = bytes_read(PATH, &count);
-    for (size_t bit = 0; bit < 8 * count; bit += STEP) refused += refuses_flip(fixture, bytes, count, bit);
+    for (size_t bit = 0; bit < 8 * count; bit += STEP) refused += refuses_flip(bytes, count, bit);
     print_message("%d of %zu bits are refused\n", refused, 8 * count / STEP);
-    while (memcmp(bytes + first, fixture->values, sizeof(fixture->values)) != 0) first++;
-    for (size_t bit = 0; bit < 8 * sizeof(fixture->values); bit += IN_VALUES)
-        assert_true(refuses_flip(fixture, bytes, count, 8 * first + bit));
-    free(bytes);
+    while (memcmp(bytes + first, given, sizeof(given)) != 0) first++;
+    for (size_t bit = 0; bit < 8 * sizeof(given); bit += IN_VALUES)
+        assert_true(refuses_flip(bytes, count, 8 * first + bit));
 }
 
 static void a_full_disk_leaves_the_last_one(void **state)
 {
-    struct fixture *fixture = *state;
     lr_checkpoint back;
-    fixture->checkpoint.iterations = 13;
+    checkpoint.iterations = 13;
     const struct rlimit before = disk_fill(1000);
-    const lr_status status = lr_checkpoint_write(PATH, &fixture->checkpoint, &fixture->files->log.log);
+    const lr_status status = lr_checkpoint_write(PATH, &checkpoint, &files.log.log);
     disk_empty(before);
-    assert_int_equal(status, LR_FAILED);
-    assert_non_null(strstr(fixture->files->log.error, PATH));
-    assert_int_equal(folder_visit(&fixture->files->folder, false), 1);
+    assert_fails(status, LR_FAILED, &files.log, PATH);
+    assert_int_equal(folder_visit(&files.folder, false), 1);
     assert_int_equal(lr_checkpoint_read(PATH, key, &back, NULL), LR_OK);
     assert_int_equal(back.iterations, 12);
     lr_checkpoint_finish(&back);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_written_comes_back), TEST(another_key_is_refused),          TEST(damage_is_refused),
-        TEST(no_flipped_bit_passes),      TEST(a_full_disk_leaves_the_last_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
+group_main("io checkpoint", NULL, NULL, TEST(what_is_written_comes_back), TEST(another_key_is_refused),
+           TEST(damage_is_refused), TEST(no_flipped_bit_passes), TEST(a_full_disk_leaves_the_last_one))

@@ -17,32 +17,31 @@ static int set_up(void **state)
     return files_begin_with(state, small_ring(30, 0));
 }
 
-static void check(struct test_files *files)
+static void check(void)
 {
     float values[CRYSTALS];
     memset(values, 0xff, sizeof(values));
-    test_log_init(&files->log);
-    if (lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log) != LR_OK)
-        fail_msg("%s", files->log.error);
+    test_log_init(&files.log);
+    if (lr_crystal_values_read(FILE_NAME, files.lors->scanner, values, &files.log.log) != LR_OK)
+        fail_msg("%s", files.log.error);
     assert_memory_equal(values, known, sizeof(values));
 }
 
-static void expect(struct test_files *files, const char *sentence)
+static void expect(const char *sentence)
 {
     float values[CRYSTALS];
-    test_log_init(&files->log);
-    assert_int_equal(lr_crystal_values_read(FILE_NAME, files->lors->scanner, values, &files->log.log), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    test_log_init(&files.log);
+    assert_fails(lr_crystal_values_read(FILE_NAME, files.lors->scanner, values, &files.log.log), LR_BAD_INPUT,
+                 &files.log, sentence);
 }
 
 static void our_own_arrays_are_read(void **state)
 {
-    struct test_files *files = *state;
     const int64_t shapes[][3] = {{CRYSTALS}, {4, 9}, {2, 3, 6}};
     for (int dims = 1; dims <= 3; dims++) {
         const lr_array array = {known, shapes[dims - 1], dims};
         assert_int_equal(lr_npy_write(FILE_NAME, &array, NULL), LR_OK);
-        check(files);
+        check();
     }
 }
 
@@ -67,18 +66,16 @@ static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'sha
 
 static void doubles_are_read(void **state)
 {
-    struct test_files *files = *state;
     for (int version = 1; version <= 3; version++) {
         write_doubles(version, good_header, 0);
-        check(files);
+        check();
     }
     write_doubles(1, "{'shape': (6, 6), 'descr':'<f8', 'fortran_order':False}", 0);
-    check(files);
+    check();
 }
 
 static void wrong_arrays_are_refused(void **state)
 {
-    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
         {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
@@ -94,22 +91,21 @@ static void wrong_arrays_are_refused(void **state)
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_doubles(1, cases[k][0], 0);
-        expect(files, cases[k][1]);
+        expect(cases[k][1]);
     }
     for (int version = 0; version <= 4; version += 4) {
         write_doubles(version, good_header, 0);
-        expect(files, "and 1 to 3 are read");
+        expect("and 1 to 3 are read");
     }
     for (long cut = 1; cut <= 8 * CRYSTALS + (long)sizeof(good_header) + 3; cut++) {
         write_doubles(1, good_header, cut);
-        expect(files, "is truncated");
+        expect("is truncated");
     }
 }
 
 /* Every number with another separator, comments between them. */
 static void text_is_read(void **state)
 {
-    struct test_files *files = *state;
     static const char *const separators[] = {" ", "\n", "\r\n", ", ", "\t", " # 3 4\n", "\n#\n\n"};
     char text[2048] = "# efficiencies";
     strcat(text, "\n");
@@ -118,12 +114,11 @@ static void text_is_read(void **state)
         snprintf(text + used, sizeof(text) - used, "%g%s", (double)known[k], k + 1 < CRYSTALS ? separators[k % 7] : "");
     }
     text_write(FILE_NAME, text);
-    check(files);
+    check();
 }
 
 static void wrong_text_is_refused(void **state)
 {
-    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", "holds 0 numbers where small ring has 36"},
         {"# nothing", "holds 0 numbers"},
@@ -136,28 +131,24 @@ static void wrong_text_is_refused(void **state)
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(FILE_NAME, cases[k][0]);
-        expect(files, cases[k][1]);
+        expect(cases[k][1]);
     }
     char many[2 * CRYSTALS + 3];
     for (int k = 0; k < CRYSTALS + 1; k++) memcpy(many + 2 * (size_t)k, "1 ", 3);
     text_write(FILE_NAME, many);
-    expect(files, "holds 37 numbers");
+    expect("holds 37 numbers");
     char line[3000];
     memset(line, '7', sizeof(line));
     line[sizeof(line) - 1] = '\0';
     text_write(FILE_NAME, line);
-    expect(files, FILE_NAME ":1: the number of crystal 0 is 7.7");
+    expect(FILE_NAME ":1: the number of crystal 0 is 7.7");
     remove(FILE_NAME);
-    expect(files, FILE_NAME ": cannot be opened: No such file");
+    expect(FILE_NAME ": cannot be opened: No such file");
     assert_int_equal(mkdir(FILE_NAME, 0777), 0);
-    expect(files, FILE_NAME ": is a folder: give a file");
+    expect(FILE_NAME ": is a folder: give a file");
     rmdir(FILE_NAME);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(our_own_arrays_are_read), cmocka_unit_test(doubles_are_read),
-                                       cmocka_unit_test(wrong_arrays_are_refused), cmocka_unit_test(text_is_read),
-                                       cmocka_unit_test(wrong_text_is_refused)};
-    return cmocka_run_group_tests_name("numbers per crystal", tests, set_up, files_end);
-}
+group_main("numbers per crystal", set_up, files_end, cmocka_unit_test(our_own_arrays_are_read),
+           cmocka_unit_test(doubles_are_read), cmocka_unit_test(wrong_arrays_are_refused),
+           cmocka_unit_test(text_is_read), cmocka_unit_test(wrong_text_is_refused))

@@ -93,7 +93,6 @@ static void begin(struct patient *patient, struct setup *s, const struct format 
 
 static void end(struct patient *patient)
 {
-    free(patient->bytes);
     folder_visit(&patient->s->folder, true);
 }
 
@@ -255,10 +254,6 @@ static void test_no_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_other_things), cmocka_unit_test(test_truncations),
-                                       cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_changed_bytes),
-                                       cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+group_main("io damaged", set_up, tear_down, cmocka_unit_test(test_other_things), cmocka_unit_test(test_truncations),
+           cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_changed_bytes),
+           cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory))

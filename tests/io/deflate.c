@@ -95,9 +95,5 @@ static void blocks_know_those_before(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_come_back), cmocka_unit_test(pieces_follow_each_other),
-                                       cmocka_unit_test(blocks_know_those_before)};
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+group_main("io deflate", setup, teardown, cmocka_unit_test(bytes_come_back), cmocka_unit_test(pieces_follow_each_other),
+           cmocka_unit_test(blocks_know_those_before))

@@ -146,6 +146,10 @@ static void a_sound_scanner_is_sound(void **state)
     expect(diagnosis, LR_NOTE, LR_FINDING_SIZE, "286261248 LORs");
 }
 
+#define SUSPECT(kind) LR_SUSPECT, LR_FINDING_##kind
+#define NOTE(kind) LR_NOTE, LR_FINDING_##kind
+#define BLOCK(pitch, face, depth) "crystals: [8, 64], pitch_mm: [" pitch "], face_mm: [" face "], depth_mm: " depth
+
 static void planted_errors_are_found(void **state)
 {
     static const struct {
@@ -158,71 +162,55 @@ static void planted_errors_are_found(void **state)
         {{"radius_mm: 174, modules: 12",
           "crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13", "", ""},
          "the radius looks like the diameter; a ring of radius 87.15 mm",
-         LR_SUSPECT,
-         LR_FINDING_RADIUS},
+         SUSPECT(RADIUS)},
         /* radii and arcs */
-        {{.ring = "radius_mm: 656, modules: 56"}, "looks like the diameter", LR_SUSPECT, LR_FINDING_RADIUS},
-        {{.ring = "radius_mm: 146, modules: 56"}, "looks like half", LR_SUSPECT, LR_FINDING_RADIUS},
-        {{.ring = "radius_mm: 32.8, modules: 56"}, "the radius looks like cm", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.ring = "radius_mm: 12.91, modules: 56"}, "the radius looks like inch", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.ring = "radius_mm: 328, modules: 76"}, "more than there is room for", LR_SUSPECT, LR_FINDING_ARC},
-        {{.ring = "radius_mm: 328, modules: 40"}, "filled to 85 % or more", LR_NOTE, LR_FINDING_ARC},
-        {{.ring = "radius_mm: 328, modules: 50"}, "filled to 85 % or more", LR_NOTE, LR_FINDING_ARC},
+        {{.ring = "radius_mm: 656, modules: 56"}, "looks like the diameter", SUSPECT(RADIUS)},
+        {{.ring = "radius_mm: 146, modules: 56"}, "looks like half", SUSPECT(RADIUS)},
+        {{.ring = "radius_mm: 32.8, modules: 56"}, "the radius looks like cm", SUSPECT(UNITS)},
+        {{.ring = "radius_mm: 12.91, modules: 56"}, "the radius looks like inch", SUSPECT(UNITS)},
+        {{.ring = "radius_mm: 328, modules: 76"}, "more than there is room for", SUSPECT(ARC)},
+        {{.ring = "radius_mm: 328, modules: 40"}, "filled to 85 % or more", NOTE(ARC)},
+        {{.ring = "radius_mm: 328, modules: 50"}, "filled to 85 % or more", NOTE(ARC)},
         /* units */
-        {{.module = "crystals: [8, 64], pitch_mm: [0.409, 0.40625], face_mm: [0.4, 0.4], depth_mm: 20", .rest = ""},
+        {{.module = BLOCK("0.409, 0.40625", "0.4, 0.4", "20"), .rest = ""},
          "the crystal pitch around looks like cm",
-         LR_SUSPECT,
-         LR_FINDING_UNITS},
-        {{.module = "crystals: [8, 64], pitch_mm: [0.161, 0.16], face_mm: [0.15, 0.15], depth_mm: 20", .rest = ""},
+         SUSPECT(UNITS)},
+        {{.module = BLOCK("0.161, 0.16", "0.15, 0.15", "20"), .rest = ""},
          "the crystal pitch around looks like inch",
-         LR_SUSPECT,
-         LR_FINDING_UNITS},
-        {{.rest = "tof: {resolution_ps: 0.5}\n"}, "looks like ns (500 ps)", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.rest = "tof: {resolution_ps: 500000}\n"}, "tells nothing within a bore", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.rest = "crystal_mu_per_mm: 0.87\n"}, "looks like 1/cm", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.rest = "crystal_mu_per_mm: 0.0087\n"}, "hardly more than water", LR_SUSPECT, LR_FINDING_UNITS},
-        {{.module = "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 200", .rest = ""},
-         "longer than any scanner's",
-         LR_SUSPECT,
-         LR_FINDING_UNITS},
+         SUSPECT(UNITS)},
+        {{.rest = "tof: {resolution_ps: 0.5}\n"}, "looks like ns (500 ps)", SUSPECT(UNITS)},
+        {{.rest = "tof: {resolution_ps: 500000}\n"}, "tells nothing within a bore", SUSPECT(UNITS)},
+        {{.rest = "crystal_mu_per_mm: 0.87\n"}, "looks like 1/cm", SUSPECT(UNITS)},
+        {{.rest = "crystal_mu_per_mm: 0.0087\n"}, "hardly more than water", SUSPECT(UNITS)},
+        {{.module = BLOCK("4.09, 4.0625", "4, 4", "200"), .rest = ""}, "longer than any scanner's", SUSPECT(UNITS)},
         /* All of it in cm, or in inches: every ratio of lengths is right, only the photons tell. */
-        {{"radius_mm: 32.8, modules: 56",
-          "crystals: [8, 64], pitch_mm: [0.409, 0.40625], face_mm: [0.4, 0.4], depth_mm: 2.0",
-          "min_module_difference: 9", "crystal_mu_per_mm: 0.087\n"},
+        {{"radius_mm: 32.8, modules: 56", BLOCK("0.409, 0.40625", "0.4, 0.4", "2.0"), "min_module_difference: 9",
+          "crystal_mu_per_mm: 0.087\n"},
          "stop 16 % of the photons",
-         LR_SUSPECT,
-         LR_FINDING_UNITS},
-        {{"radius_mm: 12.913, modules: 56",
-          "crystals: [8, 64], pitch_mm: [0.161, 0.16], face_mm: [0.15, 0.15], depth_mm: 0.7874",
-          "min_module_difference: 9", "crystal_mu_per_mm: 0.087\n"},
+         SUSPECT(UNITS)},
+        {{"radius_mm: 12.913, modules: 56", BLOCK("0.161, 0.16", "0.15, 0.15", "0.7874"), "min_module_difference: 9",
+          "crystal_mu_per_mm: 0.087\n"},
          "or inch (20 mm)",
-         LR_SUSPECT,
-         LR_FINDING_UNITS},
+         SUSPECT(UNITS)},
         /* lengths */
-        {{.rest = "axial_length_mm: 520\n"}, "half of the rings seem to be missing", LR_SUSPECT, LR_FINDING_LENGTH},
-        {{.rest = "axial_length_mm: 130\n"}, "counted twice", LR_SUSPECT, LR_FINDING_LENGTH},
-        {{.rest = "axial_length_mm: 26\n"}, "looks like cm", LR_SUSPECT, LR_FINDING_LENGTH},
-        {{.rest = "axial_length_mm: 2600\n"}, "looks like cm", LR_SUSPECT, LR_FINDING_LENGTH},
-        {{.rest = "axial_length_mm: 10.24\n"}, "looks like inch", LR_SUSPECT, LR_FINDING_LENGTH},
-        {{.rest = "axial_length_mm: 240\n"}, "8.3 % too much", LR_SUSPECT, LR_FINDING_LENGTH},
+        {{.rest = "axial_length_mm: 520\n"}, "half of the rings seem to be missing", SUSPECT(LENGTH)},
+        {{.rest = "axial_length_mm: 130\n"}, "counted twice", SUSPECT(LENGTH)},
+        {{.rest = "axial_length_mm: 26\n"}, "looks like cm", SUSPECT(LENGTH)},
+        {{.rest = "axial_length_mm: 2600\n"}, "looks like cm", SUSPECT(LENGTH)},
+        {{.rest = "axial_length_mm: 10.24\n"}, "looks like inch", SUSPECT(LENGTH)},
+        {{.rest = "axial_length_mm: 240\n"}, "8.3 % too much", SUSPECT(LENGTH)},
         /* rules */
-        {{.rules = "field_of_view_mm: 700"}, "wider than the bore", LR_SUSPECT, LR_FINDING_COINCIDENCE},
-        {{.rules = "field_of_view_mm: 57.6"}, "it looks like cm", LR_SUSPECT, LR_FINDING_COINCIDENCE},
-        {{.rules = "field_of_view_mm: 576, min_module_difference: 20"},
-         "contradict each other",
-         LR_SUSPECT,
-         LR_FINDING_COINCIDENCE},
-        {{.rules = "min_module_difference: 28"}, "nearly opposite", LR_SUSPECT, LR_FINDING_COINCIDENCE},
-        {{.rules = "max_ring_difference: 64"}, "leave no LOR out", LR_NOTE, LR_FINDING_COINCIDENCE},
-        {{.rules = "max_ring_difference: 0"}, "without oblique LORs", LR_NOTE, LR_FINDING_COINCIDENCE},
-        {{.rules = "min_module_difference: 29"}, "must lie between 0 and 28", LR_SUSPECT, LR_FINDING_REFUSED},
-        {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", LR_SUSPECT, LR_FINDING_COINCIDENCE},
+        {{.rules = "field_of_view_mm: 700"}, "wider than the bore", SUSPECT(COINCIDENCE)},
+        {{.rules = "field_of_view_mm: 57.6"}, "it looks like cm", SUSPECT(COINCIDENCE)},
+        {{.rules = "field_of_view_mm: 576, min_module_difference: 20"}, "contradict each other", SUSPECT(COINCIDENCE)},
+        {{.rules = "min_module_difference: 28"}, "nearly opposite", SUSPECT(COINCIDENCE)},
+        {{.rules = "max_ring_difference: 64"}, "leave no LOR out", NOTE(COINCIDENCE)},
+        {{.rules = "max_ring_difference: 0"}, "without oblique LORs", NOTE(COINCIDENCE)},
+        {{.rules = "min_module_difference: 29"}, "must lie between 0 and 28", SUSPECT(REFUSED)},
+        {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", SUSPECT(COINCIDENCE)},
         /* what is impossible */
-        {{.module = "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4.2, 4], depth_mm: 20"},
-         "0.11 mm more than the pitch",
-         LR_SUSPECT,
-         LR_FINDING_REFUSED},
-        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", LR_SUSPECT, LR_FINDING_REFUSED},
+        {{.module = BLOCK("4.09, 4.0625", "4.2, 4", "20")}, "0.11 mm more than the pitch", SUSPECT(REFUSED)},
+        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         expect(diagnose(cases[k].text, NULL), cases[k].severity, cases[k].kind, cases[k].words);
@@ -355,17 +343,8 @@ static void layers_are_no_second_ring(void **state)
     lr_diagnosis_destroy(diagnosis);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(presets_raise_no_alarm),
-                                       cmocka_unit_test(a_sound_scanner_is_sound),
-                                       cmocka_unit_test(panels_hide_panels),
-                                       cmocka_unit_test(rings_hide_rings),
-                                       cmocka_unit_test(planted_errors_are_found),
-                                       cmocka_unit_test(radii_at_any_filling),
-                                       cmocka_unit_test(overlaps),
-                                       cmocka_unit_test(grids),
-                                       cmocka_unit_test(modules_that_stand_wrong),
-                                       cmocka_unit_test(layers_are_no_second_ring)};
-    return cmocka_run_group_tests_name("geometry doctor", tests, NULL, NULL);
-}
+group_main("geometry doctor", NULL, NULL, cmocka_unit_test(presets_raise_no_alarm),
+           cmocka_unit_test(a_sound_scanner_is_sound), cmocka_unit_test(panels_hide_panels),
+           cmocka_unit_test(rings_hide_rings), cmocka_unit_test(planted_errors_are_found),
+           cmocka_unit_test(radii_at_any_filling), cmocka_unit_test(overlaps), cmocka_unit_test(grids),
+           cmocka_unit_test(modules_that_stand_wrong), cmocka_unit_test(layers_are_no_second_ring))

@@ -5,7 +5,7 @@
 #ifndef LR_TEST_IO_FILES_H
 #define LR_TEST_IO_FILES_H
 
-#include "test.h"
+#include "cases.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -62,46 +62,51 @@ static inline void folder_finish(const struct test_folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* Destroys LORs and their scanner. */
-static inline void lors_finish(lr_lors *lors)
-{
-    lr_scanner *scanner = lors != NULL ? (lr_scanner *)lors->scanner : NULL;
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-}
-
-/* A case, or all of them, begin with an empty folder, which is the working one until the end, a log that has heard
- * nothing, and LORs where they are set. */
+/* Each case, or all of them, begin with an empty folder, which is the working one until the end, a log that has heard
+ * nothing, and LORs where they are set; the end destroys what was kept. */
 struct test_files {
     struct test_folder folder;
     struct test_log log;
     lr_lors *lors;
     char name[64];
 };
+static struct test_files files;
 
 static inline int files_begin(void **state)
 {
-    static struct test_files files;
+    (void)state;
     files.lors = NULL;
     folder_init(&files.folder);
     memcpy(files.name, files.folder.path, sizeof(files.name));
     assert_int_equal(chdir(files.name), 0);
     snprintf(files.folder.path, sizeof(files.folder.path), ".");
     test_log_init(&files.log);
-    *state = &files;
     return 0;
 }
 
 static inline int files_end(void **state)
 {
-    struct test_files *files = *state;
-    lors_finish(files->lors);
-    folder_visit(&files->folder, true);
+    destroy_kept(state);
+    folder_visit(&files.folder, true);
     assert_int_equal(chdir(".."), 0);
-    return rmdir(files->name);
+    return rmdir(files.name);
+}
+
+/* How many files there are. */
+static inline int count_files(void)
+{
+    return folder_visit(&files.folder, false);
 }
 
 #define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
+
+/* main of a group of cases between whose begin and end all of them run; NULL: neither. */
+#define group_main(group, begin, end, ...)                                                                             \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+        return cmocka_run_group_tests_name(group, tests, begin, end);                                                  \
+    }
 
 /* Fails unless the last warning has these words. */
 static inline void assert_warning(const struct test_log *log, const char *words)
@@ -123,7 +128,7 @@ static inline void check_pairs(const char *text, double tolerance, const double 
     }
 }
 
-/* All bytes of a file and a zero behind them; free them. count NULL: of a text. */
+/* All bytes of a file and a zero behind them, which are kept. count NULL: of a text. */
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
     struct stat facts;
@@ -131,8 +136,7 @@ static inline unsigned char *bytes_read(const char *path, size_t *count)
     assert_non_null(file);
     assert_int_equal(fstat(fileno(file), &facts), 0);
     const size_t size = (size_t)facts.st_size;
-    unsigned char *bytes = calloc(size + 1, 1);
-    assert_non_null(bytes);
+    unsigned char *bytes = kept((int64_t)size + 1, 1);
     assert_int_equal(fread(bytes, 1, size, file), size);
     fclose(file);
     if (count != NULL) *count = size;
@@ -165,7 +169,6 @@ static inline void assert_holds(const char *path, const char *text)
     char *bytes = (char *)bytes_read(path, &count);
     assert_string_equal(bytes, text);
     assert_int_equal(count, strlen(text));
-    free(bytes);
 }
 
 /* Until the clock shows another second: time stamps of files and in files then differ. */
@@ -181,8 +184,6 @@ static inline void assert_same_bytes(const char *path_a, const char *path_b)
     unsigned char *a = bytes_read(path_a, &count_a), *b = bytes_read(path_b, &count_b);
     assert_int_equal(count_a, count_b);
     assert_memory_equal(a, b, count_a);
-    free(a);
-    free(b);
 }
 
 /* Reads a file; false: it is refused. */
@@ -212,7 +213,6 @@ static inline void check_damage(const char *path, const char *file, size_t step,
         bytes[at] = kept;
         assert_true(reads(user, path, &log) || log.status == LR_BAD_INPUT);
     }
-    free(bytes);
 }
 
 /* From here on no file of this process may grow beyond that many bytes: a disk that is full, as

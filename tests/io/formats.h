@@ -20,26 +20,22 @@ static const lr_grid image_grid = {{5, 4, 3}, {2, 3, 4}, {1, 2, 3}};
 
 static inline void write_image(const struct setup *s, const char *path)
 {
-    lr_image *image = lr_image_create(&image_grid, NULL);
+    lr_image *image = keep(lr_image_create(&image_grid, NULL));
     (void)s;
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-    lr_image_destroy(image);
 }
 
 static inline void write_counts(const struct setup *s, const char *path)
 {
-    lr_lor_data *data = lr_lor_data_create(s->ring, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(s->ring, NULL));
     data->values[17] = 3.0f;
     assert_int_equal(lr_lor_data_write(path, s->ring, data, NULL), LR_OK);
-    lr_lor_data_destroy(data);
 }
 
 static inline void write_projection_data(const struct setup *s, const char *path)
 {
-    lr_lor_data *data = numbered(s->even);
-    assert_int_equal(lr_lor_data_write(path, s->even, data, NULL), LR_OK);
-    lr_lor_data_destroy(data);
+    assert_int_equal(lr_lor_data_write(path, s->even, numbered(s->even), NULL), LR_OK);
 }
 
 static inline void write_matrix(const struct setup *s, const char *path)
@@ -101,14 +97,13 @@ static inline void write_siemens(const struct setup *s, const char *path)
 
 static inline void write_events(const struct setup *s, const char *path)
 {
-    lr_lor_data *data = lr_lor_data_create(s->ring, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(s->ring, NULL));
     for (int n = 0; n < 20; n++) data->values[n] = 1.0f;
     lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = s->ring});
     const lr_event_sink sink = lr_events_writer_sink(writer);
     const lr_list_params list = {.lors = s->ring, .data = data, .duration_s = 1, .seed = 3};
     assert_int_equal(lr_events_from_counts(&list, &sink), LR_OK);
     assert_int_equal(lr_events_writer_finish(writer), LR_OK);
-    lr_lor_data_destroy(data);
 }
 
 static inline void write_values(const struct setup *s, const char *path)
@@ -272,12 +267,8 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-    struct setup *s = *state;
-    lors_finish(s->ring);
-    lors_finish(s->even);
-    lors_finish(s->octagon);
-    folder_finish(&s->folder);
-    return 0;
+    folder_finish(&((struct setup *)*state)->folder);
+    return destroy_kept(state);
 }
 
 #endif

@@ -18,7 +18,7 @@ enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
 
 static int set_up(void **state)
 {
-    return files_begin_with(state, lr_scanner_read("ge-discovery-mi", NULL));
+    return files_begin_with(state, keep(lr_scanner_read("ge-discovery-mi", NULL)));
 }
 
 /* As the acquisition has it: 16-bit numbers, in compressed chunks. */
@@ -37,24 +37,22 @@ static void write_events(const char *path, const int16_t *numbers, int64_t count
                 H5Fclose(file) >= 0);
 }
 
-static lr_event_list *read_list(struct test_files *files, const char *path)
+static lr_events_source source_of(const char *path)
 {
-    const lr_events_source source = {.path = path, .scanner = files->lors->scanner, .log = &files->log.log};
-    test_log_init(&files->log);
-    return lr_event_list_read(&source);
+    return (lr_events_source){.path = path, .scanner = files.lors->scanner, .log = &files.log.log};
 }
 
-static void expect(struct test_files *files, const char *sentence)
+static void expect(const char *sentence)
 {
-    assert_null(read_list(files, EVENTS));
-    assert_error(&files->log, LR_BAD_INPUT, sentence);
+    const lr_events_source source = source_of(EVENTS);
+    assert_none(lr_event_list_read(&source), LR_BAD_INPUT, &files.log, sentence);
 }
 
 /* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
 static void promised_events_must_be_there(void **state)
 {
     write_events(EVENTS, NULL, 1000000000000, COLUMNS);
-    expect(*state, "5000000000000 numbers, more than the file can hold");
+    expect("5000000000000 numbers, more than the file can hold");
 }
 
 /* --- places and times --- */
@@ -81,7 +79,7 @@ static void check_place(const lr_scanner *scanner, double turned_deg, int crysta
 }
 
 /* Every place of a ring, every ring, and every time. turned_deg: clockwise, of the side at the top. */
-static void check_all(struct test_files *files, double turned_deg)
+static void check_all(double turned_deg)
 {
     enum { COUNT = SIDES * PER_SIDE };
     int16_t numbers[COUNT][COLUMNS];
@@ -92,64 +90,53 @@ static void check_all(struct test_files *files, double turned_deg)
         memcpy(numbers[k], event, sizeof(event));
     }
     write_events(EVENTS, &numbers[0][0], COUNT, COLUMNS);
-    lr_event_list *list = read_list(files, EVENTS);
-    if (list == NULL) fail_msg("%s", files->log.error);
+    lr_event_list *list = list_of(source_of(EVENTS));
     assert_int_equal(list->info.format, LR_EVENTS_GE);
     assert_pairs(0, {list->count, COUNT}, {list->info.num_tof_bins, 29});
     assert_close(lr_events_info_tof_bin_mm(&list->info), 13 * 1.95164890158, 1e-6);
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
-        check_place(files->lors->scanner, turned_deg, event->crystals[0], k % RINGS, k);
-        check_place(files->lors->scanner, turned_deg, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
+        check_place(files.lors->scanner, turned_deg, event->crystals[0], k % RINGS, k);
+        check_place(files.lors->scanner, turned_deg, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
         /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
         assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
         assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
         assert_true(event->weight == 1 && !event->is_delayed);
     }
-    lr_event_list_destroy(list);
 }
 
 /* More than is read at a time, recognised by what the file holds. */
 static void long_lists_are_read_in_pieces(void **state)
 {
-    struct test_files *files = *state;
     const int64_t count = 150000;
-    int16_t *numbers = calloc((size_t)count * COLUMNS, sizeof(*numbers));
+    int16_t *numbers = kept((size_t)count * COLUMNS, sizeof(*numbers));
     for (int64_t k = 0; k < count; k++) {
         numbers[COLUMNS * k + 1] = (int16_t)(k % 100);
         numbers[COLUMNS * k + 3] = (int16_t)(272 + k % 89);
     }
     write_events(MANY, numbers, count, COLUMNS);
-    free(numbers);
     assert_int_equal(lr_events_recognise(MANY), LR_EVENTS_GE);
-    const lr_events_source source = {.path = MANY, .log = &files->log.log};
-    lr_prompts_delayeds data;
-    test_log_init(&files->log);
-    assert_int_equal(lr_events_bin(&source, files->lors, &data, NULL), LR_OK);
+    const lr_prompts_delayeds data = bin_events((lr_events_source){.path = MANY}, files.lors);
     assert_pairs(0, {data.counts.prompts, count}, {data.prompts->count, 100 * 89},
                  {total(data.prompts), (double)count});
-    counts_finish(&data);
 }
 
 /* --- what can be wrong --- */
 
 static void unknown_crystals_are_left_out(void **state)
 {
-    struct test_files *files = *state;
     static const int16_t numbers[3][COLUMNS] = {{0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
     write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
-    lr_event_list *list = read_list(files, EVENTS);
-    assert_non_null(list);
+    lr_event_list *list = list_of(source_of(EVENTS));
     assert_pairs(0, {list->count, 1}, {list->info.counts.unknown_crystals, 2});
-    assert_warning(&files->log, "2 of 3 events name crystals that GE Discovery MI");
-    assert_warning(&files->log, "first rings 36 and 0, places 0 and 272");
-    lr_event_list_destroy(list);
+    assert_warning(&files.log, "2 of 3 events name crystals that GE Discovery MI");
+    assert_warning(&files.log, "first rings 36 and 0, places 0 and 272");
 }
 
 static void places_and_times_are_the_models(void **state)
 {
-    check_all(*state, 0);
+    check_all(0);
 }
 
 /* The module with which the description of the scanner begins does not matter, but the place of its modules does. */
@@ -160,55 +147,44 @@ static void place_0_is_at_the_top(void **state)
     static const double first[][2] = {
         {90 - 10 * step_deg, 0},    {0, 0.5 * step_deg}, {90 + 0.5 * step_deg, 0.5 * step_deg}, {88, 2},
         {85.7 + 7 * step_deg, 4.3}, {95.1, -5.1}};
-    const struct test_files *preset = *state;
+    lr_lors *preset = files.lors;
     for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
-        struct test_files turned = {.lors = NULL};
-        assert_int_equal(lr_scanner_write(path, preset->lors->scanner, NULL), LR_OK);
+        assert_int_equal(lr_scanner_write(path, preset->scanner, NULL), LR_OK);
         char *text = (char *)bytes_read(path, NULL);
         const char *at = strstr(text, key), *end = strchr(at, '\n');
         FILE *file = fopen(path, "w");
         fprintf(file, "%.*s%s%.12g%s", (int)(at - text), text, key, first[k][0], end);
         fclose(file);
-        free(text);
-        turned.lors = lors_of(lr_scanner_read(path, NULL));
-        check_all(&turned, first[k][1]);
-        lors_finish(turned.lors);
+        files.lors = lors_of(keep(lr_scanner_read(path, NULL)));
+        check_all(first[k][1]);
     }
+    files.lors = preset;
 }
 
 static void other_layouts_are_refused(void **state)
 {
-    struct test_files *files = *state;
     static const int16_t steps[2][COLUMNS] = {{0, 0, 0, 272, 13}, {0, 0, 0, 272, 5}};
     static const int16_t late[1][COLUMNS] = {{0, 0, 0, 272, 15 * 13}};
     write_events(EVENTS, &steps[0][0], 2, COLUMNS);
-    expect(files, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
+    expect("event 1 has the time of flight 5, and not one of the 29 multiples of 13");
     write_events(EVENTS, &late[0][0], 1, COLUMNS);
-    expect(files, "event 0 has the time of flight 195");
+    expect("event 0 has the time of flight 195");
     write_events(EVENTS, &steps[0][0], 2, 4);
-    expect(files, "has 4 numbers, and not the 5");
+    expect("has 4 numbers, and not the 5");
     assert_int_equal(truncate(EVENTS, 700), 0);
-    expect(files, "");
+    expect("");
 }
 
 static void the_scanner_must_be_named(void **state)
 {
-    struct test_files *files = *state;
     static const int16_t numbers[1][COLUMNS] = {{0, 0, 0, 272, 0}};
     write_events(EVENTS, &numbers[0][0], 1, COLUMNS);
-    const lr_events_source source = {.path = EVENTS, .log = &files->log.log};
-    test_log_init(&files->log);
-    assert_null(lr_event_list_read(&source));
-    assert_error(&files->log, LR_USAGE, "GE list mode names no places of crystals");
+    const lr_events_source source = {.path = EVENTS, .log = &files.log.log};
+    test_log_init(&files.log);
+    assert_none(lr_event_list_read(&source), LR_USAGE, &files.log, "GE list mode names no places of crystals");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_and_times_are_the_models), cmocka_unit_test(place_0_is_at_the_top),
-        cmocka_unit_test(long_lists_are_read_in_pieces),   cmocka_unit_test(promised_events_must_be_there),
-        cmocka_unit_test(unknown_crystals_are_left_out),   cmocka_unit_test(other_layouts_are_refused),
-        cmocka_unit_test(the_scanner_must_be_named),
-    };
-    return cmocka_run_group_tests(tests, set_up, files_end);
-}
+group_main("io ge", set_up, files_end, cmocka_unit_test(places_and_times_are_the_models),
+           cmocka_unit_test(place_0_is_at_the_top), cmocka_unit_test(long_lists_are_read_in_pieces),
+           cmocka_unit_test(promised_events_must_be_there), cmocka_unit_test(unknown_crystals_are_left_out),
+           cmocka_unit_test(other_layouts_are_refused), cmocka_unit_test(the_scanner_must_be_named))

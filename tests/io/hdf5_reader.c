@@ -26,9 +26,8 @@ static atomic_int wrong;
 
 static void *read_often(void *user)
 {
-    struct test_files *s = user;
     for (int n = 0; n < NUM_READINGS; n++) {
-        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
+        lr_lor_data *data = lr_lor_data_read(PATH, files.lors, NULL);
         if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&wrong, 1);
         lr_lor_data_destroy(data);
     }
@@ -49,11 +48,10 @@ static void *allocate_often(void *user)
 static int set_up(void **state)
 {
     files_begin_with(state, small_ring(60.0, 0.0));
-    const lr_lors *lors = ((struct test_files *)*state)->lors;
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    const lr_lors *lors = files.lors;
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     for (int64_t n = 0; n < lors->count; n++) data->values[n] = (float)n;
     assert_int_equal(lr_lor_data_write(PATH, lors, data, NULL), LR_OK);
-    lr_lor_data_destroy(data);
     libexec = strdup(getenv("LORASTER_LIBEXEC"));
     return 0;
 }
@@ -67,10 +65,10 @@ static int tear_down(void **state)
 
 static void test_threads(void **state)
 {
-    struct test_files *s = *state;
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
-    for (int k = 0; k < NUM_ALLOCATING; k++) assert_int_equal(pthread_create(&others[k], NULL, allocate_often, s), 0);
-    for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, s), 0);
+    for (int k = 0; k < NUM_ALLOCATING; k++)
+        assert_int_equal(pthread_create(&others[k], NULL, allocate_often, NULL), 0);
+    for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, NULL), 0);
     for (int k = 0; k < NUM_READERS; k++) pthread_join(readers[k], NULL);
     atomic_store(&is_over, true);
     for (int k = 0; k < NUM_ALLOCATING; k++) pthread_join(others[k], NULL);
@@ -78,17 +76,17 @@ static void test_threads(void **state)
 }
 
 /* Writes a program that stands where the reader should. */
-static void write_reader(const struct test_files *s, const char *text)
+static void write_reader(const char *text)
 {
-    const char *path = file_in(&s->folder, "loraster-hdf5-reader");
+    const char *path = file_in(&files.folder, "loraster-hdf5-reader");
     text_write(path, text);
     assert_int_equal(chmod(path, 0700), 0);
 }
 
 /* The folder of the test, by its whole path, has the reader from now on. */
-static void take_own_reader(const struct test_files *s)
+static void take_own_reader(void)
 {
-    char *whole = realpath(s->folder.path, NULL);
+    char *whole = realpath(files.folder.path, NULL);
     assert_int_equal(setenv("LORASTER_LIBEXEC", whole, 1), 0);
     free(whole);
 }
@@ -102,13 +100,11 @@ static void test_reader(void **state)
                                            {"#!/bin/sh\nexit 127\n", "lacks a library"},
                                            {"#!/bin/sh\nexit 1\n", "is damaged"},
                                            {"no program\n", "cannot start"}};
-    struct test_files *s = *state;
-    take_own_reader(s);
+    take_own_reader();
     for (int k = 0; k < 6; k++) {
         struct test_log log = TEST_LOG(log);
-        if (cases[k][0] != NULL) write_reader(s, cases[k][0]);
-        assert_null(lr_lor_data_read(PATH, s->lors, &log.log));
-        assert_non_null(strstr(log.error, cases[k][1]));
+        if (cases[k][0] != NULL) write_reader(cases[k][0]);
+        assert_none(lr_lor_data_read(PATH, files.lors, &log.log), LR_FAILED, &log, cases[k][1]);
     }
 }
 
@@ -116,25 +112,22 @@ static void test_reader(void **state)
  * not be the reader's. */
 static void test_without_standard_files(void **state)
 {
-    struct test_files *s = *state;
     int kept[3];
     for (int k = 0; k < 3; k++) {
         kept[k] = fcntl(k, F_DUPFD_CLOEXEC, 10);
         close(k);
     }
-    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
+    lr_lor_data *data = lr_lor_data_read(PATH, files.lors, NULL);
     for (int k = 0; k < 3; k++) {
         dup2(kept[k], k);
         close(kept[k]);
     }
-    assert_non_null(data);
-    lr_lor_data_destroy(data);
+    keep(data);
 }
 
 /* A child that the program forks may close what it has of a file; that stays open for the parent. */
 static void test_forked(void **state)
 {
-    struct test_files *s = *state;
     struct lr_hdf5_input in;
     int64_t shape[2];
     int way = -1;
@@ -147,7 +140,7 @@ static void test_forked(void **state)
     assert_int_equal(waitpid(child, &way, 0), child);
     assert_int_equal(way, 0);
     assert_int_equal(lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
-    assert_int_equal(shape[0], s->lors->count);
+    assert_int_equal(shape[0], files.lors->count);
     lr_hdf5_input_close(&in);
 }
 
@@ -170,19 +163,18 @@ static void test_long_entries(void **state)
 /* With less and less memory for the reader a good file never becomes a damaged one. */
 static void test_little_memory(void **state)
 {
-    struct test_files *s = *state;
     int failed = 0, read = 0;
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* terabytes of addresses are reserved */
 #endif
-    take_own_reader(s);
+    take_own_reader();
     for (int mebibytes = 8; mebibytes <= 96; mebibytes += 2) {
         char text[512];
         struct test_log log = TEST_LOG(log);
         snprintf(text, sizeof(text), "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
                  1024 * mebibytes, libexec);
-        write_reader(s, text);
-        lr_lor_data *data = lr_lor_data_read(PATH, s->lors, &log.log);
+        write_reader(text);
+        lr_lor_data *data = lr_lor_data_read(PATH, files.lors, &log.log);
         if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL))
             fail_msg("with %d MiB: status %d, \"%s\"", mebibytes, (int)log.status, log.error);
         failed += data == NULL;
@@ -229,9 +221,8 @@ static pid_t find_child(void)
 /* Whoever comes back to a matrix whose reader has died is told, each time. */
 static void test_rows_after_death(void **state)
 {
-    struct test_files *s = *state;
     struct test_log log = TEST_LOG(log);
-    write_matrix_of(PATH, s->lors);
+    write_matrix_of(PATH, files.lors);
     lr_matrix_file *file = lr_matrix_file_open(PATH, &log.log);
     assert_non_null(file);
     int rows = 0;
@@ -249,12 +240,6 @@ static void test_rows_after_death(void **state)
     lr_matrix_file_close(file);
 }
 
-int main(void)
-{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_threads),      TEST(test_reader),        TEST(test_without_standard_files), TEST(test_forked),
-        TEST(test_long_entries), TEST(test_little_memory), TEST(test_rows_after_death),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io hdf5 reader", NULL, NULL, TEST(test_threads), TEST(test_reader), TEST(test_without_standard_files),
+           TEST(test_forked), TEST(test_long_entries), TEST(test_little_memory), TEST(test_rows_after_death))

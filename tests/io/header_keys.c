@@ -18,16 +18,16 @@
 
 enum { ROOM = 16384 };
 
-struct fixture {
+static struct {
     struct test_folder folder;
     lr_lors *even, *octagon;
     char projection_data[8192];
     lr_log log;
     char error[2048], warnings[ROOM];
-};
+} fixture;
 
-/* Makes of a file what its reader does, to be freed; NULL: it is refused. */
-typedef char *make_function(struct fixture *fixture, const char *path);
+/* Makes of a file what its reader does; NULL: it is refused. */
+typedef char *make_function(const char *path);
 
 /* --- good files --- */
 
@@ -234,7 +234,7 @@ static const struct lr_known_keys corrections_keys = {
 /* --- files that are no text --- */
 
 /* Writes a file from text with a line "field = value" for each field. */
-typedef void write_function(const struct fixture *fixture, const char *path, const char *text);
+typedef void write_function(const char *path, const char *text);
 
 /* Takes the next line; false behind the last. */
 static bool next_field(const char **text, char field[128], char value[256])
@@ -252,7 +252,7 @@ static bool next_field(const char **text, char field[128], char value[256])
 
 /* Places and types of the header's fields, from nifti1.h: 'c' text, 'b' bytes, 'h' and 'i' whole numbers of 2 and 4
  * bytes, 'f' single precision. */
-static void write_nifti(const struct fixture *fixture, const char *path, const char *text)
+static void write_nifti(const char *path, const char *text)
 {
     static const struct {
         const char *name;
@@ -273,7 +273,6 @@ static void write_nifti(const struct fixture *fixture, const char *path, const c
     enum { NUM_FIELDS = sizeof(fields) / sizeof(fields[0]), BEGIN = 352, VOXELS = 120 };
     static unsigned char bytes[BEGIN + 4 * VOXELS];
     char field[128], value[256];
-    (void)fixture;
     memset(bytes, 0, sizeof(bytes));
     for (int k = 0; k < VOXELS; k++) {
         const int16_t voxel = (int16_t)(k % 2 == 0 ? k : -k);
@@ -298,7 +297,7 @@ static void write_nifti(const struct fixture *fixture, const char *path, const c
 }
 
 /* A time mark of `time` ms, the event, and a mark at 1 s. */
-static void write_safir(const struct fixture *fixture, const char *path, const char *text)
+static void write_safir(const char *path, const char *text)
 {
     static const struct {
         const char *name;
@@ -308,7 +307,6 @@ static void write_safir(const struct fixture *fixture, const char *path, const c
     unsigned char bytes[32 + 3 * 8] = {0};
     uint64_t records[3] = {UINT64_C(1) << 63, 0, UINT64_C(1) << 63 | 1000};
     char field[128], value[256];
-    (void)fixture;
     while (next_field(&text, field, value)) {
         const uint64_t number = strtoull(value, NULL, 10);
         if (strcmp(field, "signature") == 0) memcpy(bytes, value, strlen(value));
@@ -323,12 +321,11 @@ static void write_safir(const struct fixture *fixture, const char *path, const c
 }
 
 /* The field's first word has the highest bits of a word, its value the rest. Two words tell the place of the bed. */
-static void write_words(const struct fixture *fixture, const char *path, const char *text)
+static void write_words(const char *path, const char *text)
 {
     uint32_t list[16] = {0xc4000000, 0x80000000};
     size_t count = 2;
     char field[128], value[256];
-    (void)fixture;
     while (next_field(&text, field, value)) {
         uint32_t word = strncmp(field, "110", 3) == 0 ? 0x04000000 : 0, bit = UINT32_C(1) << 31;
         for (const char *at = field; *at == '0' || *at == '1'; at++, bit >>= 1) word |= *at == '1' ? bit : 0;
@@ -338,21 +335,21 @@ static void write_words(const struct fixture *fixture, const char *path, const c
 }
 
 /* The octagon's crystals, without that of ring 1, place 1, which has the fields of the text. */
-static void write_map(const struct fixture *fixture, const char *path, const char *text)
+static void write_map(const char *path, const char *text)
 {
     static const char *const names[] = {"ring", "det", "layer", "x", "y", "z"};
     double own[6] = {0};
     char field[128], value[256];
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    lr_module_crystal_centre(&fixture->octagon->scanner->modules[0], 1, 1, &own[3]);
+    lr_module_crystal_centre(&fixture.octagon->scanner->modules[0], 1, 1, &own[3]);
     while (next_field(&text, field, value)) {
         if (field[0] == '#') fprintf(file, "%s: %s\n", field, value);
         for (int k = 0; k < 6; k++) own[k] = strcmp(field, names[k]) == 0 ? strtod(value, NULL) : own[k];
     }
-    for (int k = 0; k < fixture->octagon->scanner->num_crystals; k++) {
+    for (int k = 0; k < fixture.octagon->scanner->num_crystals; k++) {
         double at[3];
-        lr_scanner_crystal_centre(fixture->octagon->scanner, k, at);
+        lr_scanner_crystal_centre(fixture.octagon->scanner, k, at);
         if (k != 4) fprintf(file, "%d %d 0 %.4f %.4f %.4f\n", k % 12 / 3, k / 12 * 3 + k % 3, at[0], at[1], at[2]);
     }
     fprintf(file, "%g %g %g %.4f %.4f %.4f\n", own[0], own[1], own[2], own[3], own[4], own[5]);
@@ -361,12 +358,11 @@ static void write_map(const struct fixture *fixture, const char *path, const cha
 
 /* Each field is a dataset: events and pairs are tables, corrections lists, and the header has numbers, with an axis or
  * without. */
-static void write_hdf5(const struct fixture *fixture, const char *path, const char *text)
+static void write_hdf5(const char *path, const char *text)
 {
     char field[128], value[256];
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    (void)fixture;
     assert_true(file >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0);
     while (next_field(&text, field, value)) {
         double numbers[16];
@@ -386,22 +382,22 @@ static void write_hdf5(const struct fixture *fixture, const char *path, const ch
 
 /* --- what is made of a file --- */
 
-static char *print_scanner(struct fixture *fixture, const char *path)
+static char *print_scanner(const char *path)
 {
-    lr_scanner *scanner = lr_scanner_read(path, &fixture->log);
+    lr_scanner *scanner = lr_scanner_read(path, &fixture.log);
     if (scanner == NULL) return NULL;
-    const char *yaml = file_in(&fixture->folder, "made.yaml");
+    const char *yaml = file_in(&fixture.folder, "made.yaml");
     assert_int_equal(lr_scanner_write(yaml, scanner, NULL), LR_OK);
     lr_scanner_destroy(scanner);
     return (char *)bytes_read(yaml, NULL);
 }
 
 /* Events of a file that is named, or of the one beside which it lies. */
-static char *print_events(struct fixture *fixture, const char *path)
+static char *print_events(const char *path)
 {
-    const struct test_folder *folder = &fixture->folder;
-    lr_events_source source = {.path = path, .scanner = fixture->octagon->scanner, .log = &fixture->log};
-    if (strstr(path, ".Cdh") != NULL) source.scanner = fixture->even->scanner;
+    const struct test_folder *folder = &fixture.folder;
+    lr_events_source source = {.path = path, .scanner = fixture.octagon->scanner, .log = &fixture.log};
+    if (strstr(path, ".Cdh") != NULL) source.scanner = fixture.even->scanner;
     if (strstr(path, ".safir") != NULL) source.companion = file_in(folder, "octagon.map");
     if (strstr(path, ".map") != NULL) source.companion = path;
     if (strstr(path, ".map") != NULL) source.path = file_in(folder, "octagon.safir");
@@ -410,7 +406,7 @@ static char *print_events(struct fixture *fixture, const char *path)
     if (strstr(path, ".l") != NULL) source.companion = file_in(folder, "words.hdr");
     lr_event_list *list = lr_event_list_read(&source);
     if (list == NULL) return NULL;
-    char *text = calloc(ROOM, 1);
+    char *text = kept(ROOM, 1);
     int used = snprintf(text, ROOM, "%s %g %g %g %d %g;", list->info.scanner, list->info.duration_s,
                         list->info.tof_resolution_ps, list->info.tof_range_mm, list->info.num_tof_bins,
                         lr_events_info_tof_bin_mm(&list->info));
@@ -423,11 +419,11 @@ static char *print_events(struct fixture *fixture, const char *path)
     return text;
 }
 
-static char *print_corrections(struct fixture *fixture, const char *path)
+static char *print_corrections(const char *path)
 {
-    lr_event_corrections *found = lr_event_corrections_read(path, fixture->octagon, &fixture->log);
+    lr_event_corrections *found = lr_event_corrections_read(path, fixture.octagon, &fixture.log);
     if (found == NULL) return NULL;
-    char *text = calloc(ROOM, 1);
+    char *text = kept(ROOM, 1);
     int used = 0;
     for (int64_t k = 0; k < found->count; k++)
         used += snprintf(text + used, 64, " %g %g", (double)found->factors[k], (double)found->additive[k]);
@@ -441,9 +437,9 @@ static char *print_corrections(struct fixture *fixture, const char *path)
     return text;
 }
 
-static char *print_data(struct fixture *fixture, const char *path)
+static char *print_data(const char *path)
 {
-    lr_lor_data *data = lr_lor_data_read(path, fixture->even, &fixture->log);
+    lr_lor_data *data = lr_lor_data_read(path, fixture.even, &fixture.log);
     if (data == NULL) return NULL;
     double sum = 0, moment = 0;
     for (int64_t k = 0; k < data->count; k++) {
@@ -452,16 +448,16 @@ static char *print_data(struct fixture *fixture, const char *path)
         moment += data->values[k] * (double)lor;
     }
     lr_lor_data_destroy(data);
-    char *text = calloc(ROOM, 1);
+    char *text = kept(ROOM, 1);
     snprintf(text, ROOM, "%.9g %.9g", sum, moment);
     return text;
 }
 
-static char *print_image(struct fixture *fixture, const char *path)
+static char *print_image(const char *path)
 {
-    lr_image *image = lr_image_read(path, &fixture->log);
+    lr_image *image = lr_image_read(path, &fixture.log);
     if (image == NULL) return NULL;
-    char *text = calloc(ROOM, 1);
+    char *text = kept(ROOM, 1);
     int used = 0;
     for (int k = 0; k < 3; k++) {
         used += snprintf(text + used, 128, "%d %g %g;", image->grid.size[k], image->grid.voxel_mm[k],
@@ -508,32 +504,31 @@ enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]), NUM_TEXTS = NUM_FORMA
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    struct fixture *fixture = user;
     (void)status;
     if (level == LR_LOG_ERROR) {
-        snprintf(fixture->error, sizeof(fixture->error), "%s", sentence);
+        snprintf(fixture.error, sizeof(fixture.error), "%s", sentence);
     } else if (level == LR_LOG_WARNING) {
-        const size_t used = strlen(fixture->warnings);
-        snprintf(fixture->warnings + used, ROOM - used, "%s\n", sentence);
+        const size_t used = strlen(fixture.warnings);
+        snprintf(fixture.warnings + used, ROOM - used, "%s\n", sentence);
     }
 }
 
-static const char *good_of(const struct fixture *fixture, const struct format *format)
+static const char *good_of(const struct format *format)
 {
-    return format->good != NULL ? format->good : fixture->projection_data;
+    return format->good != NULL ? format->good : fixture.projection_data;
 }
 
-static char *make(struct fixture *fixture, const struct format *format, const char *header)
+static char *make(const struct format *format, const char *header)
 {
     char path[128];
-    fixture->error[0] = fixture->warnings[0] = '\0';
-    folder_file(&fixture->folder, path, format->name);
+    fixture.error[0] = fixture.warnings[0] = '\0';
+    folder_file(&fixture.folder, path, format->name);
     if (format->write != NULL)
-        format->write(fixture, path, header);
+        format->write(path, header);
     else
         text_write(path, header);
-    char *made = format->make(fixture, path);
-    assert_true((made == NULL) == (fixture->error[0] != '\0'));
+    char *made = format->make(path);
+    assert_true((made == NULL) == (fixture.error[0] != '\0'));
     remove(path);
     return made;
 }
@@ -584,33 +579,30 @@ static void edit(const struct format *format, const char *header, const char *li
 /* --- tests --- */
 
 /* Makes the good file with that line; what it says must come true. */
-static void try_line(struct fixture *fixture, const struct format *format, const char *line,
-                     enum lr_key_outcome outcome)
+static void try_line(const struct format *format, const char *line, enum lr_key_outcome outcome)
 {
     char header[ROOM], usual_warnings[ROOM], key[128];
     size_t length;
     const char *begin = key_of(format, last_line(line), &length);
     snprintf(key, sizeof(key), "'%.*s'", (int)length, begin);
-    char *usual = make(fixture, format, good_of(fixture, format));
-    if (usual == NULL) fail_msg("%s", fixture->error);
-    memcpy(usual_warnings, fixture->warnings, ROOM);
-    edit(format, good_of(fixture, format), line, header);
-    char *made = make(fixture, format, header);
-    const bool is_told = strcmp(fixture->warnings, usual_warnings) != 0;
+    char *usual = make(format, good_of(format));
+    if (usual == NULL) fail_msg("%s", fixture.error);
+    memcpy(usual_warnings, fixture.warnings, ROOM);
+    edit(format, good_of(format), line, header);
+    char *made = make(format, header);
+    const bool is_told = strcmp(fixture.warnings, usual_warnings) != 0;
     const bool is_same = made != NULL && strcmp(made, usual) == 0;
     const bool is_right =
         outcome == LR_KEY_READ   ? !is_same || is_told
         : outcome == LR_KEY_IDLE ? is_same && !is_told
         : outcome == LR_KEY_REFUSED
-            ? strstr(fixture->error, key) != NULL && strstr(fixture->error, format->name) != NULL
-            : is_same && strstr(fixture->warnings, key) != NULL && strstr(fixture->warnings, format->name) != NULL;
+            ? strstr(fixture.error, key) != NULL && strstr(fixture.error, format->name) != NULL
+            : is_same && strstr(fixture.warnings, key) != NULL && strstr(fixture.warnings, format->name) != NULL;
     if (!is_right) {
         static const char *const words[] = {"read", "idle", "warned of", "refused"};
-        fail_msg("%s: '%s' should be %s: error '%s', warnings '%s'", format->name, line, words[outcome], fixture->error,
-                 fixture->warnings);
+        fail_msg("%s: '%s' should be %s: error '%s', warnings '%s'", format->name, line, words[outcome], fixture.error,
+                 fixture.warnings);
     }
-    free(made);
-    free(usual);
 }
 
 static bool has_trial(const struct lr_known_keys *known, const char *key)
@@ -632,12 +624,11 @@ static bool has_trial(const struct lr_known_keys *known, const char *key)
 
 static void every_key_does_what_its_table_says(void **state)
 {
-    struct fixture *fixture = *state;
     char key[128], value[128], line[512];
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
         for (int t = 0; element_of(format->trials, t, value); t++)
-            try_line(fixture, format, value + (*value == '='), *value == '=' ? LR_KEY_IDLE : LR_KEY_READ);
+            try_line(format, value + (*value == '='), *value == '=' ? LR_KEY_IDLE : LR_KEY_READ);
         for (int r = 0; r < format->known->count; r++) {
             const struct lr_known_key *row = &format->known->rows[r];
             for (int k = 0; element_of(row->keys, k, key); k++) {
@@ -647,27 +638,26 @@ static void every_key_does_what_its_table_says(void **state)
                 }
                 if (strchr(key, '*') != NULL) *strchr(key, '*') = 'x';
                 snprintf(line, sizeof(line), "%s %s 77", key, format->separator);
-                try_line(fixture, format, line, row->outcome);
+                try_line(format, line, row->outcome);
                 for (int u = 0; row->usual != NULL && element_of(row->usual, u, value); u++) {
                     snprintf(line, sizeof(line), "%s %s %s", key, format->separator, value);
-                    try_line(fixture, format, line, LR_KEY_IDLE);
+                    try_line(format, line, LR_KEY_IDLE);
                 }
             }
         }
         snprintf(line, sizeof(line), "unheard-of key %s 77", format->separator);
-        if (format->write == NULL) try_line(fixture, format, line, LR_KEY_WARNED);
+        if (format->write == NULL) try_line(format, line, LR_KEY_WARNED);
     }
 }
 
 /* Editors leave a mark at the begin, tabs, runs of blanks, and other systems' ends of lines. */
 static void blanks_change_nothing(void **state)
 {
-    struct fixture *fixture = *state;
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
-        const char *good = good_of(fixture, format);
+        const char *good = good_of(format);
         if (format->write != NULL) continue;
-        char *usual = make(fixture, format, good);
+        char *usual = make(format, good);
         for (int way = 0; way < 3 && formats[n].known != &lr_metaimage_keys; way++) {
             char header[ROOM] = "";
             size_t used = way != 1 ? (size_t)snprintf(header, ROOM, "\xef\xbb\xbf") : 0;
@@ -676,11 +666,9 @@ static void blanks_change_nothing(void **state)
                 used += (size_t)(part != NULL ? snprintf(header + used, ROOM - used, "%s", part)
                                               : snprintf(header + used, ROOM - used, "%c", *at));
             }
-            char *made = make(fixture, format, header);
-            if (made == NULL || strcmp(made, usual) != 0) fail_msg("%s, way %d: %s", format->name, way, fixture->error);
-            free(made);
+            char *made = make(format, header);
+            if (made == NULL || strcmp(made, usual) != 0) fail_msg("%s, way %d: %s", format->name, way, fixture.error);
         }
-        free(usual);
     }
 }
 
@@ -720,16 +708,14 @@ static void the_page_has_these_tables(void **state)
     const char *begin = strstr(page, "\n## ");
     if (begin == NULL || strcmp(begin, tables) != 0)
         fail_msg("%s has other tables than src/io: put what 'test_io_header_keys print' prints there", KEYS_PAGE);
-    free(page);
 }
 
 static int begin(void **state)
 {
-    static struct fixture fixture;
     const struct test_folder *folder = &fixture.folder;
     float rows[8][6], voxels[60];
     folder_init(&fixture.folder);
-    fixture.log = (lr_log){keep_sentence, &fixture};
+    fixture.log = (lr_log){keep_sentence, NULL};
     fixture.even = lors_of(even_ring(8, 90));
     fixture.octagon = lors_of(octagon());
     for (int k = 0; k < 8; k++) { /* four panels of two crystals */
@@ -748,27 +734,20 @@ static int begin(void **state)
     bytes_write(file_in(folder, "x.Cdf"), list, sizeof(list));
     bytes_write(file_in(folder, "y.Cdf"), bins, sizeof(bins));
     bytes_write(file_in(folder, "x.l"), words, sizeof(words));
-    write_map(&fixture, file_in(folder, "octagon.map"), map);
-    write_safir(&fixture, file_in(folder, "octagon.safir"), safir);
+    write_map(file_in(folder, "octagon.map"), map);
+    write_safir(file_in(folder, "octagon.safir"), safir);
     text_write(file_in(folder, "words.hdr"), words_header);
     const char *path = file_in(folder, "data.hs");
-    lr_lor_data *data = numbered(fixture.even);
-    assert_int_equal(lr_lor_data_write(path, fixture.even, data, NULL), LR_OK);
-    lr_lor_data_destroy(data);
+    assert_int_equal(lr_lor_data_write(path, fixture.even, numbered(fixture.even), NULL), LR_OK);
     char *text = (char *)bytes_read(path, NULL);
     snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", text);
-    free(text);
-    *state = &fixture;
     return 0;
 }
 
 static int end(void **state)
 {
-    struct fixture *fixture = *state;
-    folder_finish(&fixture->folder);
-    lors_finish(fixture->even);
-    lors_finish(fixture->octagon);
-    return 0;
+    folder_finish(&fixture.folder);
+    return destroy_kept(state);
 }
 
 int main(int argc, char **argv)

@@ -16,54 +16,43 @@ enum { num_formats = 6, num_texts = 4, num_files = 9 };
 
 static void test_round_trip(void **state)
 {
-    struct test_files *files = *state;
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files->folder, formats[n].name);
-        assert_int_equal(lr_image_write(path, image, &files->log.log), LR_OK);
+        const char *path = file_in(&files.folder, formats[n].name);
+        assert_int_equal(lr_image_write(path, image, &files.log.log), LR_OK);
         lr_image *back = read_good(path);
         assert_same(image, back, formats[n].tolerance);
-        lr_image_destroy(back);
         lr_grid grid;
-        assert_int_equal(lr_grid_read(path, &grid, &files->log.log), LR_OK);
+        assert_int_equal(lr_grid_read(path, &grid, &files.log.log), LR_OK);
         assert_same_grid(&grid, &image->grid, formats[n].tolerance);
     }
-    assert_int_equal(files->log.num_warnings, 0);
-    assert_int_equal(folder_visit(&files->folder, false), num_files);
-    lr_image_destroy(image);
+    assert_int_equal(files.log.num_warnings, 0);
+    assert_int_equal(count_files(), num_files);
 }
 
 static void test_npy(void **state)
 {
-    struct test_files *files = *state;
-    const lr_log *log = &files->log.log;
+    const lr_log *log = &files.log.log;
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files->folder, "a.npy");
+    const char *path = file_in(&files.folder, "a.npy");
     assert_int_equal(lr_image_write(path, image, log), LR_OK);
-    lr_image *back = lr_image_read_on(path, &image->grid, log);
+    lr_image *back = keep(lr_image_read_on(path, &image->grid, log));
     assert_same(image, back, 1e-13);
-    lr_image_destroy(back);
     lr_grid grid = image->grid;
-    assert_null(lr_image_read(path, log));
-    assert_non_null(strstr(files->log.error, "does not say where its voxels are"));
+    assert_none(lr_image_read(path, log), LR_BAD_INPUT, &files.log, "does not say where its voxels are");
     assert_int_equal(lr_grid_read(path, &grid, log), LR_BAD_INPUT);
     assert_null(lr_image_read_on(path, NULL, log));
     grid.size[0] = ny; /* the same number of voxels */
     grid.size[1] = nx;
-    assert_null(lr_image_read_on(path, &grid, log));
-    assert_error(&files->log, LR_BAD_INPUT, "[nz][ny][nx] = [3][5][4]");
+    assert_none(lr_image_read_on(path, &grid, log), LR_BAD_INPUT, &files.log, "[nz][ny][nx] = [3][5][4]");
     unsigned char *bytes = bytes_read(path, &count);
     memcpy(strchr((char *)bytes + 10, '<'), ">i2", 3);
     for (int n = 0; n < 2 * num_voxels; n++) /* 0x0001, 0x0203, ... */
         bytes[count - 4 * num_voxels + (size_t)n] = (unsigned char)(n % 128);
     bytes_write(path, bytes, count - 2 * num_voxels);
-    back = lr_image_read_on(path, &image->grid, log);
-    assert_non_null(back);
+    back = keep(lr_image_read_on(path, &image->grid, log));
     assert_true(back->values[1] == 515.0f && back->values[num_voxels - 1] == 118 * 256 + 119);
-    lr_image_destroy(back);
-    free(bytes);
-    lr_image_destroy(image);
 }
 
 /* The n-th voxel of a file has the value n; the header names "voxels". */
@@ -172,22 +161,19 @@ static void test_places(void **state)
          {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}},
          2},
     };
-    struct test_files *files = *state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        lr_image *image = read_numbered(&files->folder, cases[k].name, cases[k].header);
+        lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
         assert_values(image, cases[k].places, cases[k].count, cases[k].what);
-        lr_image_destroy(image);
     }
 }
 
 /* A header without its last lines is refused, however many. */
 static void test_cut_headers(void **state)
 {
-    struct test_files *files = *state;
     const lr_grid grid = {.size = {5, 4, 3}, .voxel_mm = {2, 3, 4}, .origin_mm = {-4, -4.5, 20}};
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
-        const char *path = file_in(&files->folder, formats[k].name);
+        const char *path = file_in(&files.folder, formats[k].name);
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         char *text = (char *)bytes_read(path, NULL);
         for (char *end = strrchr(text, '\n'); end != NULL; end = strrchr(text, '\n')) {
@@ -196,24 +182,21 @@ static void test_cut_headers(void **state)
             if (line == NULL) continue;
             line[1] = '\0';
             text_write(path, text);
-            assert_null(lr_image_read(path, &files->log.log));
+            assert_null(lr_image_read(path, &files.log.log));
         }
-        free(text);
     }
-    lr_image_destroy(image);
 }
 
 /* A map of 0 and 1 whose header names no byte order, which means big endian, and one that ends in the NaN of that
  * order. */
 static void test_wrong_byte_order(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "a.hv");
+    const char *path = file_in(&files.folder, "a.hv");
     float values[num_voxels];
     for (int n = 0; n < num_voxels; n++) values[n] = n % 3 == 0 ? 1.0f : 0.0f;
     text_write(path, HEAD "!number format := float\n!number of bytes per pixel := 4\n" SIZES END);
     for (int run = 0; run < 2; run++) {
-        bytes_write(file_in(&files->folder, "voxels"), values, sizeof(values));
+        bytes_write(file_in(&files.folder, "voxels"), values, sizeof(values));
         assert_refused(path, "in the other byte order only");
         memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
     }
@@ -222,7 +205,6 @@ static void test_wrong_byte_order(void **state)
 /* All 48 orders and directions of a MetaImage's axes give the same image; ITK is LPS. */
 static void test_metaimage_orientations(void **state)
 {
-    struct test_files *files = *state;
     const int size[3] = {nx, ny, nz};
     const double voxel[3] = {2, 3, 4}, first[3] = {10, -20, 30}; /* LPS */
     for (int n = 0; n < 48; n++) {
@@ -243,7 +225,7 @@ static void test_metaimage_orientations(void **state)
                  sizes[0], sizes[1], sizes[2], spacing[0], spacing[1], spacing[2], offset[0], offset[1], offset[2],
                  directions[0], directions[1], directions[2], directions[3], directions[4], directions[5],
                  directions[6], directions[7], directions[8]);
-        lr_image *image = read_numbered(&files->folder, "a.mhd", header);
+        lr_image *image = read_numbered(&files.folder, "a.mhd", header);
         for (int v = 0; v < num_voxels; v++) {
             const int at[3] = {v % sizes[0], v / sizes[0] % sizes[1], v / sizes[0] / sizes[1]};
             struct place place = {.value = v};
@@ -254,7 +236,6 @@ static void test_metaimage_orientations(void **state)
             }
             assert_values(image, &place, 1, header);
         }
-        lr_image_destroy(image);
     }
 }
 
@@ -296,9 +277,8 @@ static void write_numbers(const char *path, const struct kind *kind, bool big_en
 
 static void test_number_types(void **state)
 {
-    struct test_files *files = *state;
-    const char *data = file_in(&files->folder, "voxels"), *path = file_in(&files->folder, "a.hdr"),
-               *meta = file_in(&files->folder, "a.mhd");
+    const char *data = file_in(&files.folder, "voxels"), *path = file_in(&files.folder, "a.hdr"),
+               *meta = file_in(&files.folder, "a.mhd");
     char header[1024];
     for (size_t n = 0; n < 2 * sizeof(kinds) / sizeof(kinds[0]); n++) {
         const struct kind *kind = &kinds[n / 2];
@@ -319,7 +299,6 @@ static void test_number_types(void **state)
             float sum = 0;
             for (int v = 0; v < num_voxels; v++) sum += image->values[v];
             assert_true(sum == num_voxels * (first - 0.5f * (num_voxels - 1)));
-            lr_image_destroy(image);
         }
     }
 }
@@ -363,11 +342,10 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n" END, "each of the 3 planes"},
         {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"},
     };
-    struct test_files *files = *state;
-    const struct test_folder *folder = &files->folder;
+    const struct test_folder *folder = &files.folder;
     const float nan_value = NAN;
     const char *path = file_in(folder, "a.hv"), *other = file_in(folder, "b.hv");
-    lr_image_destroy(read_numbered(folder, "a.hv", HEAD FLOATS SIZES));
+    read_numbered(folder, "a.hv", HEAD FLOATS SIZES);
     refuse_each(path, cases, sizeof(cases) / sizeof(cases[0]));
     bytes_write(path, "!INTERFILE :=\n\0\0\0", 17);
     assert_refused(path, "is not text");
@@ -415,9 +393,8 @@ static void test_metaimage_refusals(void **state)
         {META "HeaderSize = 1\n" TAIL, "is truncated"},
         {META "HeaderSize = -2\n" TAIL, "makes no sense"},
     };
-    struct test_files *files = *state;
-    lr_image_destroy(read_numbered(&files->folder, "a.mhd", META TAIL));
-    refuse_each(file_in(&files->folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
+    read_numbered(&files.folder, "a.mhd", META TAIL);
+    refuse_each(file_in(&files.folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 static bool reads_image(const void *user, const char *path, struct test_log *log)
@@ -433,17 +410,15 @@ static bool reads_image(const void *user, const char *path, struct test_log *log
  * is cut from the data always a sentence. */
 static void test_damage(void **state)
 {
-    struct test_files *files = *state;
     lr_image *image = make_image();
     for (int n = 0; n < num_texts + num_formats; n++) {
         const bool is_data = n >= num_texts;
         const int k = is_data ? n - num_texts : n;
-        const char *path = file_in(&files->folder, formats[k].name);
+        const char *path = file_in(&files.folder, formats[k].name);
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        check_damage(path, is_data ? file_in(&files->folder, formats[k].voxels) : path, 1, 200, is_data, reads_image,
+        check_damage(path, is_data ? file_in(&files.folder, formats[k].voxels) : path, 1, 200, is_data, reads_image,
                      NULL);
     }
-    lr_image_destroy(image);
 }
 
 /* named: the file that is told to have no room. */
@@ -453,71 +428,52 @@ static void assert_no_room(const char *path, const char *named, const lr_image *
     const struct rlimit before = disk_fill(bytes);
     const lr_status status = lr_image_write(path, image, &log.log);
     disk_empty(before);
-    assert_int_equal(status, LR_FAILED);
-    assert_error(&log, LR_FAILED, named);
+    assert_fails(status, LR_FAILED, &log, named);
 }
 
 /* Neither the header nor the voxels appear, and older files stay as they were. */
 static void test_disk_full(void **state)
 {
-    struct test_files *files = *state;
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files->folder, formats[n].name);
-        assert_no_room(path, file_in(&files->folder, formats[n].voxels), image, 100);
-        assert_int_equal(folder_visit(&files->folder, false), 0);
+        const char *path = file_in(&files.folder, formats[n].name);
+        assert_no_room(path, file_in(&files.folder, formats[n].voxels), image, 100);
+        assert_int_equal(count_files(), 0);
     }
     static const char *const older[2][2] = {{"a.nii.gz", "a.nii.gz"}, {"a.hv", "a.v"}};
     for (int n = 0; n < 2; n++) { /* the voxels of a.hv fit, the header does not */
-        text_write(file_in(&files->folder, older[n][1]), "older");
-        const char *path = file_in(&files->folder, older[n][0]);
+        text_write(file_in(&files.folder, older[n][1]), "older");
+        const char *path = file_in(&files.folder, older[n][0]);
         assert_no_room(path, path, image, n == 0 ? 100 : 300);
-        assert_holds(file_in(&files->folder, older[n][1]), "older");
-        assert_int_equal(folder_visit(&files->folder, true), 1);
+        assert_holds(file_in(&files.folder, older[n][1]), "older");
+        assert_int_equal(folder_visit(&files.folder, true), 1);
     }
-    assert_int_equal(lr_image_write("image.raw", image, &files->log.log), LR_USAGE);
-    assert_int_equal(lr_image_write("image.img", image, &files->log.log), LR_USAGE);
-    assert_int_equal(lr_image_write(NULL, image, &files->log.log), LR_USAGE);
+    assert_int_equal(lr_image_write("image.raw", image, &files.log.log), LR_USAGE);
+    assert_int_equal(lr_image_write("image.img", image, &files.log.log), LR_USAGE);
+    assert_int_equal(lr_image_write(NULL, image, &files.log.log), LR_USAGE);
     image->values[4 + nx * (3 + ny * 2)] = NAN;
     for (int n = 3; n < 5; n++) {
-        const char *path = file_in(&files->folder, formats[n].name);
-        assert_int_equal(lr_image_write(path, image, &files->log.log), LR_BAD_INPUT);
-        assert_error(&files->log, LR_BAD_INPUT, "voxel (4, 3, 2)");
-        assert_int_equal(folder_visit(&files->folder, false), 0);
+        const char *path = file_in(&files.folder, formats[n].name);
+        assert_fails(lr_image_write(path, image, &files.log.log), LR_BAD_INPUT, &files.log, "voxel (4, 3, 2)");
+        assert_int_equal(count_files(), 0);
     }
-    lr_image_destroy(image);
 }
 
 /* A file without an ending that says anything is taken for what it begins as. */
 static void test_recognition(void **state)
 {
     static const char *const sources[] = {"a.hv", "a.mha", "a.nii.gz"};
-    struct test_files *files = *state;
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
-        const char *path = file_in(&files->folder, sources[n]), *other = file_in(&files->folder, "image");
+        const char *path = file_in(&files.folder, sources[n]), *other = file_in(&files.folder, "image");
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         assert_int_equal(rename(path, other), 0);
-        lr_image *back = lr_image_read(other, NULL);
+        lr_image *back = keep(lr_image_read(other, NULL));
         assert_same(image, back, 1e-13);
-        lr_image_destroy(back);
     }
-    lr_image_destroy(image);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {FILES_CASE(test_round_trip),
-                                       FILES_CASE(test_npy),
-                                       FILES_CASE(test_places),
-                                       FILES_CASE(test_wrong_byte_order),
-                                       FILES_CASE(test_cut_headers),
-                                       FILES_CASE(test_metaimage_orientations),
-                                       FILES_CASE(test_number_types),
-                                       FILES_CASE(test_interfile_refusals),
-                                       FILES_CASE(test_metaimage_refusals),
-                                       FILES_CASE(test_damage),
-                                       FILES_CASE(test_disk_full),
-                                       FILES_CASE(test_recognition)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io image formats", NULL, NULL, FILES_CASE(test_round_trip), FILES_CASE(test_npy), FILES_CASE(test_places),
+           FILES_CASE(test_wrong_byte_order), FILES_CASE(test_cut_headers), FILES_CASE(test_metaimage_orientations),
+           FILES_CASE(test_number_types), FILES_CASE(test_interfile_refusals), FILES_CASE(test_metaimage_refusals),
+           FILES_CASE(test_damage), FILES_CASE(test_disk_full), FILES_CASE(test_recognition))

@@ -16,7 +16,7 @@ static const int axis_orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}
 static inline lr_image *make_image(void)
 {
     const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int n = 0; n < num_voxels; n++) image->values[n] = (float)n * 0.3f - 4.0f;
     return image;
 }
@@ -32,7 +32,6 @@ static inline void assert_same_grid(const lr_grid *a, const lr_grid *b, double t
 
 static inline void assert_same(const lr_image *a, const lr_image *b, double tolerance)
 {
-    assert_non_null(b);
     assert_same_grid(&a->grid, &b->grid, tolerance);
     assert_memory_equal(a->values, b->values, num_voxels * sizeof(float));
 }
@@ -40,8 +39,7 @@ static inline void assert_same(const lr_image *a, const lr_image *b, double tole
 static inline lr_image *read_good(const char *path)
 {
     struct test_log log = TEST_LOG(log);
-    lr_image *image = lr_image_read(path, &log.log);
-    if (image == NULL) fail_msg("%s: %s", path, log.error);
+    lr_image *image = keep(lr_image_read(path, &log.log));
     assert_int_equal(log.num_warnings, 0);
     return image;
 }

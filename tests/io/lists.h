@@ -31,10 +31,16 @@ static inline void assert_counts(const lr_event_counts *counts, const int64_t ex
                  {counts->not_in_coincidence, expected[5]});
 }
 
-static inline void counts_finish(lr_prompts_delayeds *data)
+/* Bins events; what is read is kept, and the log begins anew. */
+static inline lr_prompts_delayeds bin_events(lr_events_source source, const lr_lors *lors)
 {
-    lr_lor_data_destroy(data->prompts);
-    lr_lor_data_destroy(data->delayeds);
+    lr_prompts_delayeds data;
+    test_log_init(&files.log);
+    source.log = &files.log.log;
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", files.log.error);
+    keep(data.prompts);
+    keep(data.delayeds);
+    return data;
 }
 
 /* Events go into a file in two pieces. */
@@ -90,14 +96,12 @@ static inline void refuse_events(lr_events_source source, const lr_lors *lors, c
     assert_true(data.prompts == NULL && data.delayeds == NULL && data.counts.prompts == 0);
 }
 
-/* Reads the events, or those before the damage. */
-static inline lr_event_list *read_until(const lr_events_source *source, bool until_damage, struct test_log *log)
+/* Reads all events, which are kept; the log begins anew. */
+static inline lr_event_list *list_of(lr_events_source source)
 {
-    lr_events_source own = *source;
-    test_log_init(log);
-    own.log = &log->log;
-    own.until_damage = until_damage;
-    return lr_event_list_read(&own);
+    test_log_init(&files.log);
+    source.log = &files.log.log;
+    return keep(lr_event_list_read(&source));
 }
 
 /* All events of one list are the first of another. */
@@ -117,11 +121,15 @@ static inline void check_prefix(const lr_event_list *part, const lr_event_list *
 static inline void check_cut(const lr_events_source *source, const lr_event_list *whole, int64_t count,
                              const char *said)
 {
-    struct test_log log;
-    assert_null(read_until(source, false, &log));
+    struct test_log log = TEST_LOG(log);
+    lr_events_source own = *source;
+    own.log = &log.log;
+    assert_null(lr_event_list_read(&own));
     if (log.status != LR_BAD_INPUT || strstr(log.error, said) == NULL)
         fail_msg("expected '%s', found '%s'", said, log.error);
-    lr_event_list *list = read_until(source, true, &log);
+    test_log_init(&log);
+    own.until_damage = true;
+    lr_event_list *list = lr_event_list_read(&own);
     if (count == 0) {
         assert_null(list);
         assert_int_equal(log.status, LR_BAD_INPUT);

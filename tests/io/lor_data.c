@@ -16,20 +16,14 @@ static float values_of_sparse[3];
 static int set_up(void **state)
 {
     files_begin_with(state, small_ring(60.0, 0.0));
-    const lr_lors *lors = ((struct test_files *)*state)->lors;
-    dense = lr_lor_data_create(lors, NULL);
+    const lr_lors *lors = files.lors;
+    dense = keep(lr_lor_data_create(lors, NULL));
     for (int64_t n = 0; n < lors->count; n++) dense->values[n] = (float)n * 0.7f - 3.0f;
     for (int n = 0; n < 3; n++) values_of_sparse[n] = (float)n + 1.0f;
     lors_of_sparse[1] = 17;
     lors_of_sparse[2] = lors->count - 1;
     sparse = (lr_lor_data){3, lors_of_sparse, values_of_sparse};
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    lr_lor_data_destroy(dense);
-    return files_end(state);
 }
 
 /* Pieces that follow each other are what was written. */
@@ -57,14 +51,12 @@ static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
 {
     struct test_log log = TEST_LOG(log);
     assert_int_equal(lr_lor_data_write(PATH, lors, data, &log.log), LR_OK);
-    lr_lor_data *back = lr_lor_data_read(PATH, lors, &log.log);
-    if (back == NULL) fail_msg("%s", log.error);
+    lr_lor_data *back = keep(lr_lor_data_read(PATH, lors, &log.log));
     assert_int_equal(back->count, data->count);
     assert_memory_equal(back->values, data->values, (size_t)data->count * sizeof(float));
     assert_true((back->index == NULL) == (data->index == NULL));
     if (data->index != NULL) assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
     assert_int_equal(log.num_warnings, 0);
-    lr_lor_data_destroy(back);
     struct pieces pieces = {.data = data};
     const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
     assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
@@ -76,12 +68,11 @@ static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
 
 static void test_round_trip(void **state)
 {
-    const struct test_files *s = *state;
-    assert_comes_back(s->lors, dense);
-    assert_comes_back(s->lors, &sparse);
+    assert_comes_back(files.lors, dense);
+    assert_comes_back(files.lors, &sparse);
     const lr_lor_data empty = {0, (int64_t *)lors_of_sparse, (float *)values_of_sparse};
-    assert_comes_back(s->lors, &empty);
-    assert_int_equal(folder_visit(&s->folder, false), 1);
+    assert_comes_back(files.lors, &empty);
+    assert_int_equal(count_files(), 1);
 }
 
 /* Whole numbers are stored compressed in chunks, others as they are: both come back. */
@@ -89,7 +80,7 @@ static void test_large(void **state)
 {
     lr_lors *large = lors_of(scanner_of("name: large\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [32, 16], "
                                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"));
-    lr_lor_data *data = lr_lor_data_create(large, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(large, NULL));
     assert_true(data->count > 1 << 18); /* more than a piece */
     for (int64_t n = 0; n < data->count; n += 7) data->values[n] = (float)(n % 5);
     assert_comes_back(large, data);
@@ -97,19 +88,16 @@ static void test_large(void **state)
     data->values[3] = 0.5f;
     assert_comes_back(large, data);
     assert_true(bytes * 4 < file_size(PATH));
-    lr_lor_data_destroy(data);
-    lors_finish(large);
 }
 
 /* The same data give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
-    const struct test_files *s = *state;
     const lr_lor_data *const kinds[] = {dense, &sparse};
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(lr_lor_data_write(PATH, s->lors, kinds[k], NULL), LR_OK);
+        assert_int_equal(lr_lor_data_write(PATH, files.lors, kinds[k], NULL), LR_OK);
         wait_for_another_second();
-        assert_int_equal(lr_lor_data_write("again.h5", s->lors, kinds[k], NULL), LR_OK);
+        assert_int_equal(lr_lor_data_write("again.h5", files.lors, kinds[k], NULL), LR_OK);
         assert_same_bytes(PATH, "again.h5");
     }
 }
@@ -117,12 +105,11 @@ static void test_same_bytes(void **state)
 /* The layout that docs/formats/lor-data.md promises, seen by HDF5 alone. */
 static void test_layout(void **state)
 {
-    const struct test_files *s = *state;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     const char *const names[] = {"/lor/pairs", "/lor/offsets", "/lor/values", "/lor/index"};
     const hid_t types[] = {H5T_STD_I32LE, H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_STD_I64LE};
-    const hsize_t extents[] = {(hsize_t)s->lors->num_pairs, (hsize_t)s->lors->num_pairs + 1, 3, 3};
+    const hsize_t extents[] = {(hsize_t)files.lors->num_pairs, (hsize_t)files.lors->num_pairs + 1, 3, 3};
     for (int n = 0; n < 4; n++) {
         hsize_t extent[2] = {0, 0};
         const hid_t dataset = H5Dopen2(file, names[n], H5P_DEFAULT);
@@ -151,7 +138,7 @@ static void assert_refused(const lr_lors *lors, const char *words)
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
-/* Reads the file for a scanner, and destroys that; it is refused or warned of with these words, NULL = neither. */
+/* Reads the file for a scanner; it is refused or warned of with these words, NULL = neither. */
 static void check_scanner(lr_scanner *scanner, const char *refused, const char *warned)
 {
     struct test_log log = TEST_LOG(log);
@@ -159,19 +146,15 @@ static void check_scanner(lr_scanner *scanner, const char *refused, const char *
     if (refused != NULL) {
         assert_refused(lors, refused);
     } else {
-        lr_lor_data *data = lr_lor_data_read(PATH, lors, &log.log);
-        assert_non_null(data);
+        keep(lr_lor_data_read(PATH, lors, &log.log));
         assert_int_equal(log.num_warnings, warned != NULL);
         if (warned != NULL) assert_warning(&log, warned);
-        lr_lor_data_destroy(data);
     }
-    lors_finish(lors);
 }
 
 static void test_other_scanner(void **state)
 {
-    const struct test_files *s = *state;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, dense, NULL), LR_OK);
     check_scanner(small_ring(60.5, 0.0), "its module 0 has centre_mm[0] = 60, that of small ring has 60.5", NULL);
     /* the same modules, but only opposite ones in coincidence */
     check_scanner(small_ring(60.0, 10.0), "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2", NULL);
@@ -208,14 +191,13 @@ static void replace(const char *name, hid_t type, hsize_t count, const void *num
 
 static void test_wrong_content(void **state)
 {
-    const struct test_files *s = *state;
     const double doubles[3] = {1.0, 2.0, 3.0};
     const float not_finite[3] = {1.0f, NAN, 3.0f};
     const int64_t falling[3] = {5, 4, 6}, twice[3] = {5, 5, 6};
-    const int64_t beyond[3] = {1, 2, s->lors->count}, negative[3] = {-1, 2, 3};
+    const int64_t beyond[3] = {1, 2, files.lors->count}, negative[3] = {-1, 2, 3};
     int64_t lower[10], higher[10];
-    memcpy(lower, s->lors->offsets, sizeof(lower));
-    memcpy(higher, s->lors->offsets, sizeof(higher));
+    memcpy(lower, files.lors->offsets, sizeof(lower));
+    memcpy(higher, files.lors->offsets, sizeof(higher));
     lower[4] = 0;
     higher[4]++;
     const struct {
@@ -241,66 +223,58 @@ static void test_wrong_content(void **state)
         {"/lor", 0, 0, NULL, "no group /lor"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+        assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
         replace(cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);
-        assert_refused(s->lors, cases[k].words);
+        assert_refused(files.lors, cases[k].words);
     }
 }
 
 /* A file without /scanner is read by its pairs alone: other programs need not write it. */
 static void test_no_scanner(void **state)
 {
-    const struct test_files *s = *state;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
     replace("/scanner", 0, 0, NULL);
-    lr_lor_data *data = lr_lor_data_read(PATH, s->lors, NULL);
-    assert_non_null(data);
-    lr_lor_data_destroy(data);
+    keep(lr_lor_data_read(PATH, files.lors, NULL));
 }
 
 static void test_refused_data(void **state)
 {
-    struct test_files *s = *state;
     struct test_log log = TEST_LOG(log);
     dense->values[5] = INFINITY;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, &log.log), LR_BAD_INPUT);
-    assert_error(&log, LR_BAD_INPUT, "inf for LOR 5");
+    assert_fails(lr_lor_data_write(PATH, files.lors, dense, &log.log), LR_BAD_INPUT, &log, "inf for LOR 5");
     dense->values[5] = 0.0f;
     lors_of_sparse[1] = lors_of_sparse[0];
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, &log.log), LR_BAD_INPUT);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, &log.log), LR_BAD_INPUT);
     lors_of_sparse[1] = 17;
-    assert_int_equal(folder_visit(&s->folder, true), 0);
-    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, dense, &log.log), LR_USAGE);
+    assert_int_equal(folder_visit(&files.folder, true), 0);
+    assert_int_equal(lr_lor_data_write("/dev/null", files.lors, dense, &log.log), LR_USAGE);
 }
 
 /* Cut at any byte (in steps of a prime, for time) a file is refused, not a crash. */
 static void test_truncation(void **state)
 {
-    const struct test_files *s = *state;
     size_t count;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, &sparse, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
     unsigned char *bytes = bytes_read(PATH, &count);
     for (size_t length = 0; length < count; length += length + 80 < count && length > 80 ? 17 : 1) {
         bytes_write(PATH, bytes, length);
-        assert_refused(s->lors, "");
+        assert_refused(files.lors, "");
     }
-    free(bytes);
     unlink(PATH);
-    assert_refused(s->lors, "No such file");
+    assert_refused(files.lors, "No such file");
     bytes_write(PATH, "hello", 5);
-    assert_refused(s->lors, "is not an HDF5 file");
+    assert_refused(files.lors, "is not an HDF5 file");
 }
 
 /* HDF5's own printing of errors is as it was, also after failures. */
 static void test_printing_restored(void **state)
 {
-    const struct test_files *s = *state;
     H5E_auto2_t before, after;
     void *user;
     H5Eget_auto2(H5E_DEFAULT, &before, &user);
-    assert_null(lr_lor_data_read("no/such.h5", s->lors, NULL));
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
-    lr_lor_data_destroy(lr_lor_data_read(PATH, s->lors, NULL));
+    assert_null(lr_lor_data_read("no/such.h5", files.lors, NULL));
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, dense, NULL), LR_OK);
+    keep(lr_lor_data_read(PATH, files.lors, NULL));
     H5Eget_auto2(H5E_DEFAULT, &after, &user);
     assert_true(before == after && before != NULL);
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -308,30 +282,21 @@ static void test_printing_restored(void **state)
 
 static void test_disk_full(void **state)
 {
-    const struct test_files *s = *state;
-    assert_int_equal(lr_lor_data_write(PATH, s->lors, dense, NULL), LR_OK);
+    assert_int_equal(lr_lor_data_write(PATH, files.lors, dense, NULL), LR_OK);
     const size_t count = file_size(PATH);
-    folder_visit(&s->folder, true);
+    folder_visit(&files.folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
         struct test_log log = TEST_LOG(log);
         const struct rlimit before = disk_fill(limit);
-        const lr_status status = lr_lor_data_write(PATH, s->lors, dense, &log.log);
+        const lr_status status = lr_lor_data_write(PATH, files.lors, dense, &log.log);
         disk_empty(before);
-        assert_int_equal(status, LR_FAILED);
-        assert_non_null(strstr(log.error, PATH));
-        assert_non_null(strstr(log.error, "largest file allowed"));
-        assert_int_equal(folder_visit(&s->folder, false), 0);
+        assert_fails(status, LR_FAILED, &log, PATH, "largest file allowed");
+        assert_int_equal(count_files(), 0);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),        TEST(test_large),      TEST(test_layout),       TEST(test_other_scanner),
-        TEST(test_wrong_content),     TEST(test_no_scanner), TEST(test_refused_data), TEST(test_truncation),
-        TEST(test_printing_restored), TEST(test_disk_full),  TEST(test_same_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
+group_main("io lor data", NULL, NULL, TEST(test_round_trip), TEST(test_large), TEST(test_layout),
+           TEST(test_other_scanner), TEST(test_wrong_content), TEST(test_no_scanner), TEST(test_refused_data),
+           TEST(test_truncation), TEST(test_printing_restored), TEST(test_disk_full), TEST(test_same_bytes))

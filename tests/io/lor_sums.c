@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Sums per LOR of more events than are held at once. */
-#include "test.h"
+#include "io/files.h"
 
 #include "io/lor_data/lor_data.h"
 
@@ -12,16 +12,14 @@ static void expect_sums(int64_t num_lors, int64_t num_events, bool whole)
 {
     struct lr_lor_sums sums = {0};
     uint64_t seed = test_seed();
-    float *dense = calloc((size_t)num_lors, sizeof(*dense));
-    assert_non_null(dense);
+    float *dense = kept((size_t)num_lors, sizeof(*dense));
     for (int64_t k = 0; k < num_events; k++) {
         const int64_t lor = (int64_t)(test_random(&seed) * (double)num_lors);
         const float weight = whole || k < 100 ? 1 : (float)(int)(8 * test_random(&seed)) * 0.25f;
         dense[lor] += weight;
         assert_int_equal(lr_lor_sums_add(&sums, lor, weight, NULL), LR_OK);
     }
-    lr_lor_data *data = lr_lor_sums_finish(&sums, NULL);
-    assert_non_null(data);
+    lr_lor_data *data = keep(lr_lor_sums_finish(&sums, NULL));
     int64_t at = 0;
     for (int64_t lor = 0; lor < num_lors; lor++) {
         const bool listed = at < data->count && data->index[at] == lor;
@@ -29,8 +27,6 @@ static void expect_sums(int64_t num_lors, int64_t num_events, bool whole)
         at += listed;
     }
     assert_int_equal(at, data->count);
-    lr_lor_data_destroy(data);
-    free(dense);
 }
 
 static void sums_are_those_of_all_events(void **state)
@@ -42,8 +38,4 @@ static void sums_are_those_of_all_events(void **state)
     expect_sums(6000000, 10000000, false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_those_of_all_events)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io lor sums", NULL, destroy_kept, cmocka_unit_test(sums_are_those_of_all_events))

@@ -13,12 +13,12 @@
 static lr_grid grid;
 
 /* A file of all rows of the grid. */
-static inline lr_matrix_writer_params params_of(const struct test_files *files, lr_matrix_format format)
+static inline lr_matrix_writer_params params_of(lr_matrix_format format)
 {
-    lr_matrix_writer_params params = {.path = PATH, .format = format, .description = "exact", .log = &files->log.log};
-    params.lors = files->lors;
-    params.grid = &grid;
+    lr_matrix_writer_params params = {.path = PATH, .format = format, .lors = files.lors, .grid = &grid};
     params.end = lr_grid_num_voxels(&grid);
+    params.description = "exact";
+    params.log = &files.log.log;
     return params;
 }
 

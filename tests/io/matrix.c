@@ -21,7 +21,7 @@ static int set_up(void **state)
 {
     uint64_t seed = 7;
     files_begin_with(state, small_ring(60.0, 0.0));
-    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    const lr_lors *lors = files.lors;
     grid = (lr_grid){{4, 2, 3}, {1.5, 2.0, 2.5}, {-2.25, -1.0, -2.5}};
     for (int n = 0; n < num_rows; n++) {
         int64_t count = 0;
@@ -36,9 +36,9 @@ static int set_up(void **state)
 }
 
 /* A file of the rows 2 to 8. */
-static lr_matrix_writer_params some_rows(const struct test_files *s, lr_matrix_format format)
+static lr_matrix_writer_params some_rows(lr_matrix_format format)
 {
-    lr_matrix_writer_params params = params_of(s, format);
+    lr_matrix_writer_params params = params_of(format);
     params.begin = 2;
     params.end = 9;
     return params;
@@ -60,8 +60,7 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int64_t limit
 /* Every line of the text is the next element of the rows, to 9 digits. */
 static void test_tsv(void **state)
 {
-    struct test_files *s = *state;
-    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_TSV);
+    const lr_matrix_writer_params params = some_rows(LR_MATRIX_TSV);
     setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a decimal comma, where the machine has that locale */
     const lr_status status = write_rows(&params, INT32_MAX);
     setlocale(LC_NUMERIC, "C");
@@ -79,7 +78,7 @@ static void test_tsv(void **state)
             assert_int_equal(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%d\t%d\t%d\t%d\t%d\t%d\t%lf\n", &row, &x, &y, &z,
                                     &lor.module_i, &lor.p, &lor.q, &lor.module_j, &lor.r, &lor.s, &probability),
                              11);
-            const lr_lor expected = lr_lors_describe(s->lors, given.lor[n][k]);
+            const lr_lor expected = lr_lors_describe(files.lors, given.lor[n][k]);
             lr_grid_voxel_centre(&grid, given.rows[n].row, centre);
             assert_int_equal(row, given.rows[n].row);
             assert_true(x == centre[0] && y == centre[1] && z == centre[2]);
@@ -111,8 +110,8 @@ static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t n
 static void assert_csr(const lr_lors *lors, hid_t index_type)
 {
     enum { room = num_rows * most };
-    int64_t *indices = malloc(room * sizeof(int64_t)), starts[16], shape[2];
-    float *data = malloc(room * sizeof(float));
+    int64_t *indices = kept(room * sizeof(int64_t), 1), starts[16], shape[2];
+    float *data = kept(room * sizeof(float), 1);
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(file >= 0);
     const hid_t attribute = H5Aopen_by_name(file, "/matrix", "shape", H5P_DEFAULT, H5P_DEFAULT);
@@ -135,16 +134,13 @@ static void assert_csr(const lr_lors *lors, hid_t index_type)
     }
     assert_int_equal(n, num_rows);
     H5Fclose(file);
-    free(indices);
-    free(data);
 }
 
 static void test_hdf5(void **state)
 {
-    struct test_files *s = *state;
-    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-    assert_csr(s->lors, H5T_STD_I32LE);
+    assert_csr(files.lors, H5T_STD_I32LE);
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
     const char *const names[] = {
         "encoding-type", "encoding-version", "description", "columns",       "scanner",       "units",
@@ -154,21 +150,20 @@ static void test_hdf5(void **state)
     assert_true(H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/scanner/centre_mm", H5P_DEFAULT) > 0);
     H5Fclose(file);
-    assert_int_equal(folder_visit(&s->folder, false), 1);
+    assert_int_equal(count_files(), 1);
 }
 
 /* indices and indptr become int64 together: from the start when there are too many columns, on the
  * way when there turn out to be too many elements. */
 static void test_wide_indices(void **state)
 {
-    struct test_files *s = *state;
     const int64_t total_before_last =
         given.rows[0].count + given.rows[1].count + given.rows[2].count + given.rows[3].count;
-    const int64_t limits[] = {s->lors->count - 1, s->lors->count, total_before_last - 1, total_before_last};
+    const int64_t limits[] = {files.lors->count - 1, files.lors->count, total_before_last - 1, total_before_last};
     for (int n = 0; n < 4; n++) {
-        lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+        lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
         assert_int_equal(write_rows(&params, limits[n]), LR_OK);
-        assert_csr(s->lors, H5T_STD_I64LE);
+        assert_csr(files.lors, H5T_STD_I64LE);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
@@ -219,14 +214,13 @@ static lr_lors *opposed(const int crystals[4])
  * No limit is lowered here. */
 static void test_many_columns(void **state)
 {
-    struct test_files *s = *state;
     const int crystals[2][4] = {{256, 256, 256, 128}, {256, 256, 217, 151}};
     for (int n = 0; n < 2; n++) {
         lr_lors *lors = opposed(crystals[n]);
         assert_int_equal(lors->count, n == 0 ? INT64_C(2147483648) : INT64_C(2147418112));
         for (int format = LR_MATRIX_HDF5; format <= LR_MATRIX_NPZ; format++) {
             const lr_row row = {2, 2, (const int64_t[]){5, lors->count - 1}, (const double[]){0.25, 0.5}};
-            lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
+            lr_matrix_writer_params params = some_rows((lr_matrix_format)format);
             params.lors = lors;
             params.end = 3;
             lr_matrix_writer *writer = writer_of(&params);
@@ -239,27 +233,24 @@ static void test_many_columns(void **state)
             bool found = format == LR_MATRIX_HDF5;
             for (size_t k = 0; k + 3 < count && !found; k++) found = memcmp(bytes + k, type, 3) == 0;
             assert_true(found);
-            free(bytes);
             assert_last_column(lors->count - 1, format == LR_MATRIX_HDF5 ? n == 0 : -1);
         }
-        lors_finish(lors);
     }
 }
 
 /* Rows longer than the pieces and chunks in which they are written. */
 static void test_long_rows(void **state)
 {
-    struct test_files *s = *state;
     lr_lors *lors = lors_of(two_panels());
     const double points[2][3] = {{0.0, 1.0, 2.0}, {3.0, 4.0, 5.0}};
-    lr_matrix_writer_params params = {.path = PATH, .format = LR_MATRIX_HDF5, .lors = lors, .log = &s->log.log};
+    lr_matrix_writer_params params = {.path = PATH, .format = LR_MATRIX_HDF5, .lors = lors, .log = &files.log.log};
     params.points_mm = points;
     params.num_points = 2;
     const int64_t count = lors->count; /* 640,000 > 2^19 */
-    int64_t *all = malloc((size_t)count * sizeof(*all)), starts[3];
-    double *ones = malloc((size_t)count * sizeof(*ones));
-    float *data = malloc(2 * (size_t)count * sizeof(*data));
-    int64_t *indices = malloc(2 * (size_t)count * sizeof(*indices));
+    int64_t *all = kept((size_t)count * sizeof(*all), 1), starts[3];
+    double *ones = kept((size_t)count * sizeof(*ones), 1);
+    float *data = kept(2 * (size_t)count * sizeof(*data), 1);
+    int64_t *indices = kept(2 * (size_t)count * sizeof(*indices), 1);
     for (int64_t n = 0; n < count; n++) {
         all[n] = n;
         ones[n] = 1.0 / (double)(n + 1);
@@ -285,11 +276,6 @@ static void test_long_rows(void **state)
         assert_true(H5Lexists(file, "/matrix/points_mm", H5P_DEFAULT) > 0);
         H5Fclose(file);
     }
-    free(indices);
-    free(data);
-    free(ones);
-    free(all);
-    lors_finish(lors);
 }
 
 /* The reader's next row is that which went in. */
@@ -309,36 +295,32 @@ static lr_status check_row(void *user, const lr_row *row)
 /* What was written is read, from each format that can be. */
 static void test_read(void **state)
 {
-    struct test_files *s = *state;
     const lr_matrix_format formats[2] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ};
     for (int k = 0; k < 2; k++) {
-        const lr_matrix_writer_params params = some_rows(s, formats[k]);
+        const lr_matrix_writer_params params = some_rows(formats[k]);
         assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-        lr_matrix_file *file = lr_matrix_file_open(PATH, &s->log.log);
+        lr_matrix_file *file = lr_matrix_file_open(PATH, &files.log.log);
         assert_non_null(file);
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
-        assert_pairs(0, {info->num_rows, 7}, {info->num_columns, s->lors->count},
+        assert_pairs(0, {info->num_rows, 7}, {info->num_columns, files.lors->count},
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});
-        assert_int_equal(lr_matrix_file_check_scanner(file, s->lors), LR_OK);
+        assert_int_equal(lr_matrix_file_check_scanner(file, files.lors), LR_OK);
         int64_t next = 0;
         const lr_row_sink sink = {check_row, &next};
         assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
         assert_int_equal(next, 7);
         lr_matrix_file_close(file);
     }
-    const lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-    lr_scanner *scanner = lr_scanner_read_hdf5(PATH, &s->log.log);
-    assert_non_null(scanner);
-    assert_same_modules(scanner, s->lors->scanner, 0);
-    lr_scanner_destroy(scanner);
+    lr_scanner *scanner = keep(lr_scanner_read_hdf5(PATH, &files.log.log));
+    assert_same_modules(scanner, files.lors->scanner, 0);
 }
 
 /* Rows that come in three runs, whatever is cut off the end of what the first two left. */
 static void test_resume(void **state)
 {
-    struct test_files *s = *state;
-    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     params.path = "whole";
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
     params.path = PATH;
@@ -361,23 +343,22 @@ static void test_resume(void **state)
         }
         assert_same_bytes(PATH, "whole");
     }
-    assert_int_equal(folder_visit(&s->folder, false), 2);
+    assert_int_equal(count_files(), 2);
     params.description = "sampled";
     params.resumes = false;
     assert_int_equal(lr_matrix_writer_leave(lr_matrix_writer_create(&params)), LR_OK);
     params.resumes = true;
     params.description = "exact";
-    assert_null(lr_matrix_writer_create(&params));
-    assert_error(&s->log, LR_USAGE, "it was begun with sampled, and now it is exact");
+    assert_none(lr_matrix_writer_create(&params), LR_USAGE, &files.log,
+                "it was begun with sampled, and now it is exact");
 }
 
 static void test_threshold(void **state)
 {
-    struct test_files *s = *state;
     int64_t kept[2];
     double dropped[2];
     for (int format = 0; format < 2; format++) {
-        lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
+        lr_matrix_writer_params params = some_rows((lr_matrix_format)format);
         params.threshold = 0.25;
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
@@ -399,9 +380,8 @@ static void test_threshold(void **state)
 
 static void test_wrong_rows(void **state)
 {
-    struct test_files *s = *state;
     const double probability[2] = {0.1, 0.2}, not_finite[2] = {0.1, NAN};
-    const int64_t falling[2] = {4, 3}, beyond[2] = {4, s->lors->count}, good[2] = {3, 4};
+    const int64_t falling[2] = {4, 3}, beyond[2] = {4, files.lors->count}, good[2] = {3, 4};
     const lr_row wrong[] = {given.rows[0],
                             {1, 2, good, probability},
                             {9, 2, good, probability},
@@ -409,58 +389,53 @@ static void test_wrong_rows(void **state)
                             {2, 2, beyond, probability},
                             {2, 2, good, not_finite}};
     for (int n = 0; n < 12; n++) {
-        const lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)(n % 2));
+        const lr_matrix_writer_params params = some_rows((lr_matrix_format)(n % 2));
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
         if (n < 2) assert_int_equal(sink.take(sink.user, &given.rows[0]), LR_OK); /* twice the same */
-        assert_int_equal(sink.take(sink.user, &wrong[n / 2]), LR_USAGE);
-        assert_non_null(strstr(s->log.error, PATH));
+        assert_fails(sink.take(sink.user, &wrong[n / 2]), LR_USAGE, &files.log, PATH);
         lr_matrix_writer_abandon(writer);
-        assert_int_equal(folder_visit(&s->folder, false), 0);
+        assert_int_equal(count_files(), 0);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
 static void test_wrong_params(void **state)
 {
-    struct test_files *s = *state;
     const double point[1][3] = {{0.0}};
-    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_TSV);
+    lr_matrix_writer_params params = some_rows(LR_MATRIX_TSV);
     params.end = 25;
-    assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(s->log.error, "the grid has rows 0 to 23"));
+    assert_none(lr_matrix_writer_create(&params), LR_USAGE, &files.log, "the grid has rows 0 to 23");
     params.end = 2;
     assert_null(lr_matrix_writer_create(&params));
-    params = some_rows(s, LR_MATRIX_TSV);
+    params = some_rows(LR_MATRIX_TSV);
     params.points_mm = point;
     params.num_points = 1;
     assert_null(lr_matrix_writer_create(&params)); /* a grid and points */
-    assert_int_equal(s->log.status, LR_USAGE);
-    params = some_rows(s, LR_MATRIX_HDF5);
+    assert_int_equal(files.log.status, LR_USAGE);
+    params = some_rows(LR_MATRIX_HDF5);
     params.path = "no/such/folder/m.h5";
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(s->log.status, LR_FAILED);
+    assert_int_equal(files.log.status, LR_FAILED);
     lr_matrix_writer_abandon(NULL);
-    assert_int_equal(folder_visit(&s->folder, false), 0);
+    assert_int_equal(count_files(), 0);
 }
 
 static void test_disk_full(void **state)
 {
-    struct test_files *s = *state;
     for (int format = 0; format < 2; format++) {
-        const lr_matrix_writer_params params = some_rows(s, (lr_matrix_format)format);
+        const lr_matrix_writer_params params = some_rows((lr_matrix_format)format);
         assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
         const size_t count = file_size(PATH);
-        folder_visit(&s->folder, true);
+        folder_visit(&files.folder, true);
         /* the head in small steps, then the values, then the last bytes one by one */
         for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
-            test_log_init(&s->log);
+            test_log_init(&files.log);
             const struct rlimit before = disk_fill(limit);
             const lr_status status = write_rows(&params, INT32_MAX);
             disk_empty(before);
-            assert_int_equal(status, LR_FAILED);
-            assert_non_null(strstr(s->log.error, PATH));
-            assert_int_equal(folder_visit(&s->folder, false), 0);
+            assert_fails(status, LR_FAILED, &files.log, PATH);
+            assert_int_equal(count_files(), 0);
         }
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -469,8 +444,7 @@ static void test_disk_full(void **state)
 /* The same rows give the same file, whatever the hour. */
 static void test_same_bytes(void **state)
 {
-    struct test_files *s = *state;
-    lr_matrix_writer_params params = some_rows(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
     wait_for_another_second();
     params.path = "again";
@@ -478,14 +452,7 @@ static void test_same_bytes(void **state)
     assert_same_bytes(PATH, params.path);
 }
 
-int main(void)
-{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
-    const struct CMUnitTest tests[] = {
-        TEST(test_tsv),          TEST(test_hdf5),       TEST(test_wide_indices), TEST(test_index_limit),
-        TEST(test_many_columns), TEST(test_long_rows),  TEST(test_wrong_rows),   TEST(test_wrong_params),
-        TEST(test_disk_full),    TEST(test_same_bytes), TEST(test_read),         TEST(test_resume),
-        TEST(test_threshold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io matrix", NULL, NULL, TEST(test_tsv), TEST(test_hdf5), TEST(test_wide_indices), TEST(test_index_limit),
+           TEST(test_many_columns), TEST(test_long_rows), TEST(test_wrong_rows), TEST(test_wrong_params),
+           TEST(test_disk_full), TEST(test_same_bytes), TEST(test_read), TEST(test_resume), TEST(test_threshold))

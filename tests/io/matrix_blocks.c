@@ -85,23 +85,21 @@ static void check_same(const lr_matrix_writer_params *params, int64_t limit, int
 /* Blocks of the file end within rows and within blocks of rows; indices of either width. */
 static void test_same_file(void **state)
 {
-    struct test_files *s = *state;
-    const lr_matrix_writer_params hdf5 = params_of(s, LR_MATRIX_HDF5);
-    const lr_matrix_writer_params npz = params_of(s, LR_MATRIX_NPZ);
+    const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5);
+    const lr_matrix_writer_params npz = params_of(LR_MATRIX_NPZ);
     assert_true(first[NUM_ROWS] > 2 * lr_store_block_elements);
     check_same(&hdf5, INT32_MAX, 1);
     check_same(&hdf5, INT32_MAX, 7);
     check_same(&hdf5, INT32_MAX, NUM_ROWS);
-    check_same(&hdf5, s->lors->count - 1, 11);
+    check_same(&hdf5, files.lors->count - 1, 11);
     check_same(&npz, INT32_MAX, 17);
 }
 
 /* What blocks do not serve goes row by row: thresholds, and the rows of some voxels. */
 static void test_other_ways(void **state)
 {
-    struct test_files *s = *state;
     int64_t voxels[NUM_ROWS];
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     for (int64_t k = 0; k < NUM_ROWS; k++) voxels[k] = k;
     params.threshold = 0.5;
     check_same(&params, INT32_MAX, 13);
@@ -114,8 +112,7 @@ static void test_other_ways(void **state)
 /* A run that is stopped after some blocks is gone on with by rows, and the other way round. */
 static void test_resume(void **state)
 {
-    struct test_files *s = *state;
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     write_by_rows(&params, INT32_MAX);
     for (int order = 0; order < 2; order++) {
         const int64_t begin[2] = {0, 31}, end[2] = {31, NUM_ROWS};
@@ -135,8 +132,7 @@ static void test_resume(void **state)
 /* Wrong elements are named as they are row by row; nothing of their block counts. */
 static void test_wrong_elements(void **state)
 {
-    struct test_files *s = *state;
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    const lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     const int64_t all[2] = {0, NUM_ROWS};
     for (int wrong = 0; wrong < 3; wrong++) {
         struct lr_packed_element *element = &elements[first[20] + 1000], before = *element;
@@ -147,16 +143,15 @@ static void test_wrong_elements(void **state)
         } else {
             element = &elements[first[21] - 1];
             before = *element;
-            element->lor = (uint32_t)s->lors->count;
+            element->lor = (uint32_t)files.lors->count;
         }
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-        test_log_init(&s->log);
-        assert_int_equal(take_blocks(writer, all, 5), LR_USAGE);
-        assert_non_null(strstr(s->log.error, "row 20 for "));
+        test_log_init(&files.log);
+        assert_fails(take_blocks(writer, all, 5), LR_USAGE, &files.log, "row 20 for ");
         assert_int_equal(lr_matrix_writer_get_written(writer).rows, 20);
         assert_int_equal(lr_matrix_writer_get_written(writer).elements, first[20]);
         lr_matrix_writer_abandon(writer);
-        assert_int_equal(folder_visit(&s->folder, false), 0);
+        assert_int_equal(count_files(), 0);
         *element = before;
     }
 }
@@ -177,11 +172,6 @@ static void test_entry(void **state)
     assert_int_equal(lr_row_block_unpack(&block, &plain, NULL), LR_CANCELLED);
 }
 
-int main(void)
-{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
-    const struct CMUnitTest tests[] = {
-        TEST(test_same_file), TEST(test_other_ways), TEST(test_resume), TEST(test_wrong_elements), TEST(test_entry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io matrix blocks", NULL, NULL, TEST(test_same_file), TEST(test_other_ways), TEST(test_resume),
+           TEST(test_wrong_elements), TEST(test_entry))

@@ -14,7 +14,7 @@ static double probabilities[MOST_PER_ROW];
 static int set_up(void **state)
 {
     files_begin_with(state, small_ring(60.0, 0.0));
-    const lr_lors *lors = ((struct test_files *)*state)->lors;
+    const lr_lors *lors = files.lors;
     grid = (lr_grid){{2, 2, 2}, {1.5, 2.0, 2.5}, {-0.75, -1.0, -1.25}};
     per_row = lors->count < MOST_PER_ROW ? lors->count : MOST_PER_ROW;
     for (int64_t k = 0; k < per_row; k++) {
@@ -35,12 +35,12 @@ static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
     return LR_OK;
 }
 
-static void leave_rows(struct test_files *s, const lr_matrix_writer_params *params, int64_t num)
+static void leave_rows(const lr_matrix_writer_params *params, int64_t num)
 {
     lr_matrix_writer *writer = writer_of(params);
     assert_int_equal(take(writer, 0, num), LR_OK);
     assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
-    assert_int_equal(folder_visit(&s->folder, false), 2);
+    assert_int_equal(count_files(), 2);
 }
 
 static void write_whole(lr_matrix_writer_params params)
@@ -52,7 +52,7 @@ static void write_whole(lr_matrix_writer_params params)
 }
 
 /* Goes on to the end, which is that of a run that was not stopped. */
-static void go_on(struct test_files *s, lr_matrix_writer_params params, int64_t num)
+static void go_on(lr_matrix_writer_params params, int64_t num)
 {
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);
@@ -60,41 +60,40 @@ static void go_on(struct test_files *s, lr_matrix_writer_params params, int64_t 
     assert_int_equal(take(writer, num, lr_grid_num_voxels(&grid)), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
     assert_same_bytes(PATH, "whole");
-    assert_int_equal(folder_visit(&s->folder, false), 2);
+    assert_int_equal(count_files(), 2);
     remove(PATH);
 }
 
 /* A lost context, or no memory: the caller gives up. Without rows written down nothing stays. */
 static void test_given_up(void **state)
 {
-    struct test_files *s = *state;
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(take(writer, 0, 3), LR_OK);
     lr_matrix_writer_abandon(writer);
-    assert_int_equal(folder_visit(&s->folder, false), 0);
-    leave_rows(s, &params, 3);
+    assert_int_equal(count_files(), 0);
+    leave_rows(&params, 3);
     params.resumes = true;
     writer = writer_of(&params);
     assert_int_equal(take(writer, 3, 5), LR_OK);
     lr_matrix_writer_abandon(writer);
-    assert_non_null(strstr(s->log.warning, "5 of 8 rows are kept in"));
-    assert_int_equal(folder_visit(&s->folder, false), 2);
-    write_whole(params_of(s, LR_MATRIX_HDF5));
-    go_on(s, params, 5);
+    assert_non_null(strstr(files.log.warning, "5 of 8 rows are kept in"));
+    assert_int_equal(count_files(), 2);
+    write_whole(params_of(LR_MATRIX_HDF5));
+    go_on(params, 5);
 }
 
-static void fill_disk(struct test_files *s, lr_matrix_format format)
+static void fill_disk(lr_matrix_format format)
 {
-    lr_matrix_writer_params params = params_of(s, format);
+    lr_matrix_writer_params params = params_of(format);
     write_whole(params);
     const size_t bytes = file_size("whole");
     int failures = 0;
     for (int k = 1; k <= STEPS; k++) {
         remove("whole");
         params.resumes = false;
-        leave_rows(s, &params, 3);
-        write_whole(params_of(s, format));
+        leave_rows(&params, 3);
+        write_whole(params_of(format));
         params.resumes = true;
         lr_matrix_writer *writer = writer_of(&params);
         const struct rlimit before = disk_fill(bytes * (size_t)k / STEPS - 1);
@@ -110,16 +109,16 @@ static void fill_disk(struct test_files *s, lr_matrix_format format)
             continue;
         }
         failures++;
-        assert_non_null(strstr(s->log.error, "largest file"));
-        assert_null(strstr(s->log.error, "nothing was left behind"));
-        assert_non_null(strstr(s->log.warning, "rows are kept in"));
+        assert_non_null(strstr(files.log.error, "largest file"));
+        assert_null(strstr(files.log.error, "nothing was left behind"));
+        assert_non_null(strstr(files.log.warning, "rows are kept in"));
         assert_int_equal(access(PATH, F_OK), -1);
-        assert_int_equal(folder_visit(&s->folder, false), 3);
+        assert_int_equal(count_files(), 3);
         lr_matrix_writer *again = writer_of(&params);
         const int64_t rows = lr_matrix_writer_get_written(again).rows;
         assert_true(rows >= 3);
         assert_int_equal(lr_matrix_writer_leave(again), LR_OK);
-        go_on(s, params, rows);
+        go_on(params, rows);
     }
     assert_true(failures >= STEPS / 2);
     remove("whole");
@@ -128,131 +127,117 @@ static void fill_disk(struct test_files *s, lr_matrix_format format)
 /* The disk is full while rows come, or while the file is made of them, wherever that is. */
 static void test_full_disk(void **state)
 {
-    struct test_files *s = *state;
-    fill_disk(s, LR_MATRIX_HDF5);
-    fill_disk(s, LR_MATRIX_NPZ);
-    fill_disk(s, LR_MATRIX_MTX);
+    fill_disk(LR_MATRIX_HDF5);
+    fill_disk(LR_MATRIX_NPZ);
+    fill_disk(LR_MATRIX_MTX);
 }
 
 /* The same where HDF5 takes the elements where they lie, behind which it may have written already. */
 static void test_full_disk_adopted(void **state)
 {
-    struct test_files *s = *state;
     grid.size[0] = grid.size[1] = 64;
     assert_true(lr_grid_num_voxels(&grid) * per_row > 2 << 20);
-    fill_disk(s, LR_MATRIX_HDF5);
+    fill_disk(LR_MATRIX_HDF5);
 }
 
-static void refuse(struct test_files *s, lr_matrix_writer_params params, const char *words)
+static void refuse(lr_matrix_writer_params params, const char *words)
 {
     params.resumes = true;
-    assert_null(lr_matrix_writer_create(&params));
-    assert_error(&s->log, LR_USAGE, words);
-    assert_int_equal(folder_visit(&s->folder, false), 2);
+    assert_none(lr_matrix_writer_create(&params), LR_USAGE, &files.log, words);
+    assert_int_equal(count_files(), 2);
 }
 
 /* One number of a map or of factors that is another one makes another matrix, under the same names. */
 static void test_contents(void **state)
 {
-    struct test_files *s = *state;
     float values[1000], others[1000];
     for (int k = 0; k < 1000; k++) values[k] = others[k] = 0.001f * (float)k;
     others[999] += 1e-4f;
     lr_matrix_input inputs[2] = {{"efficiencies", values, sizeof(values)}, {"attenuation map", values, sizeof(values)}};
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     params.inputs = inputs;
     params.num_inputs = 2;
-    leave_rows(s, &params, 3);
+    leave_rows(&params, 3);
     inputs[1].bytes = others;
-    refuse(s, params, "other contents of: attenuation map");
+    refuse(params, "other contents of: attenuation map");
     inputs[1].bytes = values;
     inputs[0].bytes = others;
-    refuse(s, params, "other contents of: efficiencies");
+    refuse(params, "other contents of: efficiencies");
     inputs[0].bytes = values;
     params.num_inputs = 1;
-    refuse(s, params, "it was begun with attenuation map, and now it is rows of voxels");
+    refuse(params, "it was begun with attenuation map, and now it is rows of voxels");
     params.num_inputs = 2;
     params.threshold = 0.5;
-    refuse(s, params, "threshold 0.5");
+    refuse(params, "threshold 0.5");
     params.threshold = 0;
-    lr_scanner *scanner = (lr_scanner *)s->lors->scanner;
+    lr_scanner *scanner = (lr_scanner *)files.lors->scanner;
     scanner->crystal_mu_per_mm += 0.01;
-    refuse(s, params, "other contents of: scanner");
+    refuse(params, "other contents of: scanner");
     scanner->crystal_mu_per_mm -= 0.01;
     scanner->modules[2].depth_mm *= 1 + 1e-15;
-    refuse(s, params, "other contents of: scanner");
+    refuse(params, "other contents of: scanner");
     scanner->modules[2].depth_mm = scanner->modules[1].depth_mm;
     const int64_t voxels[2][NUM_ROWS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 7, 8}};
     params.voxels = voxels[0];
     params.num_voxels = NUM_ROWS;
-    refuse(s, params, "other contents of: rows of voxels");
+    refuse(params, "other contents of: rows of voxels");
 }
 
 /* Nothing is cut off: two texts that differ behind their first 100,000 characters differ. */
 static void test_long_texts(void **state)
 {
-    struct test_files *s = *state;
     enum { LONG = 100000 };
-    char *factors = malloc(LONG + 1);
+    char *factors = kept(LONG + 1, 1);
     memset(factors, 'f', LONG);
     factors[LONG] = '\0';
-    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     params.factors = factors;
-    leave_rows(s, &params, 3);
+    leave_rows(&params, 3);
     factors[LONG - 1] = 'g';
-    refuse(s, params, "other contents of: factors fff");
+    refuse(params, "other contents of: factors fff");
     factors[LONG - 1] = '\0';
-    refuse(s, params, "other contents of: factors fff");
+    refuse(params, "other contents of: factors fff");
     factors[0] = '\0';
-    refuse(s, params, "it was begun with factors fff");
+    refuse(params, "it was begun with factors fff");
     memset(factors, 'f', LONG);
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, 3);
     lr_matrix_writer_abandon(writer);
-    free(factors);
 }
 
 /* Files of these names that no run has left are not emptied; what one has left is, with a warning. */
 static void test_strangers(void **state)
 {
-    struct test_files *s = *state;
     static char strange[8192] = "half of a download";
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    const lr_matrix_writer_params params = params_of(LR_MATRIX_HDF5);
     const char *const names[2] = {PATH ".part", PATH ".part-rows"};
     for (int k = 0; k < 2; k++) {
         for (size_t bytes = 1; bytes <= sizeof(strange); bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
             bytes_write(names[k], strange, bytes);
             assert_null(lr_matrix_writer_create(&params));
-            assert_error(&s->log, LR_FAILED, "no run of this program has left it", names[k]);
+            assert_error(&files.log, LR_FAILED, "no run of this program has left it", names[k]);
             size_t count;
             unsigned char *found = bytes_read(names[k], &count);
             assert_int_equal(count, bytes);
             assert_memory_equal(found, strange, count);
-            free(found);
-            assert_int_equal(folder_visit(&s->folder, false), 1);
+            assert_int_equal(count_files(), 1);
         }
         remove(names[k]);
         assert_int_equal(symlink("nowhere", names[k]), 0);
-        assert_null(lr_matrix_writer_create(&params));
-        assert_non_null(strstr(s->log.error, "is a link"));
-        assert_int_equal(folder_visit(&s->folder, true), 1);
+        assert_none(lr_matrix_writer_create(&params), LR_FAILED, &files.log, "is a link");
+        assert_int_equal(folder_visit(&files.folder, true), 1);
     }
-    leave_rows(s, &params, 3);
+    leave_rows(&params, 3);
     lr_matrix_writer *writer = writer_of(&params);
-    assert_non_null(strstr(s->log.warning, "begun anew"));
-    assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(s->log.error, "another program is just writing it"));
+    assert_non_null(strstr(files.log.warning, "begun anew"));
+    assert_none(lr_matrix_writer_create(&params), LR_FAILED, &files.log, "another program is just writing it");
     assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
     assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
-    assert_int_equal(folder_visit(&s->folder, false), 1);
+    assert_int_equal(count_files(), 1);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, files_end)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_given_up), TEST(test_full_disk),  TEST(test_full_disk_adopted),
-                                       TEST(test_contents), TEST(test_long_texts), TEST(test_strangers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io matrix resume", NULL, NULL, TEST(test_given_up), TEST(test_full_disk), TEST(test_full_disk_adopted),
+           TEST(test_contents), TEST(test_long_texts), TEST(test_strangers))

@@ -15,11 +15,11 @@ static int set_up(void **state)
     return files_begin_with(state, even_ring(16, 7));
 }
 
-static lr_matrix_writer_params params_of(struct test_files *files)
+static lr_matrix_writer_params params_of(void)
 {
     lr_matrix_writer_params params = {.path = "a.hpm", .format = LR_MATRIX_STIR, .by_lor = true, .grid = &grid};
-    params.lors = files->lors;
-    params.log = &files->log.log;
+    params.lors = files.lors;
+    params.log = &files.log.log;
     return params;
 }
 
@@ -48,60 +48,47 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int count)
 
 static void test_files(void **state)
 {
-    struct test_files *files = *state;
-    const lr_matrix_writer_params params = params_of(files);
+    const lr_matrix_writer_params params = params_of();
     assert_int_equal(write_rows(&params, many - 1), LR_OK);
-    assert_int_equal(folder_visit(&files->folder, false), 6);
-    assert_int_equal(file_size(file_in(&files->folder, "a.pm")), 3 * (20 + 10 * (many - 1)));
-    assert_int_equal(file_size(file_in(&files->folder, "a_template.s")), 0);
-    lr_image *image = lr_image_read(file_in(&files->folder, "a_template.hv"), &files->log.log);
-    assert_non_null(image);
+    assert_int_equal(count_files(), 6);
+    assert_int_equal(file_size(file_in(&files.folder, "a.pm")), 3 * (20 + 10 * (many - 1)));
+    assert_int_equal(file_size(file_in(&files.folder, "a_template.s")), 0);
+    lr_image *image = keep(lr_image_read(file_in(&files.folder, "a_template.hv"), &files.log.log));
     assert_memory_equal(image->grid.size, grid.size, sizeof(image->grid.size));
-    lr_image_destroy(image);
 }
 
 static void test_limits(void **state)
 {
-    struct test_files *files = *state;
-    lr_matrix_writer_params params = params_of(files);
-    assert_int_equal(write_rows(&params, many), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, "10001 voxels, and STIR reads at most 10000");
+    lr_matrix_writer_params params = params_of();
+    assert_fails(write_rows(&params, many), LR_BAD_INPUT, &files.log, "10001 voxels, and STIR reads at most 10000");
     params.by_lor = false;
     params.end = 5;
-    assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(files->log.error, "rows of LORs"));
-    params = params_of(files);
+    assert_none(lr_matrix_writer_create(&params), LR_USAGE, &files.log, "rows of LORs");
+    params = params_of();
     params.path = "a.pm";
-    assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(files->log.error, "must end in .hpm"));
-    params = params_of(files);
+    assert_none(lr_matrix_writer_create(&params), LR_USAGE, &files.log, "must end in .hpm");
+    params = params_of();
     grid = (lr_grid){{40000, 1, 1}, {1, 1, 1}, {0, 0, 0}};
-    assert_null(lr_matrix_writer_create(&params));
-    assert_non_null(strstr(files->log.error, "40000 voxels along x"));
+    assert_none(lr_matrix_writer_create(&params), LR_BAD_INPUT, &files.log, "40000 voxels along x");
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(files->log.status, LR_USAGE);
-    assert_int_equal(folder_visit(&files->folder, false), 0);
+    assert_int_equal(files.log.status, LR_USAGE);
+    assert_int_equal(count_files(), 0);
 }
 
 /* The elements fit and the image does not, or the other way round: nothing appears. */
 static void test_disk_full(void **state)
 {
-    struct test_files *files = *state;
-    const lr_matrix_writer_params params = params_of(files);
+    const lr_matrix_writer_params params = params_of();
     for (int n = 0; n < 2; n++) {
         const struct rlimit before = disk_fill(n == 0 ? 20000 : 100000);
         const lr_status status = write_rows(&params, n == 0 ? 10 : 5000);
         disk_empty(before);
         assert_int_equal(status, LR_FAILED);
-        assert_int_equal(files->log.status, LR_FAILED);
-        assert_int_equal(folder_visit(&files->folder, false), 0);
+        assert_int_equal(files.log.status, LR_FAILED);
+        assert_int_equal(count_files(), 0);
     }
 }
 
-int main(void)
-{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
-    const struct CMUnitTest tests[] = {TEST(test_files), TEST(test_limits), TEST(test_disk_full)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io matrix stir", NULL, NULL, TEST(test_files), TEST(test_limits), TEST(test_disk_full))

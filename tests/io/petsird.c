@@ -53,14 +53,12 @@ static int read_corners(FILE *file, int names[3], double corners[8][3])
 /* Every crystal's corners, as the file places them and as the scanner made of it does. */
 static void corners_are_the_official_ones(void **state)
 {
-    struct test_files *files = *state;
     char path[1024], text_path[1024];
     struct lr_petsird petsird;
-    official(files, path, OFFICIAL);
-    official(files, text_path, CORNERS);
-    assert_int_equal(lr_petsird_open(&petsird, path, &files->log.log), LR_OK);
-    lr_scanner *scanner = lr_petsird_scanner(&petsird);
-    assert_non_null(scanner);
+    official(path, OFFICIAL);
+    official(text_path, CORNERS);
+    assert_int_equal(lr_petsird_open(&petsird, path, &files.log.log), LR_OK);
+    lr_scanner *scanner = keep(lr_petsird_scanner(&petsird));
     FILE *file = fopen(text_path, "r");
     double expected[8][3], found[8][3], centre[3], off, worst = 0, worst_scanner = 0;
     int names[3], count = 0;
@@ -86,19 +84,16 @@ static void corners_are_the_official_ones(void **state)
     assert_close(scanner->tof_resolution_ps, 9.4 / 0.149896229, 1e-7);
     assert_close(scanner->detection_depth_mm, 10, 1e-6);
     assert_pairs(0, {scanner->num_positions, 8}, {scanner->coincidence.min_module_difference, 1});
-    lr_scanner_destroy(scanner);
     lr_petsird_close(&petsird);
 }
 
 static void events_are_the_official_ones(void **state)
 {
-    struct test_files *files = *state;
     char path[1024], text_path[1024], line[128];
-    const lr_events_source source = {.path = official(files, path, OFFICIAL), .log = &files->log.log};
-    official(files, text_path, EVENTS);
+    const lr_events_source source = {.path = official(path, OFFICIAL), .log = &files.log.log};
+    official(text_path, EVENTS);
     assert_int_equal(lr_events_recognise(path), LR_EVENTS_PETSIRD);
-    lr_event_list *list = lr_event_list_read(&source);
-    assert_non_null(list);
+    lr_event_list *list = keep(lr_event_list_read(&source));
     assert_int_equal(list->info.num_tof_bins, 11);
     FILE *file = fopen(text_path, "r");
     int64_t at = 0;
@@ -115,23 +110,17 @@ static void events_are_the_official_ones(void **state)
     }
     fclose(file);
     assert_pairs(0, {at, 273}, {list->count, 273}, {list->info.counts.prompts, 273});
-    lr_event_list_destroy(list);
 }
 
 /* Events are binned on the LORs of the file's own scanner; the mask and the rule agree with which
  * of them are in coincidence. */
 static void official_events_are_binned(void **state)
 {
-    struct test_files *files = *state;
     char path[1024];
-    const lr_events_source source = {.path = official(files, path, OFFICIAL), .log = &files->log.log};
-    lr_lors *lors = lors_of(lr_scanner_read(path, &files->log.log));
-    lr_prompts_delayeds data;
-    assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_OK);
+    lr_lors *lors = lors_of(keep(lr_scanner_read(official(path, OFFICIAL), NULL)));
+    const lr_prompts_delayeds data = bin_events((lr_events_source){.path = path}, lors);
     assert_pairs(0, {total(data.prompts) + (double)data.counts.not_in_coincidence, 273},
                  {data.counts.unknown_crystals, 0}, {data.delayeds->count, 0});
-    counts_finish(&data);
-    lors_finish(lors);
 }
 
 /* --- written here --- */
@@ -166,24 +155,22 @@ static void bring_into_order(lr_event *events, int count, bool swap)
 static void events_come_back(void **state)
 {
     enum { COUNT = 3000 };
-    struct test_files *files = *state;
-    const lr_scanner *scanner = files->lors->scanner;
+    const lr_scanner *scanner = files.lors->scanner;
     for (int n = 0; n < 4; n++) {
         const int minor = n < 2 ? 9 : 10;
         const bool tof = n % 2 == 0;
-        test_log_init(&files->log);
+        test_log_init(&files.log);
         lr_event *events = random_events(scanner, COUNT, tof);
         lr_events_info info = {.has_tof = tof, .energy_kev = {425, 650}};
         if (tof) info.num_tof_bins = 5;
         if (tof) info.tof_edges_mm = (float *)even_edges;
-        lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .info = &info};
+        lr_events_writer_params params = {.path = FILE_NAME, .lors = files.lors, .info = &info};
         params.petsird_minor = minor;
         write_list(&params, events, COUNT);
-        const lr_events_source source = {.path = FILE_NAME, .scanner = scanner, .log = &files->log.log};
-        lr_event_list *list = lr_event_list_read(&source);
-        if (list == NULL) fail_msg("%s", files->log.error);
+        const lr_events_source source = {.path = FILE_NAME, .scanner = scanner, .log = &files.log.log};
+        lr_event_list *list = keep(lr_event_list_read(&source));
         assert_int_equal(list->count, COUNT);
-        assert_int_equal(files->log.num_warnings, 0);
+        assert_int_equal(files.log.num_warnings, 0);
         assert_string_equal(list->info.version, minor == 10 ? "0.10.0" : "0.9.1");
         assert_string_equal(list->info.scanner, scanner->name);
         assert_true(list->info.energy_kev[0] == 425 && list->info.energy_kev[1] == 650);
@@ -194,8 +181,6 @@ static void events_come_back(void **state)
             assert_int_equal(compare_events(&events[k], &list->events[k]), 0);
             assert_true(events[k].tof_mm == list->events[k].tof_mm);
         }
-        lr_event_list_destroy(list);
-        free(events);
     }
 }
 
@@ -209,14 +194,12 @@ static void write_scanner(const lr_lors *lors, int minor)
 static void scanners_come_back(void **state)
 {
     static const char *const names[] = {NULL, "ge-explore-vista-dr", "safir-dual-ring-prototype", "siemens-mmr"};
-    struct test_files *files = *state;
     for (size_t n = 0; n < 2 * sizeof(names) / sizeof(names[0]); n++) {
         const int minor = n % 2 == 0 ? 9 : 10;
-        lr_lors *lors = lors_of(n < 2 ? lopsided() : lr_scanner_read(names[n / 2], NULL));
+        lr_lors *lors = lors_of(n < 2 ? lopsided() : keep(lr_scanner_read(names[n / 2], NULL)));
         const lr_scanner *scanner = lors->scanner;
         write_scanner(lors, minor);
-        lr_scanner *read = lr_scanner_read("./" FILE_NAME, &files->log.log);
-        if (read == NULL) fail_msg("%s: %s", scanner->name, files->log.error);
+        lr_scanner *read = keep(lr_scanner_read("./" FILE_NAME, &files.log.log));
         assert_string_equal(read->name, scanner->name);
         assert_int_equal(read->num_crystals, scanner->num_crystals);
         double worst = 0, off;
@@ -233,38 +216,32 @@ static void scanners_come_back(void **state)
         }
         print_message("%s, v0.%d: crystals off by at most %.2g mm\n", scanner->name, minor, worst);
         assert_true(worst < 1.5e-4);
-        lr_scanner_destroy(read);
-        lors_finish(lors);
     }
 }
 
 /* Which modules are in coincidence is in the file, and comes back as a rule where one says it. */
 static void masks_come_back(void **state)
 {
-    struct test_files *files = *state;
-    test_log_init(&files->log);
+    test_log_init(&files.log);
     lr_lors *lors =
         lors_of(scanner_of("name: ring\nring: {radius_mm: 40, modules: 12, rings: 2, ring_pitch_mm: 14}\n"
                            "module: {crystals: [2, 3], pitch_mm: [4, 4], face_mm: [3.9, 3.8], depth_mm: 10}\n"
                            "coincidence: {min_module_difference: 4}\n"));
     for (int minor = 9; minor <= 10; minor++) {
         write_scanner(lors, minor);
-        lr_lors *read = lors_of(lr_scanner_read("./" FILE_NAME, &files->log.log));
+        lr_lors *read = lors_of(keep(lr_scanner_read("./" FILE_NAME, &files.log.log)));
         assert_pairs(0, {read->scanner->coincidence.min_module_difference, 4}, {read->num_pairs, lors->num_pairs});
-        lors_finish(read);
     }
-    assert_int_equal(files->log.num_warnings, 0);
-    lors_finish(lors);
+    assert_int_equal(files.log.num_warnings, 0);
 }
 
 /* After magic and version stands the official schema string, byte for byte. */
 static void schema_is_the_official_one(void **state)
 {
-    struct test_files *files = *state;
     char path[1024];
     size_t schema_count, count;
-    unsigned char *schema = bytes_read(official(files, path, SCHEMA), &schema_count);
-    write_scanner(files->lors, 9);
+    unsigned char *schema = bytes_read(official(path, SCHEMA), &schema_count);
+    write_scanner(files.lors, 9);
     unsigned char *bytes = bytes_read(FILE_NAME, &count);
     static const unsigned char start[] = {'y', 'a', 'r', 'd', 'l', 1, 0, 0, 0};
     assert_int_equal(schema_count, 10629);
@@ -274,18 +251,9 @@ static void schema_is_the_official_one(void **state)
     assert_int_equal(bytes[10], 10629 >> 7);
     assert_memory_equal(bytes + 11, schema, schema_count);
     assert_memory_equal(bytes, good, 11 + schema_count);
-    free(bytes);
-    free(schema);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corners_are_the_official_ones),
-                                       cmocka_unit_test(events_are_the_official_ones),
-                                       cmocka_unit_test(official_events_are_binned),
-                                       cmocka_unit_test(events_come_back),
-                                       cmocka_unit_test(scanners_come_back),
-                                       cmocka_unit_test(masks_come_back),
-                                       cmocka_unit_test(schema_is_the_official_one)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+group_main("io petsird", set_up, files_end, cmocka_unit_test(corners_are_the_official_ones),
+           cmocka_unit_test(events_are_the_official_ones), cmocka_unit_test(official_events_are_binned),
+           cmocka_unit_test(events_come_back), cmocka_unit_test(scanners_come_back), cmocka_unit_test(masks_come_back),
+           cmocka_unit_test(schema_is_the_official_one))

@@ -13,9 +13,9 @@
 
 /* --- what can be wrong --- */
 
-static lr_status read_file(struct test_files *files, const char *path)
+static lr_status read_file(const char *path)
 {
-    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &files->log);
+    return pass_events((lr_events_source){.path = path, .format = LR_EVENTS_PETSIRD}, &files.log);
 }
 
 static void expect(const char *path, const char *sentence)
@@ -50,12 +50,11 @@ static void no_files(void **state)
 
 static void links_are_followed(void **state)
 {
-    struct test_files *files = *state;
     char path[1024];
-    official(files, path, OFFICIAL);
+    official(path, OFFICIAL);
     remove(FILE_NAME);
     assert_int_equal(symlink(path, FILE_NAME), 0);
-    assert_int_equal(read_file(files, "./" FILE_NAME), LR_OK);
+    assert_int_equal(read_file("./" FILE_NAME), LR_OK);
     remove(FILE_NAME);
     assert_int_equal(symlink("nowhere", FILE_NAME), 0);
     expect("./" FILE_NAME, "cannot be opened");
@@ -64,57 +63,52 @@ static void links_are_followed(void **state)
 
 static void truncated_files_are_refused(void **state)
 {
-    struct test_files *files = *state;
     for (size_t k = 0; k < 64; k++) {
         bytes_write(FILE_NAME, good, good_count * k / 64);
-        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
-        assert_int_equal(files->log.status, LR_BAD_INPUT);
+        assert_int_equal(read_file(FILE_NAME), LR_BAD_INPUT);
+        assert_int_equal(files.log.status, LR_BAD_INPUT);
     }
     bytes_write(FILE_NAME, good, good_count - 1);
-    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
-    unsigned char *longer = calloc(good_count + 3, 1);
+    assert_int_equal(read_file(FILE_NAME), LR_BAD_INPUT);
+    unsigned char *longer = kept(good_count + 3, 1);
     memcpy(longer, good, good_count);
     bytes_write(FILE_NAME, longer, good_count + 3);
-    assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
-    assert_non_null(strstr(files->log.error, "3 bytes follow after the last time block"));
-    free(longer);
+    assert_fails(read_file(FILE_NAME), LR_BAD_INPUT, &files.log, "3 bytes follow after the last time block");
 }
 
 /* Cut byte by byte and farther: the fewer bytes, the fewer events, and all of them those of the whole. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct test_files *files = *state;
-    const lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
+    lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
     bytes_write(FILE_NAME, good, good_count);
-    lr_event_list *whole = read_until(&source, false, &files->log);
-    assert_non_null(whole);
+    lr_event_list *whole = list_of(source);
     int64_t before = whole->count;
     for (size_t cut = 1; cut < 4000; cut += cut < 16 ? 1 : 97) {
         bytes_write(FILE_NAME, good, good_count - cut);
-        lr_event_list *list = read_until(&source, true, &files->log);
+        source.until_damage = true;
+        lr_event_list *list = lr_event_list_read(&source);
         const int64_t count = list != NULL ? list->count : 0;
         lr_event_list_destroy(list);
+        source.until_damage = false;
         assert_true(count <= before && (cut > 1 || count == whole->count));
         before = count;
         check_cut(&source, whole, count, ": at byte ");
     }
     assert_int_equal(before, 0);
-    lr_event_list_destroy(whole);
 }
 
 /* Any bytes: an answer or a sentence, never anything else. */
 static void random_bytes_are_survived(void **state)
 {
-    struct test_files *files = *state;
     uint64_t seed = test_seed();
     unsigned char bytes[600];
     for (int n = 0; n < 200; n++) {
         for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(test_random(&seed) * 256);
         memcpy(bytes, "yardl\1\0\0\0", n % 2 ? 9 : 5);
         bytes_write(FILE_NAME, bytes, sizeof(bytes));
-        assert_int_equal(read_file(files, FILE_NAME), LR_BAD_INPUT);
+        assert_int_equal(read_file(FILE_NAME), LR_BAD_INPUT);
     }
-    unsigned char *copy = malloc(good_count);
+    unsigned char *copy = kept(good_count, 1);
     for (int n = 0; n < 1000; n++) {
         memcpy(copy, good, good_count);
         const size_t first = n % 4 == 0 ? 0 : (size_t)FIRST; /* with the schema, or behind it */
@@ -123,14 +117,13 @@ static void random_bytes_are_survived(void **state)
             copy[first + (size_t)at] = (unsigned char)(test_random(&seed) * 256);
         }
         bytes_write(FILE_NAME, copy, good_count);
-        const lr_status status = read_file(files, FILE_NAME);
+        const lr_status status = read_file(FILE_NAME);
         assert_true(status == LR_OK || status == LR_BAD_INPUT);
-        test_log_init(&files->log);
-        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &files->log.log);
-        assert_true((scanner == NULL) == (files->log.status != LR_OK));
+        test_log_init(&files.log);
+        lr_scanner *scanner = lr_scanner_read("./" FILE_NAME, &files.log.log);
+        assert_true((scanner == NULL) == (files.log.status != LR_OK));
         lr_scanner_destroy(scanner);
     }
-    free(copy);
 }
 
 /* --- schemas --- */
@@ -205,7 +198,7 @@ static void lists_of_nothing_are_refused(void **state)
 static void schemas_that_explode_are_refused(void **state)
 {
     enum { LEVELS = 40, DEEP = 100000 };
-    char *text = malloc(3 * DEEP);
+    char *text = kept(3 * DEEP, 1);
     int used = sprintf(text, "%s", STEPS("\"T0\""));
     for (int k = 0; k < LEVELS; k++) {
         used += sprintf(text + used,
@@ -220,23 +213,20 @@ static void schemas_that_explode_are_refused(void **state)
     text[DEEP] = '\0';
     write_schema(text, "", 0);
     expect("./" FILE_NAME, "is no JSON of at most 64 levels");
-    free(text);
 }
 
 /* --- what cannot be written --- */
 
 static void bad_requests_are_refused(void **state)
 {
-    struct test_files *files = *state;
-    lr_events_writer_params params = {.path = FILE_NAME, .lors = files->lors, .log = &files->log.log};
+    lr_events_writer_params params = {.path = FILE_NAME, .lors = files.lors, .log = &files.log.log};
     params.petsird_minor = 7;
-    test_log_init(&files->log);
+    test_log_init(&files.log);
     assert_null(lr_events_writer_create(&params));
-    assert_int_equal(files->log.status, LR_USAGE);
+    assert_int_equal(files.log.status, LR_USAGE);
     params.petsird_minor = 0;
     params.path = "x.safir";
-    assert_null(lr_events_writer_create(&params));
-    assert_non_null(strstr(files->log.error, ".petsird"));
+    assert_none(lr_events_writer_create(&params), LR_USAGE, &files.log, ".petsird");
     params.path = FILE_NAME;
     remove(FILE_NAME);
     lr_events_writer *writer = lr_events_writer_create(&params);
@@ -251,14 +241,13 @@ static void bad_requests_are_refused(void **state)
 /* Another scanner's file is refused with the distance. */
 static void other_scanners_are_told(void **state)
 {
-    struct test_files *files = *state;
     char path[1024];
     int64_t count = 0;
     const lr_event_sink sink = {.take = drop_events, .user = &count};
     const lr_events_source source = {
-        .path = official(files, path, OFFICIAL), .scanner = files->lors->scanner, .log = &files->log.log};
-    assert_int_equal(lr_events_read(&source, &sink, NULL), LR_BAD_INPUT);
-    assert_non_null(strstr(files->log.error, "256 of its 256 crystals are none of lopsided's"));
+        .path = official(path, OFFICIAL), .scanner = files.lors->scanner, .log = &files.log.log};
+    assert_fails(lr_events_read(&source, &sink, NULL), LR_BAD_INPUT, &files.log,
+                 "256 of its 256 crystals are none of lopsided's");
     assert_int_equal(count, 0);
 }
 
@@ -272,11 +261,10 @@ static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
 /* A sink that wants no more ends the reading with its own status. */
 static void sinks_may_stop(void **state)
 {
-    struct test_files *files = *state;
     int64_t count = 0;
     const lr_event_sink sink = {.take = stop_at_once, .user = &count};
     bytes_write(FILE_NAME, good, good_count);
-    const lr_events_source source = {.path = FILE_NAME, .log = &files->log.log};
+    const lr_events_source source = {.path = FILE_NAME, .log = &files.log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
     assert_true(count > 0);
 }
@@ -284,41 +272,26 @@ static void sinks_may_stop(void **state)
 /* Of a scanner that lacks two of the file's modules, the events of the others are kept. */
 static void events_of_lost_modules_are_left_out(void **state)
 {
-    struct test_files *files = *state;
     enum { COUNT = 1000 };
-    test_log_init(&files->log);
-    lr_scanner *half = lr_scanner_create(
-        &(lr_scanner_params){.name = "half", .modules = files->lors->scanner->modules, .num_modules = 2});
-    lr_event *events = random_events(files->lors->scanner, COUNT, false);
-    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files->lors}, events, COUNT);
+    test_log_init(&files.log);
+    lr_scanner *half = keep(lr_scanner_create(
+        &(lr_scanner_params){.name = "half", .modules = files.lors->scanner->modules, .num_modules = 2}));
+    lr_event *events = random_events(files.lors->scanner, COUNT, false);
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files.lors}, events, COUNT);
     int64_t kept = 0;
     for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
         kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;
-    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &files->log.log};
-    lr_event_list *list = lr_event_list_read(&source);
-    assert_non_null(list);
+    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &files.log.log};
+    lr_event_list *list = keep(lr_event_list_read(&source));
     assert_true(kept > 0 && kept < COUNT);
     assert_pairs(0, {list->count, kept}, {list->info.counts.unknown_crystals, COUNT - kept},
                  {list->info.counts.prompts + list->info.counts.delayeds, COUNT});
-    assert_int_equal(files->log.num_warnings, 2); /* crystals, then events */
-    lr_event_list_destroy(list);
-    free(events);
-    lr_scanner_destroy(half);
+    assert_int_equal(files.log.num_warnings, 2); /* crystals, then events */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_files),
-                                       cmocka_unit_test(links_are_followed),
-                                       cmocka_unit_test(truncated_files_are_refused),
-                                       cmocka_unit_test(events_before_the_end_are_read),
-                                       cmocka_unit_test(random_bytes_are_survived),
-                                       cmocka_unit_test(schemas_are_distrusted),
-                                       cmocka_unit_test(lists_of_nothing_are_refused),
-                                       cmocka_unit_test(schemas_that_explode_are_refused),
-                                       cmocka_unit_test(bad_requests_are_refused),
-                                       cmocka_unit_test(other_scanners_are_told),
-                                       cmocka_unit_test(sinks_may_stop),
-                                       cmocka_unit_test(events_of_lost_modules_are_left_out)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+group_main("io petsird bad", set_up, files_end, cmocka_unit_test(no_files), cmocka_unit_test(links_are_followed),
+           cmocka_unit_test(truncated_files_are_refused), cmocka_unit_test(events_before_the_end_are_read),
+           cmocka_unit_test(random_bytes_are_survived), cmocka_unit_test(schemas_are_distrusted),
+           cmocka_unit_test(lists_of_nothing_are_refused), cmocka_unit_test(schemas_that_explode_are_refused),
+           cmocka_unit_test(bad_requests_are_refused), cmocka_unit_test(other_scanners_are_told),
+           cmocka_unit_test(sinks_may_stop), cmocka_unit_test(events_of_lost_modules_are_left_out))

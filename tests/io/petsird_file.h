@@ -16,9 +16,9 @@ static unsigned char *good;
 static size_t good_count;
 enum { FIRST = 11 + 10629 };
 
-static inline const char *official(struct test_files *files, char path[1024], const char *name)
+static inline const char *official(char path[1024], const char *name)
 {
-    test_log_init(&files->log);
+    test_log_init(&files.log);
     if (test_data(path, name) == NULL) skip();
     return path;
 }
@@ -39,11 +39,11 @@ static inline lr_scanner *lopsided(void)
 
 static const float even_edges[] = {-60, -31, -8, 8, 31, 60};
 
-/* Any two crystals of different modules; times ascend and repeat. */
+/* Any two crystals of different modules, kept; times ascend and repeat. */
 static inline lr_event *random_events(const lr_scanner *scanner, int count, bool tof)
 {
     uint64_t seed = test_seed();
-    lr_event *events = calloc((size_t)count, sizeof(*events));
+    lr_event *events = kept(count, sizeof(*events));
     for (int k = 0; k < count; k++) {
         lr_event *event = &events[k];
         do {
@@ -65,20 +65,12 @@ static inline int set_up(void **state)
     char path[1024];
     files_begin_with(state, lopsided());
     if (test_data(path, OFFICIAL) == NULL) {
-        const lr_lors *lors = ((struct test_files *)*state)->lors;
-        lr_event *events = random_events(lors->scanner, 400, false);
-        write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
-        free(events);
+        const lr_event *events = random_events(files.lors->scanner, 400, false);
+        write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files.lors}, events, 400);
         snprintf(path, sizeof(path), FILE_NAME);
     }
     good = bytes_read(path, &good_count);
     return 0;
-}
-
-static inline int tear_down(void **state)
-{
-    free(good);
-    return files_end(state);
 }
 
 #endif

@@ -39,8 +39,7 @@ static int set_up_many(void **state)
                many.events, COUNT);
     many.bytes = bytes_read(FILE_NAME, &many.size);
     const lr_events_source source = source_of(&many, 1);
-    many.whole = lr_event_list_read(&source);
-    assert_non_null(many.whole);
+    many.whole = keep(lr_event_list_read(&source));
     assert_true(many.size > (size_t)PLACE + (1 << 20));
     *state = &many;
     return 0;
@@ -48,13 +47,8 @@ static int set_up_many(void **state)
 
 static int tear_down_many(void **state)
 {
-    struct many *many = *state;
-    lr_event_list_destroy(many->whole);
-    free(many->events);
-    free(many->bytes);
-    lors_finish(many->lors);
     remove(FILE_NAME);
-    return 0;
+    return destroy_kept(state);
 }
 
 /* Of events in any order. */
@@ -290,13 +284,7 @@ static void coincidences_are_found_by_the_way(void **state)
     free(events);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_events_are_read),
-                                       cmocka_unit_test(files_may_be_cut_where_blocks_end),
-                                       cmocka_unit_test(damages_are_told_where_they_are),
-                                       cmocka_unit_test(events_may_be_passed_over),
-                                       cmocka_unit_test(lors_are_found_together),
-                                       cmocka_unit_test(coincidences_are_found_by_the_way)};
-    return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
-}
+group_main("io petsird many", set_up_many, tear_down_many, cmocka_unit_test(all_events_are_read),
+           cmocka_unit_test(files_may_be_cut_where_blocks_end), cmocka_unit_test(damages_are_told_where_they_are),
+           cmocka_unit_test(events_may_be_passed_over), cmocka_unit_test(lors_are_found_together),
+           cmocka_unit_test(coincidences_are_found_by_the_way))

@@ -64,7 +64,6 @@ static struct header read_header(const char *path)
     scan_list(after(text, "!matrix size [3]"), h.segments, h.axial);
     scan_list(after(text, "minimum ring difference"), h.segments, h.least);
     scan_list(after(text, "maximum ring difference"), h.segments, h.most);
-    free(text);
     return h;
 }
 
@@ -76,8 +75,7 @@ static void test_bins(void **state)
     const int sizes[] = {2, 4, 6, 10, 64, 234};
     for (int n = 0; n < 6; n++) {
         const int around = sizes[n];
-        int *seen = calloc((size_t)(around * around), sizeof(int));
-        assert_non_null(seen);
+        int *seen = kept((size_t)(around * around), sizeof(int));
         for (int view = 0; view < around / 2; view++) {
             for (int t = 1 - around / 2; t < around / 2; t++) {
                 struct lr_sinogram_bin bin = {view, t}, back;
@@ -96,14 +94,12 @@ static void test_bins(void **state)
                 assert_int_equal(places[1], (view - other + around / 2 + around) % around);
             }
         }
-        free(seen);
     }
 }
 
 static void test_round_trip(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "dense.hs"), *other = file_in(&files->folder, "sparse.hs");
+    const char *path = file_in(&files.folder, "dense.hs"), *other = file_in(&files.folder, "sparse.hs");
     lr_scanner *scanners[3] = {uneven_ring(), even_ring(16, 7), even_ring(9, -100)};
     for (int n = 0; n < 3; n++) {
         lr_lors *lors = lors_of(scanners[n]);
@@ -112,7 +108,6 @@ static void test_round_trip(void **state)
         lr_lor_data *back = read_good(path, lors, 0);
         assert_null(back->index);
         assert_same_counts(lors, data, back);
-        lr_lor_data_destroy(back);
 
         int64_t index[40]; /* some of them, sparse: the same file as when dense */
         float values[40];
@@ -128,13 +123,9 @@ static void test_round_trip(void **state)
         back = read_good(other, lors, 0);
         assert_int_equal(back->count, sparse.count);
         assert_same_counts(lors, &sparse, back);
-        lr_lor_data *dense = lr_lor_data_expand(back, lors, NULL);
+        lr_lor_data *dense = keep(lr_lor_data_expand(back, lors, NULL));
         assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
-        assert_same_bytes(file_in(&files->folder, "dense.s"), file_in(&files->folder, "sparse.s"));
-        lr_lor_data_destroy(dense);
-        lr_lor_data_destroy(back);
-        lr_lor_data_destroy(data);
-        lors_finish(lors);
+        assert_same_bytes(file_in(&files.folder, "dense.s"), file_in(&files.folder, "sparse.s"));
     }
 }
 
@@ -175,15 +166,14 @@ static void find_bin(const struct header *h, const float *bins, float value, int
 /* Crystals of a LOR at the ends of its bin's line; a flip or a shift by one crystal would show. */
 static void test_places(void **state)
 {
-    struct test_files *files = *state;
     lr_scanner *scanners[2] = {uneven_ring(), even_ring(24, 7)};
     for (int n = 0; n < 2; n++) {
         lr_lors *lors = lors_of(scanners[n]);
         lr_lor_data *data = numbered(lors);
         double worst_mm = 0;
-        assert_int_equal(lr_lor_data_write(file_in(&files->folder, "a.hs"), lors, data, NULL), LR_OK);
-        const struct header h = read_header(file_in(&files->folder, "a.hs"));
-        float *bins = (float *)(void *)bytes_read(file_in(&files->folder, "a.s"), NULL);
+        assert_int_equal(lr_lor_data_write(file_in(&files.folder, "a.hs"), lors, data, NULL), LR_OK);
+        const struct header h = read_header(file_in(&files.folder, "a.hs"));
+        float *bins = (float *)(void *)bytes_read(file_in(&files.folder, "a.s"), NULL);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
             int32_t crystals[2];
@@ -202,9 +192,6 @@ static void test_places(void **state)
         /* The centre lies 5 mm behind the face. Beside that, gaps and flat panels displace crystals
          * by less than half of the 4 mm that the next one is away. */
         assert_true(worst_mm < hypot(5.0, 2.0) + 0.7);
-        free(bins);
-        lr_lor_data_destroy(data);
-        lors_finish(lors);
     }
 }
 
@@ -214,15 +201,14 @@ static void test_places(void **state)
  * equal parts, and none is lost. */
 static void test_compressed(void **state)
 {
-    struct test_files *files = *state;
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    write_header(file_in(&files->folder, "a.hs"), "");
+    write_header(file_in(&files.folder, "a.hs"), "");
     /* segment 1 (ring differences -1, 0, 1), view 5, axial position 3, t = -3 */
     const int at = 16 * 3 * 40 + (5 * 7 + 3) * 40 + 17;
     bins[at] = 12;
-    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
-    lr_lor_data *data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
+    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
+    lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
     /* sum of rings 3: (2, 1) and (1, 2); 0 has the other parity. Two views of each. */
     assert_int_equal(data->count, 4);
     for (int n = 0; n < 4; n++) {
@@ -241,34 +227,30 @@ static void test_compressed(void **state)
         const int high = place[0] + place[1] - low;
         assert_true((low == 8 && high == 43) || (low == 9 && high == 44));
     }
-    lr_lor_data_destroy(data);
     double sum = 0, found = 0;
     for (int n = 0; n < span_bins; n++) {
         bins[n] = (float)(n % 7);
         sum += bins[n];
     }
-    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
-    data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
+    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
+    data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
     assert_null(data->index);
     for (int64_t n = 0; n < data->count; n++) found += data->values[n];
     assert_close(found, sum, 1e-6); /* single precision of each share */
-    lr_lor_data_destroy(data);
-    lors_finish(lors);
 }
 
 /* View offsets turn the numbering by whole crystals. */
 static void test_view_offset(void **state)
 {
-    struct test_files *files = *state;
     char more[64];
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + (0 * 7 + 0) * 40 + 20] = 2; /* view 0, t = 0: 0 - 32 and 1 - 33 */
-    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
+    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
     for (int turn = -3; turn < 70; turn += 5) {
         snprintf(more, sizeof(more), "View offset (degrees) := %.9g\n", turn * 360.0 / 64);
-        write_header(file_in(&files->folder, "a.hs"), more);
-        lr_lor_data *data = read_good(file_in(&files->folder, "a.hs"), lors, 2);
+        write_header(file_in(&files.folder, "a.hs"), more);
+        lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
         assert_int_equal(data->count, 2);
         for (int n = 0; n < 2; n++) {
             int32_t crystals[2];
@@ -281,44 +263,33 @@ static void test_view_offset(void **state)
             assert_true(off < 1.3 || off > 31.7);
             assert_true(a_mm[2] > 7); /* ring 0 is the farthest along our z */
         }
-        lr_lor_data_destroy(data);
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
-    write_header(file_in(&files->folder, "a.hs"), more);
-    lr_lor_data_destroy(read_good(file_in(&files->folder, "a.hs"), lors, 3));
-    lors_finish(lors);
+    write_header(file_in(&files.folder, "a.hs"), more);
+    (void)read_good(file_in(&files.folder, "a.hs"), lors, 3);
 }
 
 /* The field of view that a warning advises leaves out what the file does not have, and no more. */
 static void test_advice(void **state)
 {
-    struct test_files *files = *state;
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + 20] = 1;
-    bytes_write(file_in(&files->folder, "bins.s"), bins, sizeof(bins));
-    const char *path = file_in(&files->folder, "a.hs");
+    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
+    const char *path = file_in(&files.folder, "a.hs");
     write_header(path, "");
-    lr_lor_data_destroy(lr_lor_data_read(path, lors, &files->log.log));
-    const char *advice = strstr(files->log.warning, "a field_of_view_mm of ");
+    keep(lr_lor_data_read(path, lors, &files.log.log));
+    const char *advice = strstr(files.log.warning, "a field_of_view_mm of ");
     assert_non_null(advice);
     lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
     narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);
-    lr_lor_data_destroy(read_good(path, fewer, 1)); /* that of compressed data */
+    (void)read_good(path, fewer, 1); /* that of compressed data */
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
     assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */
     lr_projdata_finish(&projdata);
-    lors_finish(fewer);
-    lors_finish(lors);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(test_bins),       FILES_CASE(test_round_trip),  FILES_CASE(test_places),
-        FILES_CASE(test_compressed), FILES_CASE(test_view_offset), FILES_CASE(test_advice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io projdata", NULL, NULL, FILES_CASE(test_bins), FILES_CASE(test_round_trip), FILES_CASE(test_places),
+           FILES_CASE(test_compressed), FILES_CASE(test_view_offset), FILES_CASE(test_advice))

@@ -26,7 +26,7 @@ static inline lr_lor_data *numbered(const lr_lors *lors)
     struct lr_projdata projdata;
     assert_int_equal(lr_projdata_create(&projdata, lors, NULL), LR_OK);
     int32_t(*places)[2] = lr_projdata_places(&projdata, lors->scanner, NULL);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     for (int64_t n = 0; n < lors->count; n++) {
         int32_t crystals[2];
         struct lr_projdata_bin bin;
@@ -43,8 +43,7 @@ static inline lr_lor_data *numbered(const lr_lors *lors)
 static inline lr_lor_data *read_good(const char *path, const lr_lors *lors, int num_warnings)
 {
     struct test_log log = TEST_LOG(log);
-    lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
-    if (data == NULL) fail_msg("%s: %s", path, log.error);
+    lr_lor_data *data = keep(lr_lor_data_read(path, lors, &log.log));
     if (log.num_warnings != num_warnings)
         fail_msg("%s: %d warnings, the last: %s", path, log.num_warnings, log.warning);
     return data;
@@ -52,10 +51,8 @@ static inline lr_lor_data *read_good(const char *path, const lr_lors *lors, int 
 
 static inline void assert_same_counts(const lr_lors *lors, const lr_lor_data *a, const lr_lor_data *b)
 {
-    lr_lor_data *x = lr_lor_data_expand(a, lors, NULL), *y = lr_lor_data_expand(b, lors, NULL);
+    const lr_lor_data *x = keep(lr_lor_data_expand(a, lors, NULL)), *y = keep(lr_lor_data_expand(b, lors, NULL));
     assert_memory_equal(x->values, y->values, (size_t)lors->count * sizeof(float));
-    lr_lor_data_destroy(x);
-    lr_lor_data_destroy(y);
 }
 
 /* Header of a ring of 16 x 4 crystals and 4 rings that stands at 90 degrees, with more lines at its end. */

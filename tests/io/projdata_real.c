@@ -3,6 +3,7 @@
  *
  * STIR's projection data: files that cannot be right are refused with a sentence, real headers mean
  * what they say, and real data keep their counts. */
+#include "io/lists.h"
 #include "io/projdata_files.h"
 
 /* --- refusals and damage --- */
@@ -49,10 +50,9 @@ static void test_refusals(void **state)
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
          "none.txt"},
     };
-    struct test_files *files = *state;
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    const char *path = file_in(&files->folder, "a.hs"), *data_path = file_in(&files->folder, "bins.s");
+    const char *path = file_in(&files.folder, "a.hs"), *data_path = file_in(&files.folder, "bins.s");
     bins[7] = 1;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(data_path, lors, "name the header, which ends in .hs");
@@ -61,7 +61,7 @@ static void test_refusals(void **state)
         assert_refused(path, lors, cases[k][1]);
     }
     write_header(path, "View offset (degrees) := 0\n");
-    lr_lor_data_destroy(read_good(path, lors, 2));
+    (void)read_good(path, lors, 2);
     bins[9] = NAN;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(path, lors, "holds nan in view 0");
@@ -69,15 +69,12 @@ static void test_refusals(void **state)
     text_write(path, "");
     assert_refused(path, lors, "the header is empty");
 
-    lr_lors *flat = lors_of(lr_scanner_read("two-opposed-modules", NULL)); /* no ring */
+    lr_lors *flat = lors_of(keep(lr_scanner_read("two-opposed-modules", NULL))); /* no ring */
     write_header(path, "");
     assert_refused(path, flat, "is not one");
-    lr_lor_data *data = lr_lor_data_create(flat, NULL);
-    assert_int_equal(lr_lor_data_write(path, flat, data, &files->log.log), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, "full rings of equal modules");
-    lr_lor_data_destroy(data);
-    lors_finish(flat);
-    lors_finish(lors);
+    lr_lor_data *data = keep(lr_lor_data_create(flat, NULL));
+    assert_fails(lr_lor_data_write(path, flat, data, &files.log.log), LR_BAD_INPUT, &files.log,
+                 "full rings of equal modules");
 }
 
 static bool reads_counts(const void *lors, const char *path, struct test_log *log)
@@ -91,22 +88,19 @@ static bool reads_counts(const void *lors, const char *path, struct test_log *lo
 /* Cut at any byte (the bins at each 64th) and with bytes replaced: data or a sentence. */
 static void test_damage(void **state)
 {
-    struct test_files *files = *state;
     lr_lors *lors = top_ring();
     lr_lor_data *data = numbered(lors);
-    const char *path = file_in(&files->folder, "a.hs"), *bins = file_in(&files->folder, "a.s");
+    const char *path = file_in(&files.folder, "a.hs"), *bins = file_in(&files.folder, "a.s");
     assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
     check_damage(path, path, 1, 300, false, reads_counts, lors);
     assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
     check_damage(path, bins, file_size(bins) / 64, 20, true, reads_counts, lors);
-    assert_int_equal(folder_visit(&files->folder, true), 2);
+    assert_int_equal(folder_visit(&files.folder, true), 2);
     const struct rlimit before = disk_fill(20000);
-    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_FAILED);
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_FAILED);
     disk_empty(before);
-    assert_int_equal(files->log.status, LR_FAILED);
-    assert_int_equal(folder_visit(&files->folder, false), 0);
-    lr_lor_data_destroy(data);
-    lors_finish(lors);
+    assert_int_equal(files.log.status, LR_FAILED);
+    assert_int_equal(count_files(), 0);
 }
 
 /* --- real files --- */
@@ -130,7 +124,7 @@ static void test_mmr_headers(void **state)
     static const struct lr_sinogram_gaps one = {1, 0};
     const char *const names[] = {"interfile/Siemens_mMR_seg2.hs", "interfile/template_span11.hs"};
     const int planes[] = {314, 837}, ring_pairs[] = {314, 4084};
-    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
     struct lr_sinogram_rings list_mode;
     struct test_log log;
     assert_int_equal(lr_sinogram_rings_create(&list_mode, scanner, &one, "", NULL), LR_OK);
@@ -143,7 +137,7 @@ static void test_mmr_headers(void **state)
         assert_int_equal(lr_projdata_num_bins(&projdata), (int64_t)planes[n] * 252 * 344);
         assert_true(projdata.first_t == -172 && projdata.by_view && projdata.mashing == 1);
         int pairs[64][2], count = 0;
-        bool *seen = calloc(64 * 64, sizeof(bool));
+        bool *seen = kept(64 * 64, sizeof(bool));
         for (int k = 0; k < projdata.num_segments; k++) {
             for (int axial = 0; axial < projdata.segments[k].num_axial; axial++) {
                 const int more = lr_projdata_ring_pairs(&projdata, &projdata.segments[k], axial, pairs);
@@ -156,11 +150,9 @@ static void test_mmr_headers(void **state)
             }
         }
         assert_int_equal(count, ring_pairs[n]);
-        free(seen);
         lr_projdata_finish(&projdata);
     }
     lr_sinogram_rings_finish(&list_mode);
-    lr_scanner_destroy(scanner);
 }
 
 static void test_other_headers(void **state)
@@ -170,21 +162,18 @@ static void test_other_headers(void **state)
         {"interfile/smalllong.hs", "is arc-corrected"},
         {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
     };
-    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
         struct lr_projdata projdata;
-        assert_int_equal(try_header(cases[k][0], scanner, &log, &projdata), LR_BAD_INPUT);
-        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
+        assert_fails(try_header(cases[k][0], scanner, &log, &projdata), LR_BAD_INPUT, &log, cases[k][1]);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* The bins of smalllong.s, taken as those of 128 crystals in 14 rings before arc correction: one
  * segment of ring differences -8 to 8. Its counts are neither lost nor moved to other rings. */
 static void test_real_bins(void **state)
 {
-    struct test_files *files = *state;
     char given[1024], data[1024];
     size_t count;
     if (test_data(given, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
@@ -192,17 +181,16 @@ static void test_real_bins(void **state)
         "name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: {crystals: [8, 14], "
         "pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
         90 + 3.5 * 360 / 128));
-    const char *path = file_in(&files->folder, "smalllong.hs");
+    const char *path = file_in(&files.folder, "smalllong.hs");
     char *text = (char *)bytes_read(given, NULL);
     memcpy(strstr(text, "{arc correction}"), "{None}          ", 16);
     memcpy(strstr(text, ":= 112") + 3, "128", 3);
     text_write(path, text);
-    free(text);
     float *bins = (float *)(void *)bytes_read(data, &count);
     assert_int_equal(count, 27 * 64 * 75 * 4);
-    bytes_write(file_in(&files->folder, "smalllong.s"), bins, count);
+    bytes_write(file_in(&files.folder, "smalllong.s"), bins, count);
     lr_lor_data *found = read_good(path, lors, 3);
-    lr_lor_data *dense = lr_lor_data_expand(found, lors, NULL);
+    lr_lor_data *dense = keep(lr_lor_data_expand(found, lors, NULL));
     double expected[27] = {0}, sums[27] = {0}, total = 0;
     for (int n = 0; n < 27 * 64 * 75; n++) {
         expected[n / 75 % 27] += bins[n];
@@ -217,17 +205,12 @@ static void test_real_bins(void **state)
     }
     for (int axial = 0; axial < 27; axial++) assert_close(sums[axial], expected[axial], 1e-5);
     print_message("%.6g counts in %lld LORs\n", total, (long long)found->count);
-    free(bins);
-    lr_lor_data_destroy(dense);
-    lr_lor_data_destroy(found);
-    lors_finish(lors);
 }
 
 /* A real acquisition binned here by STIR's formula for the detectors that its records name, under
  * STIR's header with a crystal map: the same LORs as from the records. */
 static void test_generic_geometry(void **state)
 {
-    struct test_files *files = *state;
     char events[1024], map[1024], header[1024];
     if (test_data(events, "safir/coincidencesLM.clm.safir") == NULL ||
         test_data(map, "safir/DualRingPrototype_crystal_map.txt") == NULL ||
@@ -235,12 +218,10 @@ static void test_generic_geometry(void **state)
         skip();
     enum { views = 90, bins = 160, rings = 16 };
     size_t count;
-    lr_lors *lors = lors_of(lr_scanner_read("safir-dual-ring-prototype", NULL));
-    lr_prompts_delayeds acquired;
-    assert_int_equal(lr_events_bin(&(lr_events_source){.path = events, .companion = map}, lors, &acquired, NULL),
-                     LR_OK);
+    lr_lors *lors = lors_of(keep(lr_scanner_read("safir-dual-ring-prototype", NULL)));
+    const lr_prompts_delayeds acquired = bin_events((lr_events_source){.path = events, .companion = map}, lors);
     const lr_lor_data *expected = acquired.prompts;
-    float *counts = calloc((size_t)rings * rings * views * bins, sizeof(float));
+    float *counts = kept((size_t)rings * rings * views * bins, sizeof(float));
     unsigned char *records = bytes_read(events, &count);
     for (size_t at = 32; at + 8 <= count; at += 8) {
         uint64_t word;
@@ -265,30 +246,17 @@ static void test_generic_geometry(void **state)
         if (t >= -80 && t < 80) /* segment, view, axial, t */
             counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
     }
-    bytes_write(file_in(&files->folder, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
-    free(records);
-    free(counts);
+    bytes_write(file_in(&files.folder, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
     static const char *const names[2] = {"DualRingPrototype_crystal_map.txt", "muppet.hs"};
     for (int k = 0; k < 2; k++) {
         unsigned char *bytes = bytes_read(k == 0 ? map : header, &count);
-        bytes_write(file_in(&files->folder, names[k]), bytes, count);
-        free(bytes);
+        bytes_write(file_in(&files.folder, names[k]), bytes, count);
     }
-    lr_lor_data *found = lr_lor_data_read(file_in(&files->folder, "muppet.hs"), lors, &files->log.log);
-    if (found == NULL) fail_msg("%s", files->log.error);
+    lr_lor_data *found = keep(lr_lor_data_read(file_in(&files.folder, "muppet.hs"), lors, &files.log.log));
     print_message("%lld LORs with counts\n", (long long)found->count);
     assert_same_counts(lors, expected, found);
-    lr_lor_data_destroy(acquired.prompts);
-    lr_lor_data_destroy(acquired.delayeds);
-    lr_lor_data_destroy(found);
-    lors_finish(lors);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILES_CASE(test_refusals),      FILES_CASE(test_damage),    FILES_CASE(test_mmr_headers),
-        FILES_CASE(test_other_headers), FILES_CASE(test_real_bins), FILES_CASE(test_generic_geometry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+group_main("io projdata real", NULL, NULL, FILES_CASE(test_refusals), FILES_CASE(test_damage),
+           FILES_CASE(test_mmr_headers), FILES_CASE(test_other_headers), FILES_CASE(test_real_bins),
+           FILES_CASE(test_generic_geometry))

@@ -95,7 +95,7 @@ static void images_are_reported(void **state)
     const struct setup *s = *state;
     static const char *const names[] = {"good.nii", "good.nii.gz", "good.hv", "good.hdr", "good.mhd", "good.mha"};
     const lr_grid grid = {.size = {4, 3, 5}, .voxel_mm = {1, 2, 3}};
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
         const char *path = file_in(&s->folder, names[k]);
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
@@ -110,12 +110,7 @@ static void images_are_reported(void **state)
             lr_image_destroy(back);
         }
     }
-    lr_image_destroy(image);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_reported), cmocka_unit_test(lor_data_are_reported),
-                                       cmocka_unit_test(images_are_reported)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+group_main("io reading progress", set_up, tear_down, cmocka_unit_test(events_are_reported),
+           cmocka_unit_test(lor_data_are_reported), cmocka_unit_test(images_are_reported))

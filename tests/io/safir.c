@@ -13,18 +13,9 @@
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
 /* map NULL: the one beside the events. */
-static lr_events_source source_of(const char *path, const char *map, const lr_log *log)
+static lr_events_source source_of(const char *path, const char *map)
 {
-    return (lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .companion = map, .log = log};
-}
-
-static lr_prompts_delayeds read_good(struct test_log *log, const char *path, const char *map, const lr_lors *lors)
-{
-    lr_prompts_delayeds data;
-    test_log_init(log);
-    const lr_events_source source = source_of(path, map, &log->log);
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", log->error);
-    return data;
+    return (lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .companion = map};
 }
 
 /* --- a scanner of 4 panels of 2 x 2 crystals; detector = 2 panel + p, ring = q --- */
@@ -43,7 +34,7 @@ static int crystal_of(int ring, int detector)
 }
 
 /* One line per crystal, rounded to 4 decimals, in an order that is not ours. */
-static void write_map(const struct test_files *files, bool layers, const char *comma)
+static void write_map(bool layers, const char *comma)
 {
     FILE *file = fopen(MAP, "w");
     assert_non_null(file);
@@ -51,7 +42,7 @@ static void write_map(const struct test_files *files, bool layers, const char *c
     for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
         for (int ring = 0; ring < NUM_RINGS; ring++) {
             double at[3];
-            lr_scanner_crystal_centre(files->lors->scanner, crystal_of(ring, detector), at);
+            lr_scanner_crystal_centre(files.lors->scanner, crystal_of(ring, detector), at);
             fprintf(file, "%d%s%d%s%s%s%.4f%s%.4f %.4f # end\n", ring, comma, detector, layers ? comma : "",
                     layers ? "0" : "", comma, at[0], comma, at[1], at[2]);
         }
@@ -86,14 +77,13 @@ static size_t write_events(unsigned char bytes[80])
     return write_records(bytes, writers[0], records, 6);
 }
 
-static void check_events(struct test_files *files)
+static void check_events(void)
 {
-    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, MAP), files.lors);
     assert_counts(&data.counts, (const int64_t[]){4, 1, 1, 0, 0, 1});
-    assert_pairs(0, {files->log.num_warnings, 0}, {data.prompts->count, 2});
-    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
-    assert_true(value_of(data.prompts, lr_lors_number(files->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
-    counts_finish(&data);
+    assert_pairs(0, {files.log.num_warnings, 0}, {data.prompts->count, 2});
+    assert_true(value_of(data.prompts, lr_lors_number(files.lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
+    assert_true(value_of(data.prompts, lr_lors_number(files.lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
 }
 
 /* Maps may have layers, and commas. */
@@ -102,8 +92,8 @@ static void events_are_counted(void **state)
     unsigned char bytes[80];
     write_events(bytes);
     for (int k = 0; k < 3; k++) {
-        write_map(*state, k > 0, k == 2 ? "," : "\t");
-        check_events(*state);
+        write_map(k > 0, k == 2 ? "," : "\t");
+        check_events();
     }
 }
 
@@ -112,7 +102,7 @@ static void events_are_counted(void **state)
 /* Whatever stands behind the signature's zero byte. */
 static void other_writers_are_read(void **state)
 {
-    write_map(*state, false, "\t");
+    write_map(false, "\t");
     for (int k = 0; k < NUM_WRITERS; k++) {
         unsigned char bytes[80];
         const size_t whole = write_events(bytes);
@@ -120,15 +110,15 @@ static void other_writers_are_read(void **state)
         strcpy((char *)bytes, writers[k]);
         bytes_write(EVENTS, bytes, whole);
         assert_int_equal(lr_events_recognise(EVENTS), LR_EVENTS_SAFIR);
-        check_events(*state);
+        check_events();
     }
 }
 
 /* --- what can be wrong --- */
 
-static void expect(const struct test_files *files, const char *map, const char *sentence)
+static void expect(const char *map, const char *sentence)
 {
-    refuse_events(source_of(EVENTS, map, NULL), files->lors, sentence);
+    refuse_events(source_of(EVENTS, map), files.lors, sentence);
 }
 
 /* Layers have 4 bits, in NeuroLF's files 3: those of b begin at another bit. */
@@ -136,23 +126,22 @@ static void layers_are_where_the_writer_has_them(void **state)
 {
     static const unsigned layer_bits[NUM_WRITERS] = {4, 4, 3};
     unsigned char bytes[80];
-    write_map(*state, false, "\t");
+    write_map(false, "\t");
     for (int k = 0; k < NUM_WRITERS; k++) {
         const uint64_t in_b = event(0, 1, 0, 5) | UINT64_C(6) << (48 + layer_bits[k]);
         const uint64_t in_a = event(0, 1, 0, 5) | UINT64_C(6) << 48;
         write_records(bytes, writers[k], &in_b, 1);
-        expect(*state, MAP, "with ring 0, detector 5, layer 6");
+        expect(MAP, "with ring 0, detector 5, layer 6");
         write_records(bytes, writers[k], &in_a, 1);
-        expect(*state, MAP, "with ring 0, detector 1, layer 6");
+        expect(MAP, "with ring 0, detector 1, layer 6");
     }
 }
 
 static void every_truncation_is_refused(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(files, false, "\t");
+    write_map(false, "\t");
     for (size_t count = 0; count < whole; count++) {
         char sentence[128];
         bytes_write(EVENTS, bytes, count);
@@ -166,21 +155,19 @@ static void every_truncation_is_refused(void **state)
             snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
                      (count - 32) / 8, count - count % 8, count % 8);
         }
-        if (count <= 32 || count % 8 != 0) expect(files, MAP, sentence);
+        if (count <= 32 || count % 8 != 0) expect(MAP, sentence);
     }
 }
 
 /* Behind the time mark all records are events. */
 static void events_before_the_end_are_read(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(files, false, "\t");
+    write_map(false, "\t");
     const lr_events_source source = {
-        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = files->lors->scanner};
-    lr_event_list *list = read_until(&source, false, &files->log);
-    assert_non_null(list);
+        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = files.lors->scanner};
+    lr_event_list *list = list_of(source);
     assert_int_equal(list->count, 5);
     for (size_t count = 33; count < whole; count++) {
         char said[64];
@@ -189,53 +176,47 @@ static void events_before_the_end_are_read(void **state)
         bytes_write(EVENTS, bytes, count);
         if (count % 8 != 0) check_cut(&source, list, records > 0 ? records - 1 : 0, said);
     }
-    lr_event_list_destroy(list);
 }
 
 static void other_files_are_refused(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     const size_t whole = write_events(bytes);
-    write_map(files, false, "\t");
+    write_map(false, "\t");
     memcpy(bytes, "SAFER", 5);
     bytes_write(EVENTS, bytes, whole);
-    expect(files, MAP, "does not begin with 'SAFIR CListModeData'");
+    expect(MAP, "does not begin with 'SAFIR CListModeData'");
     write_events(bytes);
     bytes[19] = '2'; /* a longer name */
     bytes_write(EVENTS, bytes, whole);
-    expect(files, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
+    expect(MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
     remove(EVENTS);
-    expect(files, MAP, EVENTS ": cannot be opened: No such file");
+    expect(MAP, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(files, MAP, EVENTS ": is a folder: give a file");
+    expect(MAP, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void unknown_crystals(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     const uint64_t records[3] = {event(0, 1, 5, 4), event(0, 1, 0, 600), event(0, 1, 0, 5)};
     const uint64_t layered = records[2] | UINT64_C(1) << 52;
-    write_map(files, false, "\t");
+    write_map(false, "\t");
     write_records(bytes, writers[0], records, 2);
-    expect(files, MAP,
-           "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, with ring 5, "
-           "detector 4, layer 0");
+    expect(MAP, "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, with ring 5, "
+                "detector 4, layer 0");
     write_records(bytes, writers[0], records, 3);
-    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, MAP), files.lors);
     assert_pairs(0, {data.counts.unknown_crystals, 2}, {data.counts.prompts, 3}, {data.prompts->count, 1},
-                 {files->log.num_warnings, 1});
-    assert_warning(&files->log, "2 of 3 prompts");
-    counts_finish(&data);
+                 {files.log.num_warnings, 1});
+    assert_warning(&files.log, "2 of 3 prompts");
     write_records(bytes, writers[0], &layered, 1); /* layers that the map does not name are unknown, too */
-    expect(files, MAP, "with ring 0, detector 5, layer 1");
+    expect(MAP, "with ring 0, detector 5, layer 1");
 }
 
 static void wrong_maps_are_refused(void **state)
 {
-    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", MAP ": lists no crystals"},
         {"# nothing\n", MAP ": lists no crystals"},
@@ -263,50 +244,46 @@ static void wrong_maps_are_refused(void **state)
     write_events(bytes);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(MAP, cases[k][0]);
-        expect(files, MAP, cases[k][1]);
+        expect(MAP, cases[k][1]);
     }
     char line[2000];
     memset(line, '1', sizeof(line));
     bytes_write(MAP, line, sizeof(line));
-    expect(files, MAP, MAP ":1: the line is longer");
-    expect(files, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
+    expect(MAP, MAP ":1: the line is longer");
+    expect("no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
 }
 
 /* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is
  * on. */
 static void rounding_is_allowed_and_gaps_are_told(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     const uint64_t record = event(0, 1, 0, 4);
     write_records(bytes, writers[0], &record, 1);
     text_write(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
-    lr_prompts_delayeds data = read_good(&files->log, EVENTS, MAP, files->lors);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, MAP), files.lors);
     assert_int_equal(data.prompts->count, 1);
-    assert_int_equal(data.prompts->index[0], lr_lors_number(files->lors, crystal_of(0, 1), crystal_of(0, 4)));
-    assert_warning(&files->log, "lists 2 of the scanner's 16 crystals");
-    counts_finish(&data);
+    assert_int_equal(data.prompts->index[0], lr_lors_number(files.lors, crystal_of(0, 1), crystal_of(0, 4)));
+    assert_warning(&files.log, "lists 2 of the scanner's 16 crystals");
 }
 
 /* --- the map beside the events --- */
 
 static void the_map_is_found_beside_the_events(void **state)
 {
-    struct test_files *files = *state;
     unsigned char bytes[80];
     mkdir(FOLDER, 0777);
     write_events(bytes);
-    write_map(files, false, "\t");
+    write_map(false, "\t");
     assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
     assert_int_equal(rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
-    lr_prompts_delayeds data = read_good(&files->log, FOLDER "/" EVENTS, NULL, files->lors);
-    counts_finish(&data);
+    bin_events(source_of(FOLDER "/" EVENTS, NULL), files.lors);
     text_write(FOLDER "/B_crystal_map.txt", "");
-    const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL, NULL);
-    refuse_events(source, files->lors, "more than one crystal map");
+    const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL);
+    refuse_events(source, files.lors, "more than one crystal map");
     remove(FOLDER "/A_crystal_map.txt");
     remove(FOLDER "/B_crystal_map.txt");
-    refuse_events(source, files->lors, "no crystal map (*crystal_map.txt) lies beside it");
+    refuse_events(source, files.lors, "no crystal map (*crystal_map.txt) lies beside it");
     remove(FOLDER "/" EVENTS);
     rmdir(FOLDER);
 }
@@ -334,10 +311,9 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
 {
     static const double source_mm[3] = {0.02, 0.01, 0.00};
     char path[1024];
-    struct test_log log;
     if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
-    lr_lors *lors = lors_of(lr_scanner_read("safir-dual-ring-prototype", NULL));
-    lr_prompts_delayeds data = read_good(&log, path, NULL, lors);
+    lr_lors *lors = lors_of(keep(lr_scanner_read("safir-dual-ring-prototype", NULL)));
+    lr_prompts_delayeds data = bin_events(source_of(path, NULL), lors);
     double near = 0;
     for (int64_t k = 0; k < data.prompts->count; k++)
         near += from_line_mm(lors, data.prompts->index[k], source_mm) <= 3 ? data.prompts->values[k] : 0;
@@ -346,24 +322,14 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
                   (long long)data.prompts->count, 100 * near / events);
     assert_true(events == 1408);
     assert_counts(&data.counts, (const int64_t[]){1408, 0, 93, 0, 0, 0});
-    assert_int_equal(log.num_warnings, 0);
+    assert_int_equal(files.log.num_warnings, 0);
     assert_true(near >= 0.945 * events); /* 95 %, which the notes give without decimals */
-    counts_finish(&data);
-    lors_finish(lors);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_counted),
-                                       cmocka_unit_test(other_writers_are_read),
-                                       cmocka_unit_test(layers_are_where_the_writer_has_them),
-                                       cmocka_unit_test(every_truncation_is_refused),
-                                       cmocka_unit_test(events_before_the_end_are_read),
-                                       cmocka_unit_test(other_files_are_refused),
-                                       cmocka_unit_test(unknown_crystals),
-                                       cmocka_unit_test(wrong_maps_are_refused),
-                                       cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
-                                       cmocka_unit_test(the_map_is_found_beside_the_events),
-                                       cmocka_unit_test(the_real_source_is_where_it_is_said_to_be)};
-    return cmocka_run_group_tests_name("SAFIR list mode", tests, set_up, files_end);
-}
+group_main("SAFIR list mode", set_up, files_end, cmocka_unit_test(events_are_counted),
+           cmocka_unit_test(other_writers_are_read), cmocka_unit_test(layers_are_where_the_writer_has_them),
+           cmocka_unit_test(every_truncation_is_refused), cmocka_unit_test(events_before_the_end_are_read),
+           cmocka_unit_test(other_files_are_refused), cmocka_unit_test(unknown_crystals),
+           cmocka_unit_test(wrong_maps_are_refused), cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
+           cmocka_unit_test(the_map_is_found_beside_the_events),
+           cmocka_unit_test(the_real_source_is_where_it_is_said_to_be))

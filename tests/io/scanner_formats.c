@@ -34,26 +34,22 @@ static lr_scanner *odd_list(void)
                       "pitch_mm: [3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
 }
 
-static lr_scanner *read_text(const struct test_files *files, const char *name, const char *text, struct test_log *log)
+static lr_scanner *read_text(const char *name, const char *text)
 {
-    const char *path = file_in(&files->folder, name);
+    const char *path = file_in(&files.folder, name);
     text_write(path, text);
-    test_log_init(log);
-    lr_scanner *scanner = lr_scanner_read(path, &log->log);
-    if (scanner == NULL) fail_msg("%s: %s", name, log->error);
-    return scanner;
+    test_log_init(&files.log);
+    return keep(lr_scanner_read(path, &files.log.log));
 }
 
 static void refuse(const char *path, const char *words)
 {
     struct test_log log = TEST_LOG(log);
-    assert_null(lr_scanner_read(path, &log.log));
-    assert_error(&log, LR_BAD_INPUT, words);
+    assert_none(lr_scanner_read(path, &log.log), LR_BAD_INPUT, &log, words);
 }
 
 /* --- YAML --- */
 
-/* Destroys both. */
 static void assert_identical(lr_scanner *a, lr_scanner *b)
 {
     assert_same_modules(a, b, 1e-13);
@@ -67,21 +63,17 @@ static void assert_identical(lr_scanner *a, lr_scanner *b)
     assert_int_equal(a->coincidence.min_module_difference, b->coincidence.min_module_difference);
     assert_int_equal(a->coincidence.limits_ring_difference, b->coincidence.limits_ring_difference);
     assert_int_equal(a->coincidence.max_ring_difference, b->coincidence.max_ring_difference);
-    lr_scanner_destroy(a);
-    lr_scanner_destroy(b);
 }
 
 static void yaml_is_identical(void **state)
 {
-    const struct test_files *files = *state;
     lr_scanner *scanners[3] = {turned_ring(), turned_ring(), odd_list()};
     /* A gap that no ring has: places and rings are listed. */
     scanners[1]->modules[scanners[1]->num_modules - 1].centre_mm[2] += 1.25;
-    for (int k = 0; k < 3; k++)
-        assert_identical(scanners[k], there_and_back(&files->folder, scanners[k], "a.yml", NULL, NULL));
+    for (int k = 0; k < 3; k++) assert_identical(scanners[k], there_and_back(scanners[k], "a.yml", NULL, NULL));
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        lr_scanner *scanner = lr_scanner_read(*name, NULL);
-        assert_identical(scanner, there_and_back(&files->folder, scanner, "preset.yaml", NULL, NULL));
+        lr_scanner *scanner = keep(lr_scanner_read(*name, NULL));
+        assert_identical(scanner, there_and_back(scanner, "preset.yaml", NULL, NULL));
     }
 }
 
@@ -103,8 +95,7 @@ static void places_are_even(void **state)
         {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
         {"", {0, 1}, "needs 'num_positions'"},
     };
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "x.yaml");
+    const char *path = file_in(&files.folder, "x.yaml");
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char text[2048];
         int used = snprintf(text, sizeof(text), "%smodules:\n", cases[k].first);
@@ -114,7 +105,7 @@ static void places_are_even(void **state)
         if (cases[k].words != NULL)
             refuse(path, cases[k].words);
         else
-            lr_scanner_destroy(read_text(files, "x.yaml", text, &files->log));
+            (void)read_text("x.yaml", text);
     }
 }
 
@@ -130,27 +121,22 @@ static void geom_and_hscan_come_back(void **state)
                   "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
                   1e-6},
                  {"ring.hscan", "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083", 2e-5}};
-    const struct test_files *files = *state;
     lr_scanner *scanner = turned_ring();
     for (int k = 0; k < 2; k++) {
-        lr_scanner *back = there_and_back(&files->folder, scanner, cases[k].name, cases[k].lost, NULL);
+        lr_scanner *back = there_and_back(scanner, cases[k].name, cases[k].lost, NULL);
         assert_same_modules(scanner, back, cases[k].most);
         assert_int_equal(back->coincidence.min_module_difference, 2);
         assert_close(back->detection_depth_mm, 2.5, 1e-12);
         if (k == 0) assert_string_equal(scanner->name, back->name);
-        lr_scanner_destroy(back);
     }
-    lr_scanner_destroy(scanner);
     scanner = odd_list();
-    lr_scanner *back = there_and_back(&files->folder, scanner, "odd.hscan", NULL, NULL);
+    lr_scanner *back = there_and_back(scanner, "odd.hscan", NULL, NULL);
     assert_int_equal(back->num_modules, 3);
     for (int m = 0; m < 3; m++) {
         const lr_module *a = &scanner->modules[m], *b = &back->modules[m];
         assert_true(distance_mm(a->centre_mm, b->centre_mm) < 2e-5 && distance_mm(a->normal, b->normal) < 2e-5);
         assert_int_equal(a->crystals[1], b->crystals[1]);
     }
-    lr_scanner_destroy(back);
-    lr_scanner_destroy(scanner);
 }
 
 #define GEOM                                                                                                           \
@@ -164,56 +150,47 @@ static void geom_and_hscan_come_back(void **state)
 static void geom_stands_as_castor_has_it(void **state)
 {
     static const char *const texts[] = {GEOM, GEOM "rotation direction: CW\n", GEOM "rotation direction: CCW\n"};
-    struct test_files *files = *state;
     for (int k = 0; k < 3; k++) {
-        lr_scanner *scanner = read_text(files, "x.geom", texts[k], &files->log);
+        lr_scanner *scanner = read_text("x.geom", texts[k]);
         const lr_module *second = &scanner->modules[k < 2 ? 1 : 3];
         assert_int_equal(scanner->num_positions, 4);
         assert_true(distance_mm(scanner->modules[0].centre_mm, (double[]){0, 30, 0}) < 1e-9);
         assert_true(distance_mm(second->centre_mm, (double[]){k < 2 ? -30 : 30, 0, 0}) < 1e-9);
         assert_pairs(1e-9, {second->pitch_mm[0], 3.5}, {second->pitch_mm[1], 2.25}, {second->face_mm[0], 3},
                      {second->depth_mm, 10}, {scanner->detection_depth_mm, 5});
-        lr_scanner_destroy(scanner);
     }
 }
 
 /* Shifts along z are of rsectors in turn: no ring any more. */
 static void geom_shifts(void **state)
 {
-    struct test_files *files = *state;
-    lr_scanner *scanner = read_text(files, "x.geom", GEOM "rsectors nbZShift: 2\nrsectors ZShift: 0,7\n", &files->log);
+    lr_scanner *scanner = read_text("x.geom", GEOM "rsectors nbZShift: 2\nrsectors ZShift: 0,7\n");
     assert_int_equal(scanner->num_positions, 0);
     for (int m = 0; m < 4; m++) {
         const double *centre_mm = scanner->modules[m].centre_mm;
         assert_close(centre_mm[2] + 1, fabs(centre_mm[0]) < 1 ? 1 : 8, 1e-9);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* Two layers are modules one behind the other. */
 static void geom_layers(void **state)
 {
-    struct test_files *files = *state;
-    lr_scanner *scanner = read_text(files, "x.geom",
-                                    "number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\n"
-                                    "number of crystals transaxial: 4,4\nnumber of crystals axial: 2,2\n"
-                                    "crystals size depth: 7,8\ncrystals size transaxial: 4,4\n"
-                                    "crystals size axial: 2,2\n",
-                                    &files->log);
+    lr_scanner *scanner = read_text("x.geom", "number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\n"
+                                              "number of crystals transaxial: 4,4\nnumber of crystals axial: 2,2\n"
+                                              "crystals size depth: 7,8\ncrystals size transaxial: 4,4\n"
+                                              "crystals size axial: 2,2\n");
     assert_pairs(0, {scanner->num_modules, 16}, {scanner->num_positions, 8});
     assert_pairs(1e-9, {scanner->modules[0].depth_mm, 7}, {scanner->modules[1].depth_mm, 8});
     assert_int_equal(scanner->modules[1].position, 0);
-    lr_scanner_destroy(scanner);
 }
 
 /* The table itself: ring by ring, around within each; x reversed; orientations outwards. */
 static void lut_rows(void **state)
 {
-    struct test_files *files = *state;
     size_t count;
     lr_scanner *scanner = turned_ring();
-    assert_int_equal(lr_scanner_write(file_in(&files->folder, "a.hscan"), scanner, &files->log.log), LR_OK);
-    float *rows = (float *)(void *)bytes_read(file_in(&files->folder, "a.lut"), &count);
+    assert_int_equal(lr_scanner_write(file_in(&files.folder, "a.hscan"), scanner, &files.log.log), LR_OK);
+    float *rows = (float *)(void *)bytes_read(file_in(&files.folder, "a.lut"), &count);
     assert_int_equal(count, (size_t)scanner->num_crystals * 24);
     double centre[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, centre);
@@ -224,33 +201,26 @@ static void lut_rows(void **state)
     lr_module_crystal_centre(&scanner->modules[6], 0, 0, centre); /* the next panel, row 6 */
     assert_true(fabs(rows[36] + centre[0]) < 1e-5 && fabs(rows[37] - centre[1]) < 1e-5);
     assert_true(rows[42 * 6 + 2] > rows[2]); /* 42 crystals a ring */
-    free(rows);
-    lr_scanner_destroy(scanner);
 }
 
 /* --- STIR --- */
 
 /* A real file's scanner, or the case is skipped. */
-static lr_scanner *read_real(const char *name, struct test_log *log)
+static lr_scanner *read_real(const char *name)
 {
     char path[1024];
     if (test_data(path, name) == NULL) skip();
-    lr_scanner *scanner = lr_scanner_read(path, &log->log);
-    if (scanner == NULL) fail_msg("%s", log->error);
-    return scanner;
+    return keep(lr_scanner_read(path, &files.log.log));
 }
 
 static void safir_header_and_map_are_the_preset(void **state)
 {
-    struct test_files *files = *state;
-    lr_scanner *scanner = read_real("safir/muppet.hs", &files->log);
-    lr_scanner *preset = lr_scanner_read("safir-dual-ring-prototype", NULL);
+    lr_scanner *scanner = read_real("safir/muppet.hs");
+    lr_scanner *preset = keep(lr_scanner_read("safir-dual-ring-prototype", NULL));
     for (int m = 0; m < preset->num_modules; m++) /* STIR has no faces */
         preset->modules[m].face_mm[0] = preset->modules[m].face_mm[1] = 2.2;
     assert_same_modules(preset, scanner, 1e-12);
     assert_close(scanner->detection_depth_mm, 6.5, 1e-12);
-    lr_scanner_destroy(scanner);
-    lr_scanner_destroy(preset);
 }
 
 /* Distance of the plane on which hits are read from the axis. */
@@ -264,7 +234,6 @@ static double hits_mm(const lr_scanner *scanner, int m)
 /* A map alone says nothing of sizes, unless its comments do: hits are then read where it says. */
 static void maps_say_where_hits_are(void **state)
 {
-    struct test_files *files = *state;
     static char text[65536];
     lr_scanner *scanner = turned_ring();
     for (int k = 0; k < 2; k++) {
@@ -274,10 +243,10 @@ static void maps_say_where_hits_are(void **state)
             lr_scanner_crystal_centre(scanner, c, at);
             used += sprintf(text + used, "%d, %d, %.9f, %.9f, %.9f\n", c / 42, c % 42, at[0], at[1], at[2]);
         }
-        lr_scanner *read = read_text(files, "map.txt", text, &files->log);
-        assert_int_equal(files->log.num_warnings, k == 0);
+        lr_scanner *read = read_text("map.txt", text);
+        assert_int_equal(files.log.num_warnings, k == 0);
         if (k == 0) {
-            assert_warning(&files->log, "# depth_mm: 20");
+            assert_warning(&files.log, "# depth_mm: 20");
             assert_int_equal(read->num_modules, scanner->num_modules);
             for (int m = 0; m < read->num_modules; m++) assert_close(hits_mm(read, m), 50 + 0.5 * 9, 1e-6);
         } else {
@@ -287,9 +256,7 @@ static void maps_say_where_hits_are(void **state)
             }
             assert_same_modules(scanner, read, 1e-6);
         }
-        lr_scanner_destroy(read);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* Single crystals on circles, as STIR's example for the SAFIR scanner has them: 180 places of 3
@@ -303,7 +270,6 @@ static void maps_of_circles(void **state)
         bool centres; /* places are centres of crystals: hits are read in front of them */
     } cases[] = {{"", 7, 2.2, false}, {"# depth_mm: 10\n", 7, 10, true}, {"", 1, 2.2, false}};
     enum { AROUND = 180 };
-    struct test_files *files = *state;
     static char text[65536];
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const int rings = cases[k].rings;
@@ -313,8 +279,8 @@ static void maps_of_circles(void **state)
             used += sprintf(text + used, "%d\t%d\t%.3f\t%.3f\t%.3f\n", n / AROUND, n % AROUND, 63.019 * cos(angle),
                             63.019 * sin(angle), 2.2 * (n / AROUND) - 1.1 * (rings - 1));
         }
-        lr_scanner *scanner = read_text(files, "a_crystal_map.txt", text, &files->log);
-        assert_warning(&files->log, "make no flat panels");
+        lr_scanner *scanner = read_text("a_crystal_map.txt", text);
+        assert_warning(&files.log, "make no flat panels");
         assert_pairs(0, {scanner->num_modules, AROUND}, {scanner->num_positions, AROUND},
                      {scanner->num_crystals, AROUND * rings});
         for (int m = 0; m < AROUND; m++) {
@@ -327,7 +293,6 @@ static void maps_of_circles(void **state)
             const double room_mm = 2 * front_mm * tan(acos(-1.0) / AROUND);
             assert_true(module->face_mm[0] < room_mm && module->face_mm[0] > 0.99 * room_mm);
         }
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -335,10 +300,9 @@ static void maps_of_circles(void **state)
  * of 504 equal parts of the circle; the preset has the blocks' width instead. */
 static void mmr_header_is_the_preset(void **state)
 {
-    struct test_files *files = *state;
-    lr_scanner *scanner = read_real("interfile/template_span11.hs", &files->log);
-    lr_scanner *preset = lr_scanner_read("siemens-mmr", NULL);
-    assert_warning(&files->log, "twice the average depth");
+    lr_scanner *scanner = read_real("interfile/template_span11.hs");
+    lr_scanner *preset = keep(lr_scanner_read("siemens-mmr", NULL));
+    assert_warning(&files.log, "twice the average depth");
     assert_int_equal(scanner->num_modules, 56);
     for (int m = 0; m < 56; m++) {
         assert_true(distance_mm(scanner->modules[m].centre_mm, preset->modules[m].centre_mm) < 1e-6);
@@ -347,29 +311,24 @@ static void mmr_header_is_the_preset(void **state)
     }
     assert_int_equal(scanner->coincidence.min_module_difference, preset->coincidence.min_module_difference);
     assert_int_equal(scanner->coincidence.max_ring_difference, preset->coincidence.max_ring_difference);
-    lr_scanner_destroy(scanner);
-    lr_scanner_destroy(preset);
 }
 
 /* 55 rings of 672 places, of which every 14th is virtual both ways: 32,448 crystals are left. */
 static void mct_lacks_its_virtual_crystals(void **state)
 {
-    struct test_files *files = *state;
     lr_scanner *scanner = read_text(
-        files, "mct.hs",
+        "mct.hs",
         "!INTERFILE :=\nScanner type := Siemens mCT\nNumber of rings := 55\nNumber of detectors per ring := 672\n"
         "Inner ring diameter (cm) := 84.2\nAverage depth of interaction (cm) := 0.7\n"
         "Distance between rings (cm) := 0.4054\nMaximum number of non-arc-corrected bins := 400\n"
         "Number of crystals per block in axial direction := 14\n"
         "Number of crystals per block in transaxial direction := 14\nTOF timing resolution (ps) := 555\n"
-        "!END OF INTERFILE :=\n",
-        &files->log);
+        "!END OF INTERFILE :=\n");
     assert_pairs(0, {scanner->num_crystals, 32448}, {scanner->num_modules, 48 * 4}, {scanner->num_positions, 48},
                  {scanner->modules[48].ring, 1}, {scanner->modules[48].first_crystal_ring, 13});
     assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054, 1e-9);
     assert_close(scanner->modules[0].centre_mm[2] + scanner->modules[191].centre_mm[2] + 1, 1, 1e-9);
     assert_pairs(0, {scanner->coincidence.min_module_difference, 9}, {scanner->tof_resolution_ps, 555});
-    lr_scanner_destroy(scanner);
 }
 
 #define BLOCKS                                                                                                         \
@@ -387,8 +346,7 @@ static void mct_lacks_its_virtual_crystals(void **state)
  * the ring, less a crystal's half and a gap of its own in blocks. STIR's x, y and z are ours reversed. */
 static void blocks_on_a_cylinder(void **state)
 {
-    struct test_files *files = *state;
-    lr_scanner *scanner = read_text(files, "x.hs", BLOCKS, &files->log);
+    lr_scanner *scanner = read_text("x.hs", BLOCKS);
     assert_pairs(0, {scanner->num_positions, 8}, {scanner->num_modules, 8 * 2 * 2});
     assert_pairs(1e-9, {scanner->modules[0].pitch_mm[0], 5},
                  {scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2]});
@@ -402,7 +360,6 @@ static void blocks_on_a_cylinder(void **state)
     assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
     assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) < 0.01);
     assert_true(fabs(-scanner->modules[0].normal[0] * at[0] - scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
-    lr_scanner_destroy(scanner);
 }
 
 /* Forms that STIR reads: without a depth of interaction, a scanner by its name alone, less than a block along the axis,
@@ -423,14 +380,12 @@ static void headers_that_say_less(void **state)
          "Number of crystals per block in transaxial direction := 8\n!END OF INTERFILE :=\n",
          64, 60, 20, 0},
     };
-    struct test_files *files = *state;
     for (int k = 0; k < 3; k++) {
-        lr_scanner *scanner = read_text(files, "x.hs", cases[k].text, &files->log);
+        lr_scanner *scanner = read_text("x.hs", cases[k].text);
         const lr_module *module = &scanner->modules[0];
         assert_int_equal(scanner->num_crystals, cases[k].crystals);
         assert_pairs(1e-9, {hypot(module->centre_mm[0], module->centre_mm[1]), cases[k].radius_mm},
                      {module->depth_mm, cases[k].depth_mm}, {scanner->detection_depth_mm, cases[k].hit_mm});
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -462,12 +417,11 @@ static void survive(const char *path)
 
 static void damaged_files(void **state)
 {
-    struct test_files *files = *state;
     uint64_t seed = test_seed();
     for (int s = 0; s < NUM_SAMPLES; s++) {
         const size_t length = strlen(samples[s].text);
         char bytes[2048];
-        const char *path = file_in(&files->folder, samples[s].name);
+        const char *path = file_in(&files.folder, samples[s].name);
         for (int part = 0; part <= 64; part++) {
             bytes_write(path, samples[s].text, length * (size_t)part / 64);
             survive(path);
@@ -489,11 +443,10 @@ static void damaged_files(void **state)
 
 static void damaged_tables(void **state)
 {
-    struct test_files *files = *state;
     size_t count;
     lr_scanner *scanner = odd_list();
-    const char *header = file_in(&files->folder, "t.hscan"), *table = file_in(&files->folder, "t.lut");
-    assert_int_equal(lr_scanner_write(header, scanner, &files->log.log), LR_OK);
+    const char *header = file_in(&files.folder, "t.hscan"), *table = file_in(&files.folder, "t.lut");
+    assert_int_equal(lr_scanner_write(header, scanner, &files.log.log), LR_OK);
     unsigned char *bytes = bytes_read(table, &count);
     for (int part = 0; part < 64; part++) {
         bytes_write(table, bytes, count * (size_t)part / 64);
@@ -508,10 +461,8 @@ static void damaged_tables(void **state)
     memset(bytes, 0xff, 24);
     bytes_write(table, bytes, count);
     refuse(header, "crystal 0");
-    free(bytes);
     remove(table);
     refuse(header, "t.lut: cannot be opened");
-    lr_scanner_destroy(scanner);
 }
 
 static void huge_counts(void **state)
@@ -528,9 +479,8 @@ static void huge_counts(void **state)
         {"e.geom", "scanner radius: nan\nnumber of rsectors: 4\n"},
         {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"},
     };
-    struct test_files *files = *state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        const char *path = file_in(&files->folder, cases[k].name);
+        const char *path = file_in(&files.folder, cases[k].name);
         text_write(path, cases[k].text);
         refuse(path, cases[k].name);
     }
@@ -539,9 +489,8 @@ static void huge_counts(void **state)
 static void no_files(void **state)
 {
     static const char *const names[] = {"x.geom", "x.hscan", "x.hs", "x.txt", "x.yaml"};
-    struct test_files *files = *state;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        const char *path = file_in(&files->folder, names[k]);
+        const char *path = file_in(&files.folder, names[k]);
         refuse(path, "cannot be opened");
         assert_int_equal(symlink("nowhere", path), 0);
         refuse(path, "cannot be opened");
@@ -558,46 +507,27 @@ static void no_files(void **state)
 /* Whole or not at all, and what formats cannot hold. */
 static void writers_refuse(void **state)
 {
-    struct test_files *files = *state;
-    const struct test_folder *folder = &files->folder;
-    const lr_log *log = &files->log.log;
+    const struct test_folder *folder = &files.folder;
+    const lr_log *log = &files.log.log;
     lr_scanner *list = odd_list(), *ring = turned_ring();
-    assert_int_equal(lr_scanner_write(file_in(folder, "x.geom"), list, log), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, "write .hscan instead");
+    assert_fails(lr_scanner_write(file_in(folder, "x.geom"), list, log), LR_BAD_INPUT, &files.log,
+                 "write .hscan instead");
     list->modules[1].face_mm[0] = 1;
-    assert_int_equal(lr_scanner_write(file_in(folder, "x.hscan"), list, log), LR_BAD_INPUT);
-    assert_error(&files->log, LR_BAD_INPUT, "modules 0 and 1 differ in size");
-    assert_int_equal(lr_scanner_write(file_in(folder, "x.bin"), list, log), LR_USAGE);
-    assert_error(&files->log, LR_USAGE, ".yaml, .yml, .geom, .hscan");
+    assert_fails(lr_scanner_write(file_in(folder, "x.hscan"), list, log), LR_BAD_INPUT, &files.log,
+                 "modules 0 and 1 differ in size");
+    assert_fails(lr_scanner_write(file_in(folder, "x.bin"), list, log), LR_USAGE, &files.log,
+                 ".yaml, .yml, .geom, .hscan");
     const struct rlimit before = disk_fill(100);
     const lr_status full = lr_scanner_write(file_in(folder, "x.yaml"), ring, log);
     disk_empty(before);
     assert_int_equal(full, LR_FAILED);
     assert_int_equal(folder_visit(folder, false), 0);
-    lr_scanner_destroy(list);
-    lr_scanner_destroy(ring);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {FILES_CASE(yaml_is_identical),
-                                       FILES_CASE(places_are_even),
-                                       FILES_CASE(geom_and_hscan_come_back),
-                                       FILES_CASE(geom_stands_as_castor_has_it),
-                                       FILES_CASE(geom_shifts),
-                                       FILES_CASE(geom_layers),
-                                       FILES_CASE(lut_rows),
-                                       FILES_CASE(safir_header_and_map_are_the_preset),
-                                       FILES_CASE(maps_say_where_hits_are),
-                                       FILES_CASE(maps_of_circles),
-                                       FILES_CASE(mmr_header_is_the_preset),
-                                       FILES_CASE(mct_lacks_its_virtual_crystals),
-                                       FILES_CASE(blocks_on_a_cylinder),
-                                       FILES_CASE(headers_that_say_less),
-                                       FILES_CASE(damaged_files),
-                                       FILES_CASE(damaged_tables),
-                                       FILES_CASE(huge_counts),
-                                       FILES_CASE(no_files),
-                                       FILES_CASE(writers_refuse)};
-    return cmocka_run_group_tests_name("scanner formats", tests, NULL, NULL);
-}
+group_main("scanner formats", NULL, NULL, FILES_CASE(yaml_is_identical), FILES_CASE(places_are_even),
+           FILES_CASE(geom_and_hscan_come_back), FILES_CASE(geom_stands_as_castor_has_it), FILES_CASE(geom_shifts),
+           FILES_CASE(geom_layers), FILES_CASE(lut_rows), FILES_CASE(safir_header_and_map_are_the_preset),
+           FILES_CASE(maps_say_where_hits_are), FILES_CASE(maps_of_circles), FILES_CASE(mmr_header_is_the_preset),
+           FILES_CASE(mct_lacks_its_virtual_crystals), FILES_CASE(blocks_on_a_cylinder),
+           FILES_CASE(headers_that_say_less), FILES_CASE(damaged_files), FILES_CASE(damaged_tables),
+           FILES_CASE(huge_counts), FILES_CASE(no_files), FILES_CASE(writers_refuse))

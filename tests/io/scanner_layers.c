@@ -11,14 +11,6 @@
 #define HEAD "ring: {radius_mm: 40, modules: 8}\n"
 #define MODULE "module: {crystals: [6, 4], pitch_mm: [2, 2], face_mm: [1.9, 1.9], depth_mm: 12"
 
-static int end(void **state)
-{
-    destroy_kept(NULL);
-    return files_end(state);
-}
-#undef FILES_CASE
-#define FILES_CASE(name) cmocka_unit_test_setup_teardown(name, files_begin, end)
-
 #define UPPER "modules:\n  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], "
 #define LOWER "  - {center_mm: [0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], "
 #define PLATE "crystals: [2, 2], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 5"
@@ -100,7 +92,6 @@ static void layers_are_modules(void **state)
         assert_true(module->pitch_mm[0] == (m % 3 == 2 ? 2.2 : 2) && module->face_mm[0] == 1.9);
         assert_point(module->centre_mm, r * cos(a) - off * sin(a), r * sin(a) + off * cos(a), -0.5 * off);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* The same in the list form, with a plain module beside. */
@@ -117,7 +108,6 @@ static void listed_modules_have_layers(void **state)
     assert_pairs(0, {modules[1].block, modules[2].block}, {modules[0].block, 0}, {modules[2].layer, 1});
     assert_int_equal(lors->num_pairs, 2); /* layers of one block have none */
     assert_pairs(0, {lr_lors_pair(lors, 1, 2), -1}, {lors->count, 6 * 6 + 6 * 4});
-    lors_finish(lors);
 }
 
 /* Places around the ring are those of blocks, whatever their layers. */
@@ -137,7 +127,6 @@ static void rules_count_blocks(void **state)
             }
         }
         assert_int_equal(lors->num_pairs, pairs);
-        lors_finish(lors);
     }
 }
 
@@ -146,59 +135,54 @@ static void rules_count_blocks(void **state)
 /* Layers may be of other materials than the scanner. */
 static void layers_have_materials(void **state)
 {
-    struct test_files *files = *state;
     static const char *const wrong[][2] = {
         {HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lead}]}\n", "LSO, LYSO, BGO, GSO or LaBr3"},
         {HEAD MODULE "}\ncrystal_material: LSO\ncrystal_mu_per_mm: 0.08\n", "keep one of the two"}};
     static const double wanted[3] = {0.0818, 0.07, 0};
     lr_scanner *scanner = scanner_of(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lyso}, {depth_mm: 3, "
                                                  "crystal_mu_per_mm: 0.07}, {depth_mm: 4}]}\ncrystal_material: BGO\n");
-    lr_scanner *again = there_and_back(&files->folder, scanner, "again.yaml", NULL, NULL);
+    lr_scanner *again = there_and_back(scanner, "again.yaml", NULL, NULL);
     assert_same_modules(scanner, again, 1e-12);
     assert_true(fabs(again->crystal_mu_per_mm - 0.0963) < 1e-4);
     for (int m = 0; m < scanner->num_modules; m++)
         assert_true(fabs(scanner->modules[m].mu_per_mm - wanted[m % 3]) < 1e-4);
-    lr_scanner_destroy(again);
-    lr_scanner_destroy(scanner);
     for (int k = 0; k < 2; k++) {
-        assert_null(parse(wrong[k][0], (int64_t)strlen(wrong[k][0]), &files->log));
-        assert_error(&files->log, LR_BAD_INPUT, wrong[k][1]);
+        assert_none(parse(wrong[k][0], (int64_t)strlen(wrong[k][0]), &files.log), LR_BAD_INPUT, &files.log,
+                    wrong[k][1]);
     }
 }
 
 /* Two rings of panels of blocks, with layers of other blocks. */
 static lr_scanner *blocks_of_layers(void)
 {
-    return keep(scanner_of(
+    return scanner_of(
         "name: blocks\nring: {radius_mm: 50, modules: 7, first_angle_deg: 17, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 4], [4, 5]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
         "depth_mm: 12, layers: [{depth_mm: 2.5}, {depth_mm: 3, crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}, "
-        "{depth_mm: 4, front_mm: 7.5, face_mm: [1.5, 1.25]}]}\n"));
+        "{depth_mm: 4, front_mm: 7.5, face_mm: [1.5, 1.25]}]}\n");
 }
 
 static void yaml_there_and_back(void **state)
 {
-    const struct test_files *files = *state;
     lr_scanner *scanners[3] = {layered_ring(), blocks_of_layers(), layered_tilted()};
     static const char *const texts[3] = {
         "layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, front_mm: 6, crystals: [5, 3]",
         "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}", "layer: 1, block: 4"};
     for (int k = 0; k < 3; k++) {
-        lr_scanner *again = there_and_back(&files->folder, scanners[k], "again.yaml", NULL, texts[k]);
+        lr_scanner *again = there_and_back(scanners[k], "again.yaml", NULL, texts[k]);
         assert_same_modules(scanners[k], again, 1e-12);
-        lr_scanner_destroy(again);
     }
 }
 
 /* Centred layers of the same crystals everywhere, as .geom can have them. */
 static lr_scanner *centred_layers(void)
 {
-    return keep(scanner_of(
+    return scanner_of(
         "name: centred\nring: {radius_mm: 50, modules: 7, first_angle_deg: 90, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 3], [4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
         "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], "
         "pitch_mm: [2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
-        "coincidence: {min_module_difference: 2}\n"));
+        "coincidence: {min_module_difference: 2}\n");
 }
 
 static const lr_module *module_of(const lr_scanner *scanner, int crystal)
@@ -209,7 +193,7 @@ static const lr_module *module_of(const lr_scanner *scanner, int crystal)
 /* Every crystal of one scanner is one of the other, in a module of its layer; blocks are alike. */
 static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, double most_mm)
 {
-    int *block_of = calloc((size_t)a->num_modules + 1, sizeof(int));
+    int *block_of = kept((size_t)a->num_modules + 1, sizeof(int));
     assert_pairs(0, {a->num_crystals, b->num_crystals}, {a->num_modules, b->num_modules});
     for (int c = 0; c < a->num_crystals; c++) {
         double centre[3], off;
@@ -222,46 +206,37 @@ static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, doubl
         assert_true(block_of[one->block] == 0 || block_of[one->block] == found->block);
         block_of[one->block] = found->block;
     }
-    free(block_of);
 }
 
 static void castor_there_and_back(void **state)
 {
-    const struct test_folder *folder = &((struct test_files *)*state)->folder;
     lr_scanner *scanner = centred_layers();
-    lr_scanner *again =
-        there_and_back(folder, scanner, "again.geom", NULL, "crystals size depth               : 5,4\n");
+    lr_scanner *again = there_and_back(scanner, "again.geom", NULL, "crystals size depth               : 5,4\n");
     assert_same_modules(scanner, again, 1e-6);
-    lr_scanner_destroy(again);
-    again = there_and_back(folder, scanner, "again.hscan", NULL, "number of crystals in layer(s): 672,336\n");
+    again = there_and_back(scanner, "again.hscan", NULL, "number of crystals in layer(s): 672,336\n");
     assert_same_modules(scanner, again, 2e-5); /* float32 */
     assert_int_equal(again->coincidence.min_module_difference, 2);
-    lr_scanner_destroy(again);
     scanner = layered_ring();
-    again = there_and_back(folder, scanner, "again.hscan", "", "number of layers              : 2\n");
+    again = there_and_back(scanner, "again.hscan", "", "number of layers              : 2\n");
     assert_int_equal(again->num_positions, 8);
     assert_same_crystals(scanner, again, 2e-5);
-    lr_scanner_destroy(again);
 }
 
 /* Depths of interaction that differ by layer cannot be kept. */
 static void castor_depths_differ(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "two.geom");
+    const char *path = file_in(&files.folder, "two.geom");
     text_write(path, "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
                      "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
                      "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
                      "crystals size axial: 2\nmean depth of interaction: 2.5,3\nfield of view axial: 10\n");
-    lr_scanner *scanner = lr_scanner_read(path, &files->log.log);
-    if (scanner == NULL) fail_msg("%s", files->log.error);
-    assert_warning(&files->log, "hits are read 2.5 mm behind the front faces of all layers");
+    lr_scanner *scanner = keep(lr_scanner_read(path, &files.log.log));
+    assert_warning(&files.log, "hits are read 2.5 mm behind the front faces of all layers");
     assert_true(scanner->detection_depth_mm == 2.5);
     for (int m = 0; m < scanner->num_modules; m++) {
         assert_pairs(0, {scanner->modules[m].layer, m % 2}, {scanner->modules[m].block, m / 2 + 1},
                      {scanner->modules[m].position, m / 2});
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* --- other lists of crystals --- */
@@ -270,9 +245,8 @@ static void castor_depths_differ(void **state)
 static void maps_have_layers(void **state)
 {
     enum { NU = 4, NV = 3 };
-    struct test_files *files = *state;
     static char text[32768];
-    const char *path = file_in(&files->folder, "map.txt");
+    const char *path = file_in(&files.folder, "map.txt");
     lr_scanner *scanner =
         scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, 3.5], "
                    "face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
@@ -287,12 +261,9 @@ static void maps_have_layers(void **state)
                         2 - module->layer, at[0], at[1], at[2]);
     }
     text_write(path, text);
-    lr_scanner *again = lr_scanner_read(path, &files->log.log);
-    if (again == NULL) fail_msg("%s", files->log.error);
+    lr_scanner *again = keep(lr_scanner_read(path, &files.log.log));
     assert_int_equal(again->num_positions, 8);
     assert_same_modules(scanner, again, 1e-5);
-    lr_scanner_destroy(again);
-    lr_scanner_destroy(scanner);
 }
 
 /* Nothing but places: modules behind others become their layers, inserts do not. */
@@ -311,10 +282,9 @@ static void layers_are_found(void **state)
                                                  .group = side};
             }
         }
-        lr_scanner *scanner = lr_scanner_from_crystals(
+        lr_scanner *scanner = keep(lr_scanner_from_crystals(
             &(lr_crystal_list){.crystals = crystals, .num_crystals = count, .finds_layers = true, .log = &log.log},
-            crystal_of, NULL);
-        if (scanner == NULL) fail_msg("%s", log.error);
+            crystal_of, NULL));
         assert_int_equal(scanner->num_modules, 4);
         for (int c = 0; c < count; c++) {
             double centre[3];
@@ -323,33 +293,26 @@ static void layers_are_found(void **state)
             assert_pairs(0, {module->layer, far ? 0 : c / 6 % 2}, {module->block, far ? 0 : c / 12 + 1});
             for (int k = 0; k < 3; k++) assert_true(fabs(centre[k] - crystals[c].centre_mm[k]) < 1e-9);
         }
-        lr_scanner_destroy(scanner);
     }
 }
 
 /* Data files keep layers of their scanner, and tell scanners apart by them. */
 static void hdf5_keeps_layers(void **state)
 {
-    struct test_files *files = *state;
-    const char *path = file_in(&files->folder, "data.h5");
+    const char *path = file_in(&files.folder, "data.h5");
     lr_scanner *scanner = layered_tilted();
     scanner->modules[3].mu_per_mm = 0.07;
     lr_lors *lors = lors_of(scanner);
-    lr_lor_data *data = lr_lor_data_create(lors, NULL);
-    assert_int_equal(lr_lor_data_write(path, lors, data, &files->log.log), LR_OK);
-    lr_scanner *again = lr_scanner_read_hdf5(path, &files->log.log);
-    if (again == NULL) fail_msg("%s", files->log.error);
+    lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
+    assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
+    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
     assert_same_modules(scanner, again, 0);
     bool keep[256];
     memset(keep, true, sizeof(keep));
     struct layered_rest rest = layered_keep(scanner, keep);
     lr_lors *flat = lors_of(rest.scanner);
-    assert_null(lr_lor_data_read(path, flat, &files->log.log));
-    assert_non_null(strstr(files->log.error, "has no blocks of layers, and the file's has"));
-    lr_lors_destroy(flat);
-    lr_scanner_destroy(again);
-    lr_lor_data_destroy(data);
-    lr_lors_destroy(lors);
+    assert_none(lr_lor_data_read(path, flat, &files.log.log), LR_BAD_INPUT, &files.log,
+                "has no blocks of layers, and the file's has");
 }
 
 /* --- events --- */
@@ -364,14 +327,13 @@ static bool is_same_crystal(const lr_scanner *a, int in_a, const lr_scanner *b, 
 }
 
 /* Written for one scanner, read for it and for the one that the file brings. */
-static void check_events(const struct test_files *files, lr_scanner *scanner, const char *name,
-                         const char *scanner_name)
+static void check_events(lr_scanner *scanner, const char *name, const char *scanner_name)
 {
     enum { NUM_EVENTS = 200 };
     struct test_log log = TEST_LOG(log);
     lr_event events[NUM_EVENTS];
     uint64_t seed = test_seed();
-    const char *path = file_in(&files->folder, name), *scanner_path = file_in(&files->folder, scanner_name);
+    const char *path = file_in(&files.folder, name), *scanner_path = file_in(&files.folder, scanner_name);
     lr_lors *lors = lors_of(scanner);
     for (int k = 0; k < NUM_EVENTS; k++) {
         events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)k};
@@ -382,16 +344,15 @@ static void check_events(const struct test_files *files, lr_scanner *scanner, co
     write_list(&params, events, NUM_EVENTS);
     if (strcmp(name, scanner_name) != 0) assert_int_equal(lr_scanner_write(scanner_path, scanner, &log.log), LR_OK);
     test_log_init(&log);
-    lr_scanner *brought = lr_scanner_read(scanner_path, &log.log);
-    if (brought == NULL || log.num_warnings > 0) fail_msg("%s%s", log.error, log.warning);
+    lr_scanner *brought = keep(lr_scanner_read(scanner_path, &log.log));
+    assert_string_equal(log.warning, "");
     assert_int_equal(brought->num_positions, scanner->num_positions);
     assert_int_equal(brought->coincidence.min_module_difference, scanner->coincidence.min_module_difference);
     assert_same_crystals(scanner, brought, 1e-3);
     for (int own = 0; own < 2; own++) {
         const lr_scanner *with = own ? scanner : brought;
         const lr_events_source source = {.path = path, .scanner = with, .log = &log.log};
-        lr_event_list *list = lr_event_list_read(&source);
-        if (list == NULL) fail_msg("%s", log.error);
+        lr_event_list *list = keep(lr_event_list_read(&source));
         assert_int_equal(list->count, NUM_EVENTS);
         for (int k = 0; k < NUM_EVENTS; k++) {
             const int32_t *was = events[k].crystals, *is = list->events[k].crystals;
@@ -399,34 +360,19 @@ static void check_events(const struct test_files *files, lr_scanner *scanner, co
                 (is_same_crystal(scanner, was[0], with, is[0]) && is_same_crystal(scanner, was[1], with, is[1])) ||
                 (is_same_crystal(scanner, was[0], with, is[1]) && is_same_crystal(scanner, was[1], with, is[0])));
         }
-        lr_event_list_destroy(list);
     }
-    lr_scanner_destroy(brought);
-    lr_lors_destroy(lors);
 }
 
 static void events_find_their_layer(void **state)
 {
-    check_events(*state, layered_ring(), "a.petsird", "a.petsird");
-    check_events(*state, centred_layers(), "a.petsird", "a.petsird");
-    check_events(*state, centred_layers(), "a.Cdh", "a.geom");
-    check_events(*state, centred_layers(), "a.Cdh", "a.hscan");
+    check_events(layered_ring(), "a.petsird", "a.petsird");
+    check_events(centred_layers(), "a.petsird", "a.petsird");
+    check_events(centred_layers(), "a.Cdh", "a.geom");
+    check_events(centred_layers(), "a.Cdh", "a.hscan");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {FILES_CASE(impossible_layers_are_refused),
-                                       FILES_CASE(truncated_layers_are_survived),
-                                       FILES_CASE(layers_are_modules),
-                                       FILES_CASE(layers_have_materials),
-                                       FILES_CASE(listed_modules_have_layers),
-                                       FILES_CASE(rules_count_blocks),
-                                       FILES_CASE(yaml_there_and_back),
-                                       FILES_CASE(castor_there_and_back),
-                                       FILES_CASE(castor_depths_differ),
-                                       FILES_CASE(maps_have_layers),
-                                       FILES_CASE(layers_are_found),
-                                       FILES_CASE(hdf5_keeps_layers),
-                                       FILES_CASE(events_find_their_layer)};
-    return cmocka_run_group_tests_name("scanner layers", tests, NULL, NULL);
-}
+group_main("scanner layers", NULL, NULL, FILES_CASE(impossible_layers_are_refused),
+           FILES_CASE(truncated_layers_are_survived), FILES_CASE(layers_are_modules), FILES_CASE(layers_have_materials),
+           FILES_CASE(listed_modules_have_layers), FILES_CASE(rules_count_blocks), FILES_CASE(yaml_there_and_back),
+           FILES_CASE(castor_there_and_back), FILES_CASE(castor_depths_differ), FILES_CASE(maps_have_layers),
+           FILES_CASE(layers_are_found), FILES_CASE(hdf5_keeps_layers), FILES_CASE(events_find_their_layer))

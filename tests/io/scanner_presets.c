@@ -9,8 +9,7 @@
 static lr_scanner *read_preset(const char *name)
 {
     struct test_log log = TEST_LOG(log);
-    lr_scanner *scanner = lr_scanner_read(name, &log.log);
-    if (scanner == NULL) fail_msg("%s", log.error);
+    lr_scanner *scanner = keep(lr_scanner_read(name, &log.log));
     assert_int_equal(log.num_warnings, 0);
     return scanner;
 }
@@ -23,7 +22,7 @@ static void every_preset_is_a_scanner_with_sources(void **state)
         assert_true(scanner->num_modules >= 2);
         assert_non_null(scanner->source);
         assert_true(strcmp(*name, "two-opposed-modules") == 0 || strstr(scanner->source, "\nunverified: ") != NULL);
-        lors_finish(lors_of(scanner));
+        (void)lors_of(scanner);
     }
     assert_int_equal(count, 17); /* 15 real ones */
 }
@@ -84,7 +83,6 @@ static void numbers_are_as_published(void **state)
             assert_true(scanner->tof_resolution_ps == cases[k].tof_ps);
         }
         if (cases[k].length_mm > 0) assert_close(length_mm(scanner), cases[k].length_mm, 1e-12);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -99,7 +97,6 @@ static void penn_is_as_published(void **state)
     assert_false(scanner->coincidence.limits_ring_difference);
     assert_close(scanner->tof_resolution_ps, 400, 0);
     assert_true(scanner->detection_depth_mm == 0);
-    lr_scanner_destroy(scanner);
 }
 
 /* The GPU-cluster paper: modules of 32 x 32 detectors without gaps, hits on their planes, "about
@@ -120,7 +117,6 @@ static void cluster_is_as_published(void **state)
     }
     assert_true(scanner->detection_depth_mm == 0);
     assert_close(length_mm(scanner), 64, 1e-12);
-    lors_finish(lors);
 }
 
 /* Where sources contradict each other, the presets keep what they agree on. */
@@ -141,8 +137,6 @@ static void doubtful_numbers_are_consistent(void **state)
     const double stop_mm = 1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth));
     assert_close(front_mm + 8.5, 317 + 3.3, 1e-9);
     assert_true(fabs(stop_mm - 8.5) < 0.1 && fabs(stop_mm - 3.3) > 5);
-    lr_scanner_destroy(mmr);
-    lr_scanner_destroy(signa);
 }
 
 /* 64 rings with ring differences up to 60: 4,084 of the 4,096 pairs of rings. */
@@ -161,7 +155,6 @@ static void mmr_has_4084_planes(void **state)
     assert_int_equal(planes, 4084);
     /* 504 places with the virtual crystals: a sinogram of 344 bins ends 80 places apart. */
     assert_int_equal(lors->num_pairs, 56 * (56 - 2 * 8 - 1) / 2);
-    lors_finish(lors);
 }
 
 /* Every crystal of the published map lies within 0.01 mm of another one of ours. */
@@ -172,7 +165,7 @@ static void safir_agrees_with_its_crystal_map(void **state)
     lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    char *taken = calloc((size_t)scanner->num_crystals, 1);
+    char *taken = kept((size_t)scanner->num_crystals, 1);
     int count = 0;
     double worst = 0;
     while (fgets(line, sizeof(line), file) != NULL) {
@@ -185,8 +178,6 @@ static void safir_agrees_with_its_crystal_map(void **state)
         count++;
     }
     fclose(file);
-    free(taken);
-    lr_scanner_destroy(scanner);
     print_message("%d crystals, largest distance %.6f mm\n", count, worst);
     assert_int_equal(count, 2880);
     assert_true(worst <= 0.01);
@@ -205,8 +196,7 @@ static void misspelt_names_meet_the_nearest(void **state)
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log = TEST_LOG(log);
-        assert_null(lr_scanner_read(cases[k][0], &log.log));
-        assert_error(&log, LR_BAD_INPUT, cases[k][1]);
+        assert_none(lr_scanner_read(cases[k][0], &log.log), LR_BAD_INPUT, &log, cases[k][1]);
     }
 }
 
@@ -226,26 +216,15 @@ static void a_folder_of_assets_comes_first(void **state)
     unsetenv("LORASTER_ASSETS");
     assert_string_equal(scanner->name, "mine");
     assert_int_equal(builtin->num_crystals, 28672);
-    assert_null(wrong);
-    assert_non_null(strstr(log.error, ASSETS "/scanners/new.yaml:1:1: unknown key 'nome'"));
-    lr_scanner_destroy(scanner);
-    lr_scanner_destroy(builtin);
+    assert_none(wrong, LR_BAD_INPUT, &log, ASSETS "/scanners/new.yaml:1:1: unknown key 'nome'");
     remove(ASSETS "/scanners/penn-labr3.yaml");
     remove(ASSETS "/scanners/new.yaml");
     rmdir(ASSETS "/scanners");
     rmdir(ASSETS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_preset_is_a_scanner_with_sources),
-                                       cmocka_unit_test(numbers_are_as_published),
-                                       cmocka_unit_test(penn_is_as_published),
-                                       cmocka_unit_test(cluster_is_as_published),
-                                       cmocka_unit_test(doubtful_numbers_are_consistent),
-                                       cmocka_unit_test(mmr_has_4084_planes),
-                                       cmocka_unit_test(safir_agrees_with_its_crystal_map),
-                                       cmocka_unit_test(misspelt_names_meet_the_nearest),
-                                       cmocka_unit_test(a_folder_of_assets_comes_first)};
-    return cmocka_run_group_tests_name("scanner presets", tests, NULL, NULL);
-}
+group_main("scanner presets", NULL, destroy_kept, cmocka_unit_test(every_preset_is_a_scanner_with_sources),
+           cmocka_unit_test(numbers_are_as_published), cmocka_unit_test(penn_is_as_published),
+           cmocka_unit_test(cluster_is_as_published), cmocka_unit_test(doubtful_numbers_are_consistent),
+           cmocka_unit_test(mmr_has_4084_planes), cmocka_unit_test(safir_agrees_with_its_crystal_map),
+           cmocka_unit_test(misspelt_names_meet_the_nearest), cmocka_unit_test(a_folder_of_assets_comes_first))

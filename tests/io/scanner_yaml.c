@@ -162,31 +162,26 @@ static void wrong_texts_are_refused(void **state)
 
 static void slightly_tilted_axes_are_straightened(void **state)
 {
-    lr_scanner_destroy(scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES));
+    (void)scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3e200], " SIZES);
     lr_scanner *scanner = scanner_of("%s", "modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0027, 0, 3], " SIZES);
     const lr_module *module = &scanner->modules[1];
     const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
     assert_true(fabs(dot) < 1e-15);
     assert_pairs(1e-15, {module->u[0], 1}, {module->v[2], 1}, {module->normal[1], 1});
-    lr_scanner_destroy(scanner);
 }
 
 static void long_and_deep_texts_are_refused(void **state)
 {
     struct test_log log;
     const int count = 100001;
-    char *text = calloc((size_t)count * 3 + 64, 1);
-    assert_non_null(text);
+    char *text = kept((size_t)count * 3 + 64, 1);
     size_t used = (size_t)sprintf(text, "modules: [");
     for (int k = 0; k < count; k++, used += 3) memcpy(text + used, "{},", 3);
     strcpy(text + used - 1, "]\n");
-    assert_null(read_text(text, &log));
-    assert_non_null(strstr(log.error, ":1:1: 100001 modules are too many"));
+    assert_none(read_text(text, &log), LR_BAD_INPUT, &log, ":1:1: 100001 modules are too many");
     memset(text, '[', 20000);
     text[20000] = '\0';
-    assert_null(read_text(text, &log));
-    assert_error(&log, LR_BAD_INPUT, "not valid YAML");
-    free(text);
+    assert_none(read_text(text, &log), LR_BAD_INPUT, &log, "not valid YAML");
 }
 
 static void files_that_are_none(void **state)
@@ -215,7 +210,7 @@ static void long_lines_are_cut_around_the_place(void **state)
     memcpy(text, "{name: x,", 9);
     memcpy(text + 1300, "wrong: 1}\n", 11);
     assert_null(read_text(text, &log));
-    assert_non_null(strstr(log.error, FILE_NAME ":1:1301: unknown key 'wrong'"));
+    assert_says(log.error, FILE_NAME ":1:1301: unknown key 'wrong'");
     const char *shown = strchr(log.error, '\n'), *caret = strchr(log.error, '^');
     assert_true(shown != NULL && caret != NULL);
     const char *under = strchr(shown + 1, '\n');
@@ -226,14 +221,13 @@ static void long_lines_are_cut_around_the_place(void **state)
 static void both_forms_are_read(void **state)
 {
     struct test_log log;
-    lr_scanner *scanner = read_text(
+    lr_scanner *scanner = keep(read_text(
         "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, ring_pitch_mm: 40}\n"
         "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], "
         "depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
         "detection_depth_mm: 6.5\ncrystal_mu_per_mm: 0.0834\ntof: {resolution_ps: 300}\n"
         "source: [one, two]\nunverified: three\n",
-        &log);
-    assert_non_null(scanner);
+        &log));
     assert_string_equal(scanner->name, "all keys");
     assert_string_equal(scanner->source, "one\ntwo\nunverified: three");
     assert_pairs(0, {scanner->num_modules, 2 * 6 * 2}, {scanner->num_positions, 6},
@@ -246,7 +240,6 @@ static void both_forms_are_read(void **state)
        at -90 degrees u is +x. */
     assert_pairs(1e-12, {scanner->modules[0].centre_mm[0], -10.25}, {scanner->modules[0].centre_mm[1], -100},
                  {scanner->modules[0].centre_mm[2], -20});
-    lr_scanner_destroy(scanner);
 
     scanner = scanner_of("%s", "modules:\n" UPPER LOWER);
     assert_string_equal(scanner->name, "unnamed scanner");
@@ -255,7 +248,6 @@ static void both_forms_are_read(void **state)
     assert_int_equal(scanner->num_positions, 0);
     assert_false(scanner->coincidence.limits_ring_difference);
     assert_close(scanner->modules[0].normal[1], -1, 0);
-    lr_scanner_destroy(scanner);
 }
 
 static void json_and_other_line_ends_are_read(void **state)
@@ -266,10 +258,8 @@ static void json_and_other_line_ends_are_read(void **state)
         "name: x\r\n" RING "\r\n" MODULE, "\xef\xbb\xbfname: \xc3\xa4\n" RING MODULE};
     for (int k = 0; k < 3; k++) {
         struct test_log log;
-        lr_scanner *scanner = read_text(texts[k], &log);
-        assert_non_null(scanner);
+        lr_scanner *scanner = keep(read_text(texts[k], &log));
         assert_string_equal(scanner->name, k < 2 ? "x" : "\xc3\xa4");
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -291,7 +281,7 @@ static void check_any(const char *text, size_t bytes)
 
 static void any_truncation_is_survived(void **state)
 {
-    lr_scanner_destroy(scanner_of("%s", whole_file));
+    (void)scanner_of("%s", whole_file);
     for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);
 }
 
@@ -321,14 +311,12 @@ static void numbers_have_points_in_every_locale(void **state)
         print_message("skipped: no locale with a decimal comma is installed\n");
         skip();
     }
-    lr_scanner *scanner = read_text(RING MODULE, &log);
+    lr_scanner *scanner = keep(read_text(RING MODULE, &log));
     char text[16];
     snprintf(text, sizeof(text), "%.1f", 0.5);
     setlocale(LC_ALL, "C");
-    assert_non_null(scanner);
     assert_close(scanner->modules[0].pitch_mm[0], 4.3, 0);
     assert_string_equal(text, "0,5");
-    lr_scanner_destroy(scanner);
 }
 
 static void nearest_words(void **state)
@@ -342,21 +330,16 @@ static void nearest_words(void **state)
     assert_null(lr_nearest_word("x", words, 0));
 }
 
-int main(void)
+static int remove_file(void **state)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(unknown_key_is_spelled_out),
-                                       cmocka_unit_test(wrong_texts_are_refused),
-                                       cmocka_unit_test(slightly_tilted_axes_are_straightened),
-                                       cmocka_unit_test(long_and_deep_texts_are_refused),
-                                       cmocka_unit_test(files_that_are_none),
-                                       cmocka_unit_test(long_lines_are_cut_around_the_place),
-                                       cmocka_unit_test(both_forms_are_read),
-                                       cmocka_unit_test(json_and_other_line_ends_are_read),
-                                       cmocka_unit_test(any_truncation_is_survived),
-                                       cmocka_unit_test(any_damage_is_survived),
-                                       cmocka_unit_test(numbers_have_points_in_every_locale),
-                                       cmocka_unit_test(nearest_words)};
-    const int failed = cmocka_run_group_tests_name("scanner YAML", tests, NULL, NULL);
     remove(FILE_NAME);
-    return failed;
+    return destroy_kept(state);
 }
+
+group_main("scanner YAML", NULL, remove_file, cmocka_unit_test(unknown_key_is_spelled_out),
+           cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(slightly_tilted_axes_are_straightened),
+           cmocka_unit_test(long_and_deep_texts_are_refused), cmocka_unit_test(files_that_are_none),
+           cmocka_unit_test(long_lines_are_cut_around_the_place), cmocka_unit_test(both_forms_are_read),
+           cmocka_unit_test(json_and_other_line_ends_are_read), cmocka_unit_test(any_truncation_is_survived),
+           cmocka_unit_test(any_damage_is_survived), cmocka_unit_test(numbers_have_points_in_every_locale),
+           cmocka_unit_test(nearest_words))

@@ -34,30 +34,14 @@ static void write_words(const uint32_t *words, size_t count)
 
 static int set_up(void **state)
 {
-    mmr = lors_of(lr_scanner_read("siemens-mmr", NULL));
+    mmr = lors_of(keep(lr_scanner_read("siemens-mmr", NULL)));
     return files_begin_with(state, octagon());
 }
 
-static int tear_down(void **state)
-{
-    lors_finish(mmr);
-    return files_end(state);
-}
-
 /* header NULL: the one beside the events. */
-static lr_events_source source_of(const char *events, const char *header, const lr_log *log)
+static lr_events_source source_of(const char *path, const char *header)
 {
-    return (lr_events_source){.path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
-}
-
-static lr_prompts_delayeds read_good(struct test_files *files, const lr_lors *lors, const char *events,
-                                     const char *header)
-{
-    lr_prompts_delayeds data;
-    test_log_init(&files->log);
-    const lr_events_source source = source_of(events, header, &files->log.log);
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", files->log.error);
-    return data;
+    return (lr_events_source){.path = path, .format = LR_EVENTS_SIEMENS, .companion = header};
 }
 
 /* --- words by hand --- */
@@ -81,8 +65,7 @@ static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 3
  * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
 static void words_are_spelled_out(void **state)
 {
-    struct test_files *files = *state;
-    const lr_lors *lors = files->lors;
+    const lr_lors *lors = files.lors;
     const uint32_t words[] = {
         tag_bit | 7,                     /* a time mark */
         tag_bit | 0x1fffffff,            /* another, all bits of its time set */
@@ -101,7 +84,7 @@ static void words_are_spelled_out(void **state)
     };
     write_words(words, sizeof(words) / sizeof(words[0]));
     text_write(HEADER, SMALL_HEADER);
-    lr_prompts_delayeds data = read_good(files, lors, EVENTS, HEADER);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, HEADER), lors);
     assert_counts(&data.counts, (const int64_t[]){8, 2, 2, 2, 2, 1});
     const int64_t flat = lr_lors_number(lors, small_crystal(0, 0, 0), small_crystal(4, 0, 0));
     const int64_t minus = lr_lors_number(lors, small_crystal(0, 2, 1), small_crystal(4, 0, 0));
@@ -111,21 +94,18 @@ static void words_are_spelled_out(void **state)
     assert_pairs(0, {data.prompts->count, 4}, {value_of(data.prompts, flat), 2}, {value_of(data.prompts, minus), 1},
                  {value_of(data.prompts, plus), 1}, {value_of(data.prompts, far_minus), 1}, {data.delayeds->count, 2},
                  {value_of(data.delayeds, flat), 1}, {value_of(data.delayeds, far_plus), 1},
-                 {files->log.num_warnings, 1});
-    assert_warning(&files->log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
-    counts_finish(&data);
+                 {files.log.num_warnings, 1});
+    assert_warning(&files.log, "2 of 10 events name crystals that octagon lacks, first word 11, at byte 44 (0x4");
 }
 
 /* Bytes before the words, and a header that tells of more words than there are. */
 static void headers_are_believed(void **state)
 {
-    struct test_files *files = *state;
     write_words((const uint32_t[]){0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)}, 3);
     text_write(HEADER, SMALL_HEADER "!data offset in bytes:=8\n%total listmode word counts:=77\n");
-    lr_prompts_delayeds data = read_good(files, files->lors, EVENTS, HEADER);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, HEADER), files.lors);
     assert_pairs(0, {data.counts.prompts, 1}, {data.counts.other_words, 0});
-    assert_warning(&files->log, "holds 1 words where its header tells of 77");
-    counts_finish(&data);
+    assert_warning(&files.log, "holds 1 words where its header tells of 77");
 }
 
 /* --- a whole plane of the mMR --- */
@@ -147,39 +127,35 @@ static bool bin_of(int plane, int view, int bin, uint32_t *word, int places[2])
 /* Every bin once. A bin's crystals are virtual or in coincidence, and no two bins share a LOR. */
 static void every_bin_has_a_lor_of_its_own(void **state)
 {
-    struct test_files *files = *state;
     const int count = NUM_SHOWN * VIEWS * BINS;
-    uint32_t *words = malloc((size_t)count * sizeof(*words));
+    uint32_t *words = kept((size_t)count * sizeof(*words), 1);
     int virtual_bins = 0;
     for (int n = 0; n < count; n++) {
         int places[2];
         virtual_bins += !bin_of(n / (VIEWS * BINS), n / BINS % VIEWS, n % BINS, &words[n], places);
     }
     write_words(words, (size_t)count);
-    free(words);
     remove(HEADER);
-    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, NULL), mmr);
     print_message("%d bins, %d of virtual crystals\n", count, virtual_bins);
     assert_pairs(0, {data.counts.unknown_crystals, virtual_bins}, {data.counts.not_in_coincidence, 0},
                  {data.prompts->count, count - virtual_bins});
     assert_true(total(data.prompts) == (double)data.prompts->count);
-    counts_finish(&data);
 }
 
 /* Reads a file of one prompt and gives its crystals' centres, the one with the least angle from
  * `lead_deg` first. */
-static void ends_of(struct test_files *files, uint32_t word, double lead_deg, double ends[2][3])
+static void ends_of(uint32_t word, double lead_deg, double ends[2][3])
 {
     int32_t crystals[2];
     write_words(&word, 1);
-    lr_prompts_delayeds data = read_good(files, mmr, EVENTS, NULL);
+    lr_prompts_delayeds data = bin_events(source_of(EVENTS, NULL), mmr);
     assert_int_equal(data.prompts->count, 1);
     lr_lors_crystals(mmr, data.prompts->index[0], crystals);
     for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[e], ends[e]);
     const double lead[2] = {cos(lead_deg * pi / 180), sin(lead_deg * pi / 180)};
     if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1])
         for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[1 - e], ends[e]);
-    counts_finish(&data);
 }
 
 /* On a circle of N places the line of view v and tangential index t joins the angles
@@ -191,7 +167,6 @@ static void ends_of(struct test_files *files, uint32_t word, double lead_deg, do
  * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
 static void lines_lie_where_their_bins_say(void **state)
 {
-    struct test_files *files = *state;
     uint64_t seed = test_seed();
     const double pitch_mm = mmr->scanner->modules[0].pitch_mm[1];
     int seen = 0;
@@ -204,7 +179,7 @@ static void lines_lie_where_their_bins_say(void **state)
         uint32_t word;
         double ends[2][3];
         if (!bin_of(seen % NUM_SHOWN, view, bin, &word, places)) continue;
-        ends_of(files, word, 90 + 360.0 / AROUND * places[0], ends);
+        ends_of(word, 90 + 360.0 / AROUND * places[0], ends);
         for (int e = 0; e < 2; e++) {
             const double off_deg = atan2(ends[e][1], ends[e][0]) * 180 / pi - (90 + 360.0 / AROUND * places[e]);
             worst_deg = fmax(worst_deg, fabs(off_deg - 360 * floor(off_deg / 360 + 0.5)));
@@ -222,22 +197,20 @@ static void lines_lie_where_their_bins_say(void **state)
 
 /* --- what can be wrong --- */
 
-static void expect(const struct test_files *files, const char *header, const char *sentence)
+static void expect(const char *header, const char *sentence)
 {
-    refuse_events(source_of(EVENTS, header, NULL), files->lors, sentence);
+    refuse_events(source_of(EVENTS, header), files.lors, sentence);
 }
 
 static void events_before_the_end_are_read(void **state)
 {
-    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 7, address(0, 2, 9),
                               prompt_bit | address(1, 1, 10)};
     text_write(HEADER, SMALL_HEADER);
     write_words(words, 4);
-    lr_events_source source = source_of(EVENTS, HEADER, NULL);
-    source.scanner = files->lors->scanner;
-    lr_event_list *list = read_until(&source, false, &files->log);
-    assert_non_null(list);
+    lr_events_source source = source_of(EVENTS, HEADER);
+    source.scanner = files.lors->scanner;
+    lr_event_list *list = list_of(source);
     assert_int_equal(list->count, 3);
     for (int bytes = 15; bytes > 0; bytes--) {
         char said[64];
@@ -245,12 +218,10 @@ static void events_before_the_end_are_read(void **state)
         assert_int_equal(truncate(EVENTS, bytes), 0);
         if (bytes % 4 != 0) check_cut(&source, list, bytes > 12 ? 2 : bytes > 4 ? 1 : 0, said);
     }
-    lr_event_list_destroy(list);
 }
 
 static void broken_files_are_refused(void **state)
 {
-    struct test_files *files = *state;
     const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 1};
     unsigned char bytes[8] = {0};
     text_write(HEADER, SMALL_HEADER);
@@ -258,26 +229,25 @@ static void broken_files_are_refused(void **state)
         char sentence[128];
         snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
         bytes_write(EVENTS, bytes, 4 + rest);
-        expect(files, HEADER, sentence);
+        expect(HEADER, sentence);
     }
     bytes_write(EVENTS, "", 0);
-    expect(files, HEADER, EVENTS ": holds no words");
+    expect(HEADER, EVENTS ": holds no words");
     write_words(words + 1, 1);
-    expect(files, HEADER, EVENTS ": none of its 1 words is an event");
+    expect(HEADER, EVENTS ": none of its 1 words is an event");
     write_words((const uint32_t[]){prompt_bit | address(40, 0, 0), address(14, 0, 0)}, 2);
-    expect(files, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
+    expect(HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
     text_write(EVENTS, SMALL_HEADER);
-    expect(files, HEADER, EVENTS ": this is a header");
+    expect(HEADER, EVENTS ": this is a header");
     remove(EVENTS);
-    expect(files, HEADER, EVENTS ": cannot be opened: No such file");
+    expect(HEADER, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(files, HEADER, EVENTS ": is a folder: give a file");
+    expect(HEADER, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
 static void wrong_headers_are_refused(void **state)
 {
-    struct test_files *files = *state;
     static const char *const cases[][2] = {
         {"", HEADER ": the header is empty"},
         {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
@@ -301,37 +271,35 @@ static void wrong_headers_are_refused(void **state)
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(HEADER, cases[k][0]);
-        expect(files, HEADER, cases[k][1]);
-        expect(files, NULL, cases[k][1]); /* it lies beside the events */
+        expect(HEADER, cases[k][1]);
+        expect(NULL, cases[k][1]); /* it lies beside the events */
     }
     static char line[70000];
     memset(line, 'a', sizeof(line));
     memcpy(line, "!INTERFILE\n", 11);
     bytes_write(HEADER, line, sizeof(line));
-    expect(files, HEADER, HEADER ":2: lines go on and on");
-    expect(files, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
-    expect(files, ".", ".: ");
+    expect(HEADER, HEADER ":2: lines go on and on");
+    expect("no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
+    expect(".", ".: ");
     remove(HEADER);
-    expect(files, NULL, EVENTS ": how many bins a projection of octagon has is not known");
+    expect(NULL, EVENTS ": how many bins a projection of octagon has is not known");
 }
 
 /* EVENTS.hdr first; else the one file that names the events. */
 static void the_header_is_found_beside_the_events(void **state)
 {
-    struct test_files *files = *state;
     static const char ours[] = SMALL_HEADER "name of data file := " EVENTS "\n";
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     remove(HEADER);
     text_write(OTHER, SMALL_HEADER "name of data file := another.l\n");
-    expect(files, NULL, "how many bins a projection of octagon has is not known");
+    expect(NULL, "how many bins a projection of octagon has is not known");
     text_write(OTHER, ours);
     for (int k = 0; k < 2; k++) {
-        lr_prompts_delayeds data = read_good(files, files->lors, k == 0 ? EVENTS : "./" EVENTS, NULL);
+        lr_prompts_delayeds data = bin_events(source_of(k == 0 ? EVENTS : "./" EVENTS, NULL), files.lors);
         assert_int_equal(data.prompts->count, 1);
-        counts_finish(&data);
         if (k > 0) continue;
         text_write("siemens_test_more.hdr", ours);
-        expect(files, NULL, EVENTS ": more than one header names it, ");
+        expect(NULL, EVENTS ": more than one header names it, ");
         text_write(HEADER, SMALL_HEADER);
     }
     remove("siemens_test_more.hdr");
@@ -344,9 +312,8 @@ static void other_scanners_are_refused(void **state)
     static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
     write_words((const uint32_t[]){prompt_bit}, 1);
     for (size_t k = 0; k < 2; k++) {
-        lr_lors *lors = lors_of(lr_scanner_read(names[k], NULL));
-        refuse_events(source_of(EVENTS, NULL, NULL), lors, "is not one");
-        lors_finish(lors);
+        lr_lors *lors = lors_of(keep(lr_scanner_read(names[k], NULL)));
+        refuse_events(source_of(EVENTS, NULL), lors, "is not one");
     }
 }
 
@@ -356,14 +323,13 @@ static void other_scanners_are_refused(void **state)
  * thousands on the virtual crystal. */
 static void the_virtual_crystal_is_never_hit(void **state)
 {
-    struct test_files *files = *state;
     static const double known[PER_MODULE] = {0, 48214, 55984, 56010, 58107, 58387, 55830, 56314, 48916};
     double found[PER_MODULE] = {0};
     int largest = 0;
     char path[1024];
     if (test_data(path, "mmr/small_listmode_file.l") == NULL) skip();
-    lr_prompts_delayeds data = read_good(files, mmr, path, NULL);
-    assert_warning(&files->log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
+    lr_prompts_delayeds data = bin_events(source_of(path, NULL), mmr);
+    assert_warning(&files.log, "holds 254816 words where its header tells of 331257106"); /* so it was found */
     assert_counts(&data.counts, (const int64_t[]){218881, 35320, 613, 2, 0, 0});
     assert_true(total(data.prompts) == 218881 && total(data.delayeds) == 35320);
     for (int64_t k = 0; k < data.prompts->count; k++) {
@@ -374,17 +340,11 @@ static void the_virtual_crystal_is_never_hit(void **state)
     }
     for (int k = 0; k < PER_MODULE; k++) assert_true(found[k] == known[k]);
     assert_int_equal(largest, LARGEST);
-    counts_finish(&data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_spelled_out),          cmocka_unit_test(headers_are_believed),
-        cmocka_unit_test(every_bin_has_a_lor_of_its_own), cmocka_unit_test(lines_lie_where_their_bins_say),
-        cmocka_unit_test(broken_files_are_refused),       cmocka_unit_test(events_before_the_end_are_read),
-        cmocka_unit_test(wrong_headers_are_refused),      cmocka_unit_test(the_header_is_found_beside_the_events),
-        cmocka_unit_test(other_scanners_are_refused),     cmocka_unit_test(the_virtual_crystal_is_never_hit),
-    };
-    return cmocka_run_group_tests_name("Siemens list mode", tests, set_up, tear_down);
-}
+group_main("Siemens list mode", set_up, files_end, cmocka_unit_test(words_are_spelled_out),
+           cmocka_unit_test(headers_are_believed), cmocka_unit_test(every_bin_has_a_lor_of_its_own),
+           cmocka_unit_test(lines_lie_where_their_bins_say), cmocka_unit_test(broken_files_are_refused),
+           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(wrong_headers_are_refused),
+           cmocka_unit_test(the_header_is_found_beside_the_events), cmocka_unit_test(other_scanners_are_refused),
+           cmocka_unit_test(the_virtual_crystal_is_never_hit))

@@ -37,9 +37,13 @@ class Links(unittest.TestCase):
                        text=True, check=True)
 
     def high_calls(self, name):
-        self.compile("high", "high", f"int {name}(void); int high(void); "
-                     f"int high(void) {{ return {name}(); }}")
+        self.compile("high", "high", f"int {name}(void); int high(void); int high(void) {{ return {name}(); }}")
         return run_check(self.build)
+
+    def fails(self, words):
+        code, output = run_check(self.build)
+        self.assertEqual(code, 1, output)
+        self.assertIn(words, output)
 
     def test_this_build(self):
         code, output = run_check(BUILD)
@@ -51,17 +55,13 @@ class Links(unittest.TestCase):
             self.assertEqual(code, 0, output)
 
     def test_a_folder_that_is_not_named(self):
-        code, output = self.high_calls("special_other")
-        self.assertEqual(code, 1, output)
-        self.assertIn("src/high/high.c: calls special_other of special/", output)
+        self.high_calls("special_other")
+        self.fails("src/high/high.c: calls special_other of special/")
 
     def test_upward(self):
         self.high_calls("low_add")
-        self.compile("low", "low_up", "int high(void); int low_up(void); "
-                     "int low_up(void) { return high(); }")
-        code, output = run_check(self.build)
-        self.assertEqual(code, 1, output)
-        self.assertIn("src/low/low_up.c: calls high of high/", output)
+        self.compile("low", "low_up", "int high(void); int low_up(void); int low_up(void) { return high(); }")
+        self.fails("src/low/low_up.c: calls high of high/")
 
     def check_a_circle(self, where, shown):
         self.high_calls("low_add")
@@ -71,9 +71,7 @@ class Links(unittest.TestCase):
             subprocess.run([COMPILER, "-c", "-x", "c", "-", "-o", objects / f"{name}.c.o"], text=True,
                            input=f"int {name}(void); int {other}(void); int {name}(void) "
                            f"{{ return {other}(); }}", check=True)
-        code, output = run_check(self.build)
-        self.assertEqual(code, 1, output)
-        self.assertIn(f"in a circle: {shown}/one.c -> {shown}/two.c", output)
+        self.fails(f"in a circle: {shown}/one.c -> {shown}/two.c")
 
     def test_a_circle_of_the_viewers(self):
         self.check_a_circle("CMakeFiles/lr_viewer.dir/src/viewer/tools", "src/viewer/tools")
@@ -87,18 +85,12 @@ class Links(unittest.TestCase):
     def test_a_circle(self):
         self.high_calls("low_add")
         for one, other in (("there", "back"), ("back", "there")):
-            self.compile("low", one, f"int {one}(void); int {other}(void); "
-                         f"int {one}(void) {{ return {other}(); }}")
-        code, output = run_check(self.build)
-        self.assertEqual(code, 1, output)
-        self.assertIn("in a circle: src/low/back.c -> src/low/there.c -> src/low/back.c", output)
+            self.compile("low", one, f"int {one}(void); int {other}(void); int {one}(void) {{ return {other}(); }}")
+        self.fails("in a circle: src/low/back.c -> src/low/there.c -> src/low/back.c")
 
     def test_nothing_was_built(self):
         (self.build / "folders.txt").write_text("empty: \n")
-        code, output = run_check(self.build)
-        self.assertEqual(code, 1, output)
-        self.assertIn("build first", output)
+        self.fails("build first")
 
 
-if __name__ == "__main__":
-    unittest.main()
+unittest.main()

@@ -20,8 +20,7 @@ HEADING = re.compile(r"^#+ +(.*)$", re.M)
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:\*|//|#)?[ \t]*")
 REFERENCE = re.compile(r"(?<!yardl, )\bdocs/[\w./-]+\.md\b(?:, \"([^\"]+)\")?")
 SOURCES = ("src", "shaders", "tests", "tools", "examples", "assets")
-TEXTS = {".c", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".txt", ".comp", ".frag", ".vert", ".glsl",
-         ".yaml", ".md"}
+TEXTS = {".c", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".txt", ".comp", ".frag", ".vert", ".glsl", ".yaml", ".md"}
 
 
 def pages():
@@ -91,14 +90,12 @@ class Planted(unittest.TestCase):
             self.assertEqual(too_long(text), [], text)
 
     def test_anchors(self):
-        self.assertEqual(anchors("# A, b\n## `x --y`\n```sh\n# no\n```\n# A b\n"),
-                         {"a-b", "x---y", "a-b-1"})
+        self.assertEqual(anchors("# A, b\n## `x --y`\n```sh\n# no\n```\n# A b\n"), {"a-b", "x---y", "a-b-1"})
 
 
 class Pages(unittest.TestCase):
     def test_paragraphs_are_short(self):
-        found = [f"{page.relative_to(ROOT)}: {what}" for page in pages()
-                 for what in too_long(page.read_text())]
+        found = [f"{page.relative_to(ROOT)}: {what}" for page in pages() for what in too_long(page.read_text())]
         self.assertEqual(found, [], "\n".join(found))
 
     def test_links(self):

@@ -48,8 +48,7 @@ def sections():
 
 
 def git(*arguments):
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
 
 
 def history():
@@ -157,8 +156,7 @@ class Commands(unittest.TestCase):
         options = set(re.findall(r"`(--[a-z-]+)", PAGE))
         known = "".join(self.pages.values())
         for option in sorted(options):
-            self.assertTrue(re.search(rf"^  {option}\b", known, flags=re.M),
-                            f"{option} is no option of any verb")
+            self.assertTrue(re.search(rf"^  {option}\b", known, flags=re.M), f"{option} is no option of any verb")
 
 
 if __name__ == "__main__":

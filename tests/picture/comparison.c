@@ -9,7 +9,6 @@ enum { rays = 4, crystals = 3, side = rays * crystals, num_pixels = side * side 
 
 /* Two modules of 3 x 3 crystals face to face, and a point between them. */
 struct scene {
-    lr_scanner *scanner;
     lr_lors *lors;
     lr_pixel pixels[num_pixels];
     int64_t lor[2 * crystals * crystals]; /* two elements a crystal */
@@ -24,16 +23,10 @@ static int secondary_of(int crystal, bool last_column)
     return last_column ? crystals * crystals - 1 - crystal : crystal;
 }
 
-static void close_scene(void *scene)
-{
-    lr_lors_destroy(((struct scene *)scene)->lors);
-    lr_scanner_destroy(((struct scene *)scene)->scanner);
-}
-
 /* Lives as long as the test. */
 static struct scene *open_scene(void)
 {
-    struct scene *scene = keep_object(kept(1, sizeof(*scene)), close_scene);
+    struct scene *scene = kept(1, sizeof(*scene));
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                              .u = {1, 0, 0},
                              .v = {0, 0, 1},
@@ -43,9 +36,8 @@ static struct scene *open_scene(void)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    scene->scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
-    scene->lors = lr_lors_create(scene->scanner, NULL);
-    assert_non_null(scene->lors);
+    scene->lors =
+        keep(lr_lors_create(keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2})), NULL));
     for (int n = 0; n < num_pixels; n++) {
         const int x = n % side, y = n / side, crystal = y / rays * crystals + x / rays;
         const int other = secondary_of(crystal, x % rays == rays - 1);
@@ -170,12 +162,10 @@ static void test_refusals(void **state)
     bad[4].pixel_rays = 0;
     bad[5].exact = NULL;
     for (int n = 0; n < 6; n++) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         bad[n].log = &log.log;
         assert_null(lr_picture_comparison(&bad[n]));
-        assert_int_equal(log.status, LR_USAGE);
-        assert_true(strlen(log.error) > 20);
+        assert_true(log.status == LR_USAGE && strlen(log.error) > 20);
     }
 }
 

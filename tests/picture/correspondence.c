@@ -8,12 +8,7 @@
 enum { rays = 2, nu = 3, nv = 2, columns = rays * nu, rows = rays * nv };
 
 /* Two unequal modules: the primary of 3 x 2 crystals, the other of 5 x 10. */
-static void destroy_scanner(void *scanner)
-{
-    lr_scanner_destroy(scanner);
-}
-
-static lr_scanner *make_scanner(void)
+static lr_scanner *make_scene(lr_pixel pixels[rows][columns])
 {
     const lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                                    .u = {1, 0, 0},
@@ -30,11 +25,6 @@ static lr_scanner *make_scanner(void)
                                    .face_mm = {2, 2},
                                    .depth_mm = 10}};
     const lr_scanner_params params = {.name = "pair", .modules = modules, .num_modules = 2};
-    return keep_object(lr_scanner_create(&params), destroy_scanner);
-}
-
-static void fill_pixels(lr_pixel pixels[rows][columns])
-{
     for (int y = 0; y < rows; y++) {
         for (int x = 0; x < columns; x++) {
             pixels[y][x] = (lr_pixel){
@@ -42,13 +32,13 @@ static void fill_pixels(lr_pixel pixels[rows][columns])
         }
     }
     pixels[0][0] = (lr_pixel){.module = -1, .r = -1, .s = -1};
+    return keep(lr_scanner_create(&params));
 }
 
 static void test_crystals(void **state)
 {
-    lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
-    fill_pixels(pixels);
+    const lr_scanner *scanner = make_scene(pixels);
     const lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
     lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
     assert_int_equal(picture->size[0], 2 * columns);
@@ -67,9 +57,8 @@ static void test_crystals(void **state)
 /* The heaviest pixel has the end of the map, the one without a line is black. */
 static void test_weights(void **state)
 {
-    lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
-    fill_pixels(pixels);
+    const lr_scanner *scanner = make_scene(pixels);
     const lr_correspondence_params params = {
         .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
     lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
@@ -83,9 +72,8 @@ static void test_weights(void **state)
 /* A grid lies between crystals only, and only where it does not hide them. */
 static void test_grid(void **state)
 {
-    lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
-    fill_pixels(pixels);
+    const lr_scanner *scanner = make_scene(pixels);
     for (int zoom = 1; zoom < 4; zoom++) {
         lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = zoom};
         lr_picture *plain = keep_picture(lr_picture_correspondence(&params));
@@ -105,11 +93,9 @@ static void test_grid(void **state)
 
 static void test_refusals(void **state)
 {
-    lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
-    fill_pixels(pixels);
-    struct test_log log;
-    test_log_init(&log);
+    const lr_scanner *scanner = make_scene(pixels);
+    struct test_log log = TEST_LOG(log);
     lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = 0, .log = &log.log};
     assert_null(lr_picture_correspondence(&params));
     assert_int_equal(log.status, LR_USAGE);

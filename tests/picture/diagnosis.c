@@ -28,8 +28,7 @@ static int count_red(const lr_picture *picture, double centre[2])
 
 static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspects)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, &log.log);
     assert_non_null(diagnosis);
     *suspects = diagnosis->num_suspects;
@@ -59,7 +58,7 @@ static void what_is_suspected_is_red(void **state)
     const int size[3] = {20, 20, 10};
     const double voxel_mm[3] = {2, 2, 2};
     const lr_grid grid = lr_grid_centred(size, voxel_mm);
-    lr_scanner *scanner = lr_scanner_read("siemens-inveon", NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("siemens-inveon", NULL));
     scanner->modules[0].centre_mm[0] += 12;
     lr_scanner_draft *draft = lr_scanner_draft_create(scanner, NULL);
     int suspects;
@@ -70,7 +69,6 @@ static void what_is_suspected_is_red(void **state)
     assert_true(centre[0] > 0.75 * picture->size[0] / 2);
     assert_true(fabs(centre[1] - VIEW_BOTTOM / 2.0) < 60);
     lr_scanner_draft_destroy(draft);
-    lr_scanner_destroy(scanner);
 }
 
 test_main("pictures of diagnoses", cmocka_unit_test(a_sound_scanner_has_no_red),

@@ -14,12 +14,11 @@ static bool same(lr_colour a, lr_colour b)
 
 static void test_create(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
     assert_int_equal(log.status, LR_USAGE);
     assert_null(lr_picture_create((int[2]){5, 65537}, &log.log));
-    lr_picture *picture = keep_picture(make(3, 2));
+    lr_picture *picture = make(3, 2);
     assert_int_equal(count_pixels(picture, black), 6);
     lr_picture_destroy(NULL);
 }
@@ -29,7 +28,7 @@ static void test_shapes_are_cut(void **state)
 {
     for (int x = -4; x < 7; x++) {
         for (int y = -4; y < 7; y++) {
-            lr_picture *picture = keep_picture(make(5, 4));
+            lr_picture *picture = make(5, 4);
             lr_picture_fill(picture, (int[2]){x, y}, (int[2]){3, 2}, red);
             int expected = 0;
             for (int px = x; px < x + 3; px++)
@@ -37,7 +36,7 @@ static void test_shapes_are_cut(void **state)
             assert_int_equal(count_pixels(picture, red), expected);
         }
     }
-    lr_picture *picture = keep_picture(make(5, 4));
+    lr_picture *picture = make(5, 4);
     const int all[2] = {INT32_MAX, INT32_MAX};
     lr_picture_fill(picture, (int[2]){3, 3}, all, red);
     assert_int_equal(count_pixels(picture, red), 2);
@@ -51,14 +50,14 @@ static void test_shapes_are_cut(void **state)
 static void test_line(void **state)
 {
     for (int n = 0; n < 64; n++) {
-        lr_picture *picture = keep_picture(make(8, 8));
+        lr_picture *picture = make(8, 8);
         const int from[2] = {3, 4}, to[2] = {n % 8, n / 8};
         lr_picture_line(picture, from, to, red);
         const int steps = abs(to[0] - 3) > abs(to[1] - 4) ? abs(to[0] - 3) : abs(to[1] - 4);
         assert_int_equal(count_pixels(picture, red), steps + 1);
         assert_true(is_colour(picture, 3, 4, red) && is_colour(picture, to[0], to[1], red));
     }
-    lr_picture *picture = keep_picture(make(8, 8));
+    lr_picture *picture = make(8, 8);
     lr_picture_line(picture, (int[2]){-20, 5}, (int[2]){20, 5}, red);
     assert_int_equal(count_pixels(picture, red), 8);
 }
@@ -135,7 +134,7 @@ static void test_map(void **state)
             params.stride[0] = 3;
             params.stride[1] = 1;
         }
-        lr_picture *picture = keep_picture(make(2 * size[0] + 1, 3 * size[1] + 1));
+        lr_picture *picture = make(2 * size[0] + 1, 3 * size[1] + 1);
         lr_picture_map(picture, (int[2]){1, 1}, &params);
         for (int y = 0; y < 3 * size[1]; y++) {
             for (int x = 0; x < 2 * size[0]; x++) {
@@ -152,7 +151,7 @@ static void test_map(void **state)
 static void test_map_ranges(void **state)
 {
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
-    lr_picture *picture = keep_picture(make(3, 1));
+    lr_picture *picture = make(3, 1);
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
     assert_true(is_colour(picture, 0, 0, white));
     assert_true(is_colour(picture, 1, 0, black));
@@ -166,7 +165,7 @@ static void test_map_ranges(void **state)
 static void test_slices(void **state)
 {
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     const int axes[3][3] = {{0, 1, 2}, {0, 2, 1}, {1, 2, 0}}, strides[3] = {1, 3, 12};
     for (int plane = 0; plane < 3; plane++) {
@@ -193,7 +192,6 @@ static void test_slices(void **state)
     lr_picture *usual = keep_picture(lr_picture_slice(&(lr_slice_params){.image = image}));
     assert_int_equal(usual->size[0], 3 * 64);
     assert_int_equal(usual->size[1], 4 * 64);
-    lr_image_destroy(image);
 }
 
 /* The scale bar's length in pixels is the length it says, 1, 2 or 5 times a power of ten. */
@@ -204,7 +202,7 @@ static void test_scale_bar(void **state)
     for (int n = 0; n < 4; n++) {
         const double voxel[3] = {extents[n] / 10.0, extents[n] / 10.0, 1.0};
         const lr_grid grid = lr_grid_centred((int[3]){10, 10, 1}, voxel);
-        lr_image *image = lr_image_create(&grid, NULL);
+        lr_image *image = keep(lr_image_create(&grid, NULL));
         const double scale = 200.0 / extents[n];
         const lr_slice_params params = {.image = image, .pixels_per_mm = scale, .scale_bar = true};
         lr_picture *picture = keep_picture(lr_picture_slice(&params));
@@ -212,7 +210,6 @@ static void test_scale_bar(void **state)
         int length = 0;
         while (is_colour(picture, length, 210, black)) length++;
         assert_true(fabs(length - expected[n] * scale) <= 0.51);
-        lr_image_destroy(image);
     }
 }
 
@@ -223,7 +220,7 @@ static void test_mosaic(void **state)
     lr_tile list[5];
     int area = 0;
     for (int n = 0; n < 5; n++) {
-        tiles[n] = keep_picture(make(10 + 7 * n, 20 - 3 * n));
+        tiles[n] = make(10 + 7 * n, 20 - 3 * n);
         lr_picture_fill(tiles[n], (int[2]){0, 0}, tiles[n]->size, red);
         list[n] = (lr_tile){tiles[n], n == 2 ? NULL : "a rather long caption"};
         area += tiles[n]->size[0] * tiles[n]->size[1];
@@ -247,8 +244,7 @@ static void test_mosaic(void **state)
     for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++)
         for (int x = 0; x < noted->size[0]; x++) drawn += !is_colour(noted, x, y, white);
     assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more pixels than that, blanks none */
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .log = &log.log}));
     assert_int_equal(log.status, LR_USAGE);
 }

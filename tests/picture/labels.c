@@ -25,7 +25,7 @@ static int count_all(const lr_picture *picture)
 
 static lr_picture *make_page(const int size[2])
 {
-    return keep_picture(make_white(size[0] + 2 * room, size[1] + 2 * room));
+    return make_white(size[0] + 2 * room, size[1] + 2 * room);
 }
 
 /* --- axes --- */
@@ -139,7 +139,7 @@ static void check_labelled(const lr_picture *plain, const lr_picture *labelled)
 static lr_image *make_image(const int size[3])
 {
     const lr_grid grid = lr_grid_centred(size, (double[3]){2, 2, 3});
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int n = 0; n < size[0] * size[1] * size[2]; n++) image->values[n] = (float)(1 + (37 * n) % 101);
     return image;
 }
@@ -155,13 +155,11 @@ static void test_slices(void **state)
         params.unit = "emissions per voxel";
         check_labelled(plain, keep_picture(lr_picture_slice(&params)));
     }
-    lr_image_destroy(image);
 }
 
 static void test_correspondences(void **state)
 {
-    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
-    assert_non_null(scanner);
+    const lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
     const int rays = 2, side = rays * 9;
     lr_pixel *pixels = kept(side * side, sizeof(*pixels));
     for (int n = 0; n < side * side; n++) {
@@ -178,7 +176,6 @@ static void test_correspondences(void **state)
         params.labelled = true;
         check_labelled(plain, keep_picture(lr_picture_correspondence(&params)));
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* One voxel of one screen pixel has all its labels, and a long unit is not cut. */
@@ -198,7 +195,6 @@ static void test_tiny(void **state)
         assert_true(picture->size[1] > lr_picture_text_width(params.unit, &style));
         assert_true(count_all(picture) > 300);
     }
-    lr_image_destroy(image);
 }
 
 /* --- panels --- */
@@ -209,7 +205,7 @@ static void test_panel_of_long_names(void **state)
     char name[5000];
     for (int n = 0; n < 4999; n++) name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
     name[4999] = '\0';
-    lr_picture *tile = keep_picture(make(50, 50));
+    lr_picture *tile = make(50, 50);
     const lr_tile list[2] = {{tile, name}, {tile, name}};
     const lr_mosaic_params params = {.tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
     lr_picture *page = keep_picture(lr_picture_mosaic(&params));

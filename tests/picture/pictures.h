@@ -19,12 +19,10 @@ static inline lr_picture *keep_picture(lr_picture *picture)
     return keep_object(picture, destroy_picture);
 }
 
-/* Black; the caller destroys or keeps it. */
+/* Black, and kept. */
 static inline lr_picture *make(int width, int height)
 {
-    lr_picture *picture = lr_picture_create((int[2]){width, height}, NULL);
-    assert_non_null(picture);
-    return picture;
+    return keep_picture(lr_picture_create((int[2]){width, height}, NULL));
 }
 
 static inline lr_picture *make_white(int width, int height)

@@ -39,10 +39,10 @@ static int count_ink(const lr_picture *picture, int low[2], int high[2])
 static bool look_alike(const char *a, const char *b)
 {
     const lr_text_style style = {.size_px = 0};
+    const int before = num_kept();
     lr_picture *one = write(a, &style, 400), *other = write(b, &style, 400);
     const bool same = memcmp(one->rgb, other->rgb, (size_t)one->size[0] * (size_t)one->size[1] * 3) == 0;
-    lr_picture_destroy(one);
-    lr_picture_destroy(other);
+    destroy_kept_since(before);
     return same;
 }
 
@@ -55,7 +55,7 @@ static void test_letters(void **state)
     for (int letter = ' '; letter <= '~'; letter++) {
         const char text[2] = {(char)letter, '\0'};
         int low[2], high[2];
-        lr_picture *picture = keep_picture(write(text, &style, 100));
+        lr_picture *picture = write(text, &style, 100);
         const int ink = count_ink(picture, low, high), width = lr_picture_text_width(text, &style);
         assert_true((letter == ' ') == (ink == 0));
         assert_true(width >= 3 && width <= 13 + 1);
@@ -68,7 +68,7 @@ static void test_letters(void **state)
     }
     int low[2], high[2], full = 0;
     const lr_text_style red = {.colour = {200, 20, 30}};
-    lr_picture *picture = keep_picture(write("HELT", &red, 100));
+    lr_picture *picture = write("HELT", &red, 100);
     assert_true(count_ink(picture, low, high) > 40);
     for (int n = 0; n < 100 * 3 * border; n++) {
         const uint8_t *rgb = picture->rgb + 3 * n;
@@ -89,7 +89,7 @@ static void test_sizes(void **state)
     assert_close(lr_picture_text_height(&twice), 2.0 * lr_picture_text_height(&usual), 0.1);
     assert_true(lr_picture_text_width(text, &bold) > width);
     int low[2], high[2];
-    lr_picture *thin = keep_picture(write(text, &usual, 400)), *thick = keep_picture(write(text, &bold, 400));
+    lr_picture *thin = write(text, &usual, 400), *thick = write(text, &bold, 400);
     assert_true(count_ink(thick, low, high) > count_ink(thin, low, high));
 }
 
@@ -99,8 +99,8 @@ static void test_upwards(void **state)
     const char text[] = "emissions per voxel";
     lr_text_style style = {.size_px = 12};
     const int width = lr_picture_text_width(text, &style);
-    lr_picture *flat = keep_picture(make_white(width + 2 * border, 3 * border));
-    lr_picture *turned = keep_picture(make_white(3 * border, width + 2 * border));
+    lr_picture *flat = make_white(width + 2 * border, 3 * border);
+    lr_picture *turned = make_white(3 * border, width + 2 * border);
     lr_picture_text(flat, (int[2]){border, border}, text, &style);
     style.upwards = true;
     lr_picture_text(turned, (int[2]){border, border}, text, &style);
@@ -143,6 +143,7 @@ static void test_hostile_bytes(void **state)
 static bool is_shortened(const lr_picture *picture, const char *text, const lr_text_style *style)
 {
     bool found = false;
+    const int before = num_kept();
     for (size_t length = strlen(text); length-- > 0 && !found;) {
         char part[256];
         snprintf(part, sizeof(part), "%.*s…", (int)length, text);
@@ -155,8 +156,8 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
             found = memcmp(picture->rgb + (size_t)y * (size_t)picture->size[0] * 3, other->rgb + (size_t)y * 2000 * 3,
                            (size_t)picture->size[0] * 3) == 0;
         }
-        lr_picture_destroy(other);
     }
+    destroy_kept_since(before);
     return found;
 }
 
@@ -168,15 +169,14 @@ static void test_long_names(void **state)
     int low[2], high[2];
     for (int room = 20; room < 300; room += 31) {
         const lr_text_style free = {.size_px = 0}, limited = {.most_px = room};
-        lr_picture *ends = keep_picture(write(name, &free, border + room));
-        lr_picture *told = keep_picture(write(name, &limited, 800));
+        lr_picture *ends = write(name, &free, border + room);
+        lr_picture *told = write(name, &limited, 800);
         assert_true(count_ink(ends, low, high) > 0 && is_shortened(ends, name, &free));
         assert_true(count_ink(told, low, high) > 0 && is_shortened(told, name, &limited));
         assert_true(high[0] < border + room && high[0] >= border + room - 26);
     }
     const lr_text_style exact = {.most_px = lr_picture_text_width(name, &(lr_text_style){.size_px = 0})};
-    lr_picture *fits = keep_picture(write(name, &exact, 800)),
-               *free = keep_picture(write(name, &(lr_text_style){.size_px = 0}, 800));
+    lr_picture *fits = write(name, &exact, 800), *free = write(name, &(lr_text_style){.size_px = 0}, 800);
     assert_memory_equal(fits->rgb, free->rgb, 800 * 3 * border * 3);
 }
 
@@ -184,7 +184,7 @@ static void test_long_names(void **state)
 static void test_no_room(void **state)
 {
     int low[2], high[2];
-    lr_picture *picture = keep_picture(write("emissions", &(lr_text_style){.most_px = 4}, 200));
+    lr_picture *picture = write("emissions", &(lr_text_style){.most_px = 4}, 200);
     assert_int_equal(count_ink(picture, low, high), 0);
     static const int corners[][2] = {
         {-300, 5}, {300, 5}, {5, -300}, {5, 300}, {INT32_MIN, 0}, {INT32_MAX, INT32_MAX}, {0, INT32_MIN}};
@@ -211,7 +211,6 @@ static void test_random_bytes(void **state)
         const int corner[2] = {(int)(test_random(&seed) * 120) - 30, (int)(test_random(&seed) * 120) - 30};
         lr_picture_text(picture, corner, text, &style);
         assert_true(lr_picture_text_width(text, &style) >= 0);
-        lr_picture_destroy(picture);
     }
 }
 
@@ -231,7 +230,7 @@ static void test_threads(void **state)
     enum { count = 4 };
     pthread_t threads[count];
     lr_picture *pictures[count + 1];
-    for (int n = 0; n <= count; n++) pictures[n] = keep_picture(make_white(200, 90));
+    for (int n = 0; n <= count; n++) pictures[n] = make_white(200, 90);
     for (int n = 0; n < count; n++) assert_int_equal(pthread_create(&threads[n], NULL, write_much, pictures[n]), 0);
     for (int n = 0; n < count; n++) pthread_join(threads[n], NULL);
     write_much(pictures[count]);

@@ -6,7 +6,6 @@
  * by part. */
 #include "subject.h"
 
-#include "correspondence/compute/rows/deliver.h"
 #include "correspondence/compute/rows/merge.h"
 
 /* A list: points of whole rows, or of part of one, and what each has. */

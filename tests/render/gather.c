@@ -123,7 +123,7 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
     float *voxels = kept(num_voxels, sizeof(*voxels));
     lr_vector image = lr_vector_of_floats(voxels, num_voxels);
     int next = 0;
-    stage_check(gathering->stage, lr_texels_get(&gather->image, &image) == LR_OK);
+    stage_check(gathering->stage, lr_texels_copy(&gather->image, &image, false) == LR_OK);
     for (int64_t voxel = 0; voxel < num_voxels; voxel++) {
         const struct lr_plan_row *row = &gathering->rows[next];
         double want = 0;
@@ -147,7 +147,7 @@ static void check_gather(struct gathering *gathering, int times)
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage, lr_texels_put(&lors, &values) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, &values, true) == LR_OK);
     stage_upload(stage, &gathering->made);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     gl_target_clear(gather.image.target, NULL);

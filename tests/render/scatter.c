@@ -63,7 +63,7 @@ static struct lr_scatter open_scatter(struct stage *stage, const struct voxels *
     stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan, voxels->count) == LR_OK);
     scatter.factor = voxels->factor;
     const lr_vector values = lr_vector_of_floats(voxels->values, voxels->count);
-    stage_check(stage, lr_texels_put(&scatter.voxels, &values) == LR_OK);
+    stage_check(stage, lr_texels_copy(&scatter.voxels, &values, true) == LR_OK);
     return scatter;
 }
 
@@ -165,9 +165,9 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
     lr_vector vector = lr_vector_of_floats(values, num_lors);
     values[lor] = 16777216.0f;
     values[lor + 1] = 0.5f;
-    stage_check(stage, lr_texels_put(&lors, &vector) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, &vector, true) == LR_OK);
     stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
-    stage_check(stage, lr_texels_get(&lors, &vector) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, &vector, false) == LR_OK);
     assert_true(values[lor] == 16777224.0f);
     assert_true(values[lor + 1] == 8.5f);
     lr_scatter_finish(&scatter);
@@ -222,16 +222,16 @@ static void test_texels_round_trip(void **context)
                          LR_OK);
         lr_vector part = lr_vector_part(&there, BEFORE, count);
         for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
-        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
-        assert_int_equal(lr_texels_put(&texels, &from), LR_OK);
-        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &from, true), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
-        assert_int_equal(lr_texels_get(&texels, &part), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &part, false), LR_OK);
         assert_int_equal(lr_texels_renew(&texels, place->ctx, "texels", count), LR_OK);
-        assert_int_equal(lr_texels_put(&texels, &part), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &part, true), LR_OK);
         memset(back, 0, (size_t)count * sizeof(*back));
-        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
         lr_vector_sums sums;
         lr_vector before = lr_vector_part(&there, 0, BEFORE);

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "device/kinds.h"
-#include "device/later.h"
+#include "device/vector.h"
 #include "fake_cuda.h"
 
 #include <cuda_runtime_api.h>

@@ -3,7 +3,7 @@
  *
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
 #include "device/kinds.h"
-#include "device/later.h"
+#include "device/vector.h"
 #include "fixtures.h"
 #include "test.h"
 

@@ -13,11 +13,13 @@
 #include "correspondence/columns/columns.glsl"
 #include "correspondence/columns/strips.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums
+{
     float sums[];
 };
 #ifndef ONES
-layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors
+{
     float lors[];
 };
 #endif
@@ -34,8 +36,7 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
         if (axial_allowed(pair, strip, ivec2(walk.q, walk.s)))
 #endif
         {
-            float weight =
-                axial_weight(strip, a, b, ivec2(walk.q, walk.s), vec2(walk.q_low, walk.s_low));
+            float weight = axial_weight(strip, a, b, ivec2(walk.q, walk.s), vec2(walk.q_low, walk.s_low));
 #ifdef ONES
             sum += weight;
 #else
@@ -68,11 +69,8 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     for (int begin = 0; begin < total; begin += STRIPS) {
         int here = min(total - begin, STRIPS);
         gather_strips(pair, crossing, begin, here);
-        for (int n = 0; wanted && n < here; n++) {
-            if (strip_shapes[n].x > 0.0) {
-                sum += strip_sum(pair, STRIP_GET(n), a, b);
-            }
-        }
+        for (int n = 0; wanted && n < here; n++)
+            if (strip_shapes[n].x > 0.0) sum += strip_sum(pair, STRIP_GET(n), a, b);
     }
     return sum;
 }
@@ -89,12 +87,8 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
     bool i_last = farther_is_i(pair, across, num_points.z - 1);
     bool i_here = farther_is_i(pair, across, min(k, num_points.z - 1));
     float sum = 0.0;
-    if (i_first || i_last) {
-        sum += pair_sum(pair, crossing, k, k < num_points.z && i_here);
-    }
-    if (!i_first || !i_last) {
-        sum += pair_sum(pair, see_pair(pair, across, false), k, k < num_points.z && !i_here);
-    }
+    if (i_first || i_last) sum += pair_sum(pair, crossing, k, k < num_points.z && i_here);
+    if (!i_first || !i_last) sum += pair_sum(pair, see_pair(pair, across, false), k, k < num_points.z && !i_here);
     return sum;
 #endif
 }
@@ -106,21 +100,15 @@ float visit_column(vec4 across, int k)
     float sum = 0.0;
     for (int begin = 0; begin < count.x; begin += COLUMN_GROUP) {
         barrier();
-        if (thread < COLUMN_GROUP / 32) {
-            seen[thread] = 0u;
-        }
+        if (thread < COLUMN_GROUP / 32) seen[thread] = 0u;
         barrier();
-        if (begin + thread < count.x &&
-            overlaps(see_pair(column_pairs[begin + thread], across, true))) {
+        if (begin + thread < count.x && overlaps(see_pair(column_pairs[begin + thread], across, true)))
             atomicOr(seen[thread >> 5], 1u << (thread & 31));
-        }
         barrier();
         int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
-        for (int word = 0; word < words; word++) {
-            for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
+        for (int word = 0; word < words; word++)
+            for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u)
                 sum += visit_pair(column_pairs[begin + 32 * word + findLSB(bits)], across, k);
-            }
-        }
     }
     return sum;
 }
@@ -145,9 +133,7 @@ void main()
     int mine = int(gl_WorkGroupID.z) * voxels_here + thread;
     if (thread < voxels_here && mine < num_along) {
         float whole = 0.0;
-        for (int m = 0; m < n.z; m++) {
-            whole += partial[thread * n.z + m];
-        }
+        for (int m = 0; m < n.z; m++) whole += partial[thread * n.z + m];
         int row = (group.y * int(gl_NumWorkGroups.x) + group.x) * num_along;
         sums[row + mine] += whole / float(n.x * n.y * n.z);
     }

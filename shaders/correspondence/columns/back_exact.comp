@@ -29,14 +29,16 @@
 
 #include "correspondence/columns/stacks.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums
+{
     float sums[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors
+{
     float lors[];
 };
 
-STRIP_STORE(COLUMN_COLUMNS * COLUMN_STRIPS)
+STRIP_STORE(COLUMN_COLUMNS *COLUMN_STRIPS)
 shared float middles[2 * COLUMN_CELLS]; // middles of the cells of the two stacks
 #ifdef HALF_TURN
 shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // first value of each strip's image
@@ -50,9 +52,9 @@ int thread;
 struct Task {
     int begin, points; // points of the stretch
     int slots;
-    int slot, column;  // the thread's slot, and its column within the group
-    ivec2 mine;        // points of the slot, counted from `begin`; -1 = none
-    vec2 along;        // places of these points, from the column's origin
+    int slot, column; // the thread's slot, and its column within the group
+    ivec2 mine;       // points of the slot, counted from `begin`; -1 = none
+    vec2 along;       // places of these points, from the column's origin
 };
 
 Task make_task(int stretch, int columns)
@@ -96,16 +98,13 @@ struct Stack {
 
 Stack make_stack(int at, int count, uint module)
 {
-    return Stack(at, count, 0.5 * column_modules[module].cells.w, middles[at],
-                 middles[at + count - 1]);
+    return Stack(at, count, 0.5 * column_modules[module].cells.w, middles[at], middles[at + count - 1]);
 }
 
 // Copies the middles of a stack's cells, and the added one beyond each end.
 void fill_middles(int to, int from, int count)
 {
-    for (int k = thread; k < count + 2; k += COLUMN_GROUP) {
-        middles[to + k] = stack_middles[from - 1 + k];
-    }
+    for (int k = thread; k < count + 2; k += COLUMN_GROUP) middles[to + k] = stack_middles[from - 1 + k];
 }
 
 // The position of a walk over the pairs of cells that see each other: cell q of stack a goes
@@ -129,12 +128,8 @@ int last_cell(Stack stack, float place)
     place = min(place, stack.high);
     float share = (place - stack.low) / max(stack.high - stack.low, 1e-6);
     int cell = int(clamp(share * float(stack.count), 0.0, float(stack.count - 1)));
-    while (cell > 0 && middles[stack.first + cell] > place) {
-        cell--;
-    }
-    while (cell < stack.count - 1 && middles[stack.first + cell + 1] <= place) {
-        cell++;
-    }
+    while (cell > 0 && middles[stack.first + cell] > place) cell--;
+    while (cell < stack.count - 1 && middles[stack.first + cell + 1] <= place) cell++;
     return cell;
 }
 
@@ -279,16 +274,14 @@ void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
         ivec2 range = columns_between(crossing, u - half_face, u + half_face);
         for (int r = range.x; r <= range.y; r++) {
             int place = p + (back ? crossing.secondary.count - 1 - r : r) - begin;
-            if (place < 0 || place >= COLUMN_STRIPS || !has_taken(pair, ivec2(p, r))) {
-                continue;
-            }
+            if (place < 0 || place >= COLUMN_STRIPS || !has_taken(pair, ivec2(p, r))) continue;
             Strip strip = exact_strip(crossing, p, r);
             if (strip.width > 0.0) {
                 strip.first = pair.first + uint((p * crossing.secondary.count + r) * axial);
                 STRIP_PUT(store + place, strip)
 #ifdef HALF_TURN
-                strip_images[store + place] = image_block(
-                    pair, ivec2(p, r), ivec2(crossing.primary.count, crossing.secondary.count));
+                strip_images[store + place] =
+                    image_block(pair, ivec2(p, r), ivec2(crossing.primary.count, crossing.secondary.count));
 #endif
             }
         }
@@ -310,13 +303,9 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     barrier();
     fill_middles(0, pair.first_a, pair.count_a);
     fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
-    for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) {
-        strip_shapes[n].x = 0.0;
-    }
+    for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) strip_shapes[n].x = 0.0;
     barrier();
-    if (task.mine.x >= 0) {
-        fill_strips(pair, crossing, task, begin);
-    }
+    if (task.mine.x >= 0) fill_strips(pair, crossing, task, begin);
     barrier();
     int store = task.column * COLUMN_STRIPS;
     add_strips(result, store + ivec2(0, min(left, COLUMN_STRIPS)), pair, task);
@@ -328,15 +317,11 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();
-    if (thread < COLUMN_GROUP / 32) {
-        seen[thread] = 0u;
-    }
+    if (thread < COLUMN_GROUP / 32) seen[thread] = 0u;
     barrier();
     for (int k = task.slot; k < most; k += task.slots) {
         int candidate = (begin + k) * count.z + share;
-        if (overlaps(see_stacks(stack_pairs[candidate], across))) {
-            atomicOr(seen[k >> 5], 1u << (k & 31));
-        }
+        if (overlaps(see_stacks(stack_pairs[candidate], across))) atomicOr(seen[k >> 5], 1u << (k & 31));
     }
     barrier();
 }
@@ -374,9 +359,7 @@ void keep(Task task, vec4 result, int row)
             partial[row + point] = result[k];
 #ifdef MIRROR
             int image = task.points - 1 - point;
-            if (image != point) {
-                partial[row + image] = result[2 + k];
-            }
+            if (image != point) partial[row + image] = result[2 + k];
 #endif
         }
     }
@@ -388,9 +371,7 @@ void add_to_column(Task task, int kept, int column)
     ivec3 n = num_samples.xyz;
     for (int k = thread; k < task.points / n.z; k += COLUMN_GROUP) {
         float whole = 0.0;
-        for (int m = 0; m < n.z; m++) {
-            whole += partial[kept + k * n.z + m];
-        }
+        for (int m = 0; m < n.z; m++) whole += partial[kept + k * n.z + m];
         sums[column * (num_points.z / n.z) + task.begin / n.z + k] += whole / float(n.x * n.y * n.z);
     }
 }
@@ -401,10 +382,8 @@ void add_to_voxels(Task task, int columns, ivec3 size, int share, ivec2 group)
     for (int c = 0; c < columns; c++) {
         add_to_column(task, c * task.points, share * all + first_column + c);
 #ifdef HALF_TURN
-        if (2 * group.y + 1 != size.y) { // the row in the middle is its own image
-            add_to_column(task, (COLUMN_COLUMNS + c) * task.points,
-                          share * all + all - 1 - first_column - c);
-        }
+        if (2 * group.y + 1 != size.y) // the row in the middle is its own image
+            add_to_column(task, (COLUMN_COLUMNS + c) * task.points, share * all + all - 1 - first_column - c);
 #endif
     }
 }

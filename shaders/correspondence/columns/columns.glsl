@@ -65,17 +65,17 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     side.count = module.counts.x;
     side.face_along = module.cells.w;
     float middle = module.centre.z - 0.5 * (point_along(0).x + point_along(num_points.z - 1).x);
-    side.reach_along = abs(middle) + 0.5 * (float(module.counts.y) * module.cells.z +
-                                            float(num_points.z - 1) * spacing_mm.z);
+    side.reach_along =
+        abs(middle) + 0.5 * (float(module.counts.y) * module.cells.z + float(num_points.z - 1) * spacing_mm.z);
     return side;
 }
 
 // Mapping of lines through the column from primary to secondary, and back.
 struct Crossing {
     Side primary, secondary;
-    vec2 tau;        // tau at the primary's coordinate 0, and its slope
-    vec2 on_second;  // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
-    vec2 meet, reach; // the primary's coordinate is (meet.x + meet.y w) / (reach.x + reach.y w)
+    vec2 tau;          // tau at the primary's coordinate 0, and its slope
+    vec2 on_second;    // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
+    vec2 meet, reach;  // the primary's coordinate is (meet.x + meet.y w) / (reach.x + reach.y w)
     float reach_along; // reach_along of the secondary
     bool i_is_primary;
     bool visible;
@@ -99,8 +99,7 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
     crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
     float turn = cross_of(a.tangent, a.normal) > 0.0 ? -1.0 : 1.0;
-    crossing.meet = turn * vec2(fine_cross(a.centre, a.rest, b.centre, b.rest),
-                                cross_of(a.centre, b.tangent));
+    crossing.meet = turn * vec2(fine_cross(a.centre, a.rest, b.centre, b.rest), cross_of(a.centre, b.tangent));
     crossing.reach_along = b.reach_along;
     return crossing;
 }
@@ -114,11 +113,8 @@ vec2 on_primary(Crossing crossing, float w0, float w1)
     vec2 w = vec2(w0, w1);
     vec2 reach = crossing.reach.x + crossing.reach.y * w;
     float least = 1e-6 * crossing.primary.height;
-    if (max(reach.x, reach.y) <= least) {
-        return vec2(1.0, -1.0);
-    }
-    float last = (crossing.meet.x * crossing.reach.y - crossing.meet.y * crossing.reach.x) *
-                 crossing.reach.y;
+    if (max(reach.x, reach.y) <= least) return vec2(1.0, -1.0);
+    float last = (crossing.meet.x * crossing.reach.y - crossing.meet.y * crossing.reach.x) * crossing.reach.y;
     float far = last > 0.0 ? 1e9 : -1e9;
     vec2 u = (crossing.meet.x + crossing.meet.y * w) / reach;
     u = vec2(reach.x > least ? u.x : far, reach.y > least ? u.y : far);
@@ -142,8 +138,7 @@ float tau_at(Crossing crossing, float u)
 // Coordinate on the secondary of the line from the primary's coordinate u; tau is positive there.
 float on_secondary(Crossing crossing, float u)
 {
-    return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) -
-           crossing.secondary.foot;
+    return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) - crossing.secondary.foot;
 }
 
 // True if a higher column p of the primary sees a lower column r of the secondary.
@@ -157,9 +152,7 @@ bool runs_back(Crossing crossing)
 ivec2 columns_between(Crossing crossing, float u0, float u1)
 {
     Side b = crossing.secondary;
-    if (tau_at(crossing, u0) <= 1e-6 || tau_at(crossing, u1) <= 1e-6) {
-        return ivec2(0, b.count - 1);
-    }
+    if (tau_at(crossing, u0) <= 1e-6 || tau_at(crossing, u1) <= 1e-6) return ivec2(0, b.count - 1);
     float w0 = on_secondary(crossing, u0), w1 = on_secondary(crossing, u1);
     float middle = 0.5 * float(b.count);
     float low = floor(min(w0, w1) / b.pitch + middle - 1e-3);
@@ -184,8 +177,8 @@ struct Strip {
                    // coordinate x from the column's foot and the width w
     uint first;    // index of the value of axial crystals 0, 0, counted along the column
     bool i_is_primary;
-    int pieces;    // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if
-                   // the roles are the same for every point of the column, else 0
+    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if
+                // the roles are the same for every point of the column, else 0
 };
 
 // Upper bound of the pieces of a strip. Only columns in the secondary's plane would need more.
@@ -200,9 +193,7 @@ const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
-    if (least * far > crossing.primary.reach_along) {
-        far = crossing.primary.reach_along / least;
-    }
+    if (least * far > crossing.primary.reach_along) far = crossing.primary.reach_along / least;
     float cell = min(crossing.primary.face_along, least * crossing.secondary.face_along);
     float pieces = cell > 0.0 ? ceil(abs(strip.dtau) * far / cell) : MOST_PIECES;
     return int(clamp(pieces, 1.0, MOST_PIECES));
@@ -226,28 +217,25 @@ Strip make_strip(Crossing crossing, float u0, float u1)
 }
 
 // Strips that a group keeps for all its threads.
-#define STRIP_STORE(count)                                                                         \
-    shared vec4 strip_shapes[count], strip_bends[count];                                           \
+#define STRIP_STORE(count)                                                                                             \
+    shared vec4 strip_shapes[count], strip_bends[count];                                                               \
     shared uvec2 strip_places[count];
 
-#define STRIP_PUT(n, strip)                                                                        \
-    strip_shapes[n] = vec4(strip.width, strip.tau, strip.dtau, strip.squared);                     \
-    strip_bends[n] = vec4(strip.bend, strip.share);                                                \
+#define STRIP_PUT(n, strip)                                                                                            \
+    strip_shapes[n] = vec4(strip.width, strip.tau, strip.dtau, strip.squared);                                         \
+    strip_bends[n] = vec4(strip.bend, strip.share);                                                                    \
     strip_places[n] = uvec2(strip.first, (strip.i_is_primary ? 1u : 0u) + 2u * uint(strip.pieces));
 
-#define STRIP_GET(n)                                                                               \
-    Strip(strip_shapes[n].x, strip_shapes[n].y, strip_shapes[n].z, strip_shapes[n].w,              \
-          strip_bends[n].w, strip_bends[n].xyz, strip_places[n].x, (strip_places[n].y & 1u) != 0u,       \
-          int(strip_places[n].y >> 1))
+#define STRIP_GET(n)                                                                                                   \
+    Strip(strip_shapes[n].x, strip_shapes[n].y, strip_shapes[n].z, strip_shapes[n].w, strip_bends[n].w,                \
+          strip_bends[n].xyz, strip_places[n].x, (strip_places[n].y & 1u) != 0u, int(strip_places[n].y >> 1))
 
 #define strip_pieces(n) int(strip_places[n].y >> 1)
 
 // Piece k of a strip.
 Strip strip_piece(Strip strip, int k)
 {
-    if (strip.pieces == 1) {
-        return strip;
-    }
+    if (strip.pieces == 1) return strip;
     float part = 1.0 / float(strip.pieces), away = fma(float(k) + 0.5, part, -0.5);
     float whole_x = strip.bend.z / (3.0 * strip.width), x = fma(away, strip.width, whole_x);
     Strip piece = strip;
@@ -284,9 +272,7 @@ Strip exact_strip(Crossing crossing, int p, int r)
     float u = crystal_middle(a, p), w = crystal_middle(b, r);
     vec2 seen = on_primary(crossing, w - 0.5 * b.face, w + 0.5 * b.face);
     float u0 = max(u - 0.5 * a.face, seen.x), u1 = min(u + 0.5 * a.face, seen.y);
-    if (u1 - u0 <= rounding(a.foot + u, 0.5 * a.face)) {
-        return no_strip;
-    }
+    if (u1 - u0 <= rounding(a.foot + u, 0.5 * a.face)) return no_strip;
     return make_strip(crossing, u0, u1);
 }
 
@@ -297,15 +283,11 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
     Side a = crossing.primary, b = crossing.secondary;
     float u = crystal_middle(a, p) + (float(ray) - 0.5 * float(RAYS - 1)) * a.face / float(RAYS);
     r = -1;
-    if (tau_at(crossing, u) <= 0.0) {
-        return no_strip;
-    }
+    if (tau_at(crossing, u) <= 0.0) return no_strip;
     float w = on_secondary(crossing, u);
     float place = w / b.pitch + 0.5 * float(b.count);
     int met = min(int(floor(place)), b.count - 1);
-    if (place < 0.0 || place > float(b.count) || abs(w - crystal_middle(b, met)) > 0.5 * b.face) {
-        return no_strip;
-    }
+    if (place < 0.0 || place > float(b.count) || abs(w - crystal_middle(b, met)) > 0.5 * b.face) return no_strip;
     r = met;
     Strip strip = make_strip(crossing, u, u);
     strip.width = a.face / float(RAYS);
@@ -426,8 +408,7 @@ void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
     }
     walk.q++;
     walk.q_low += a.pitch;
-    while (walk.s < b.count - 1 &&
-           upper_end(strip, walk.s_low + b.pitch) > walk.q_low - SLACK * a.face) {
+    while (walk.s < b.count - 1 && upper_end(strip, walk.s_low + b.pitch) > walk.q_low - SLACK * a.face) {
         walk.s++;
         walk.s_low += b.pitch;
     }
@@ -450,9 +431,7 @@ ivec2 cells_seen(Strip strip, Axial b, float low, float high)
 // primary module and qs.y in the secondary module, counted along the column.
 bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
 {
-    if (pair.mask == LR_NONE) {
-        return true;
-    }
+    if (pair.mask == LR_NONE) return true;
     MaskEntry mask = mask_entries[pair.mask];
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     ivec2 at = strip.i_is_primary ? qs : qs.yx; // axial crystals of i and of j

@@ -16,12 +16,11 @@ float with_sign_of(float size, float other)
 vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);
-    float within = half_cell + half_steep - abs(middle); // inner end to the bound
+    float within = half_cell + half_steep - abs(middle);               // inner end to the bound
     float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of the line inside
     float mean = fma(-f, fma(-half_steep, f, within), half_cell);
     float part = rise * f * f;
-    return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0),
-                part * (rise * f) * fma(-3.0, f, 4.0));
+    return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0), part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
 #ifdef NEAR // for scanners in which an overlap may look large from a point
@@ -29,7 +28,7 @@ vec3 clamped_line(float middle, float rise, float half_cell)
 float arc_of(float y, float x)
 {
     bool steep = y > abs(x);
-    float t = steep ? x / y : y / x; // -1 .. 1
+    float t = steep ? x / y : y / x;            // -1 .. 1
     float h = t / (1.0 + sqrt(fma(t, t, 1.0))); // tangent of half the angle
     float q = h / (1.0 + sqrt(fma(h, h, 1.0))); // tangent of a quarter of the angle, 0.2 at most
     float z = q * q;
@@ -100,8 +99,7 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
     float inverse = root * root;
-    float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
-                 height * height * fma(0.625 * yy, inverse, -0.125);
+    float bend = fma(strip.bend.x, inverse, -strip.bend.y) + height * height * fma(0.625 * yy, inverse, -0.125);
     return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
 }
 
@@ -114,9 +112,7 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float b0 = at.y - 0.5 * b.face, b1 = at.y + 0.5 * b.face;
     vec2 middles = vec2(fma(-b0, strip.tau, -middle), fma(-b1, strip.tau, -middle));
 #ifndef NEAR
-    if (strip.dtau == 0.0) {
-        return parallel_weight(strip, middle, half_cell, middles);
-    }
+    if (strip.dtau == 0.0) return parallel_weight(strip, middle, half_cell, middles);
 #endif
     vec2 rises = -vec2(b0, b1) * strip.dtau;
     vec3 upper = clamped_line(middles.x, rises.x, half_cell);
@@ -128,15 +124,14 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float root = inversesqrt(yy + strip.squared);
     float inverse = root * root;
 #ifdef NEAR
-    if (height > 0.0 && fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
+    if (height > 0.0 && fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE)
         return near_weight(strip, middle - half_cell, a.face, middles, rises);
-    }
 #endif
     float curve = fma(2.5 * yy, inverse, -0.5); // 1/6 of the density's second derivative along y
     vec3 sum = upper + lower, less = upper - lower;
     float part = inverse * (1.0 / 12.0), slant = part * strip.bend.z;
-    float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
-                 curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
+    float bend = fma(strip.bend.x, inverse, -strip.bend.y) + curve * fma(0.25 * height, height, 0.125 * sum.z) +
+                 2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
     bent = height > 0.0 ? max(bent, 0.0) : 0.0; // the value at a corner may be negative
     return strip.share * inverse * root * bent;
@@ -146,8 +141,6 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 float whole_weight(Strip strip, Axial a, Axial b, vec2 at)
 {
     float sum = 0.0;
-    for (int k = 0; k < strip.pieces; k++) {
-        sum += axial_weight(strip_piece(strip, k), a, b, ivec2(0), at);
-    }
+    for (int k = 0; k < strip.pieces; k++) sum += axial_weight(strip_piece(strip, k), a, b, ivec2(0), at);
     return sum;
 }

@@ -13,10 +13,12 @@
 #include "correspondence/columns/columns.glsl"
 #include "correspondence/columns/tube.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image
+{
     float voxels[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors
+{
     float lors[];
 };
 
@@ -62,10 +64,8 @@ float column_sum(ColumnPair pair, int n, Cells cells)
     int k = int(range.x);
     float sum = 0.0;
     for (float at = range.x; at <= range.y; at += 1.0) {
-        if (strip.pieces == 1 ||
-            farther_is_i(pair, column_across(columns[n]), k) == strip.i_is_primary) {
-            float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
-                                        cells.qs, vec2(0.0));
+        if (strip.pieces == 1 || farther_is_i(pair, column_across(columns[n]), k) == strip.i_is_primary) {
+            float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k), cells.qs, vec2(0.0));
             sum = fma(weight, voxel_value(row, k), sum);
         }
         k++;
@@ -82,9 +82,8 @@ void main()
     int first_qs = int(gl_WorkGroupID.y) * COLUMN_GROUP;
     int num_axial = i.counts.y * j.counts.y;
     if (pr >= i.counts.x * j.counts.x || first_qs >= num_axial ||
-        !is_taken(pair.i, pair.j, ivec2(pr / j.counts.x, pr % j.counts.x))) {
+        !is_taken(pair.i, pair.j, ivec2(pr / j.counts.x, pr % j.counts.x)))
         return;
-    }
     int qs = first_qs + thread;
     Tube tube = make_tube(pair.i, pair.j, ivec2(pr / j.counts.x, pr % j.counts.x));
     Axial on_i = make_axial(i, j.counts.y), on_j = make_axial(j, 1);
@@ -97,9 +96,7 @@ void main()
     float sum = 0.0;
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
-        if (thread < (COLUMN_GROUP + 31) / 32) {
-            hits[thread] = 0u;
-        }
+        if (thread < (COLUMN_GROUP + 31) / 32) hits[thread] = 0u;
         barrier();
         ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
         if (column.x >= 0) {
@@ -117,8 +114,7 @@ void main()
         for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);
-                sum += strip_places[n].y % 2u != 0u ? column_sum(pair, n, forth)
-                                                    : column_sum(pair, n, back);
+                sum += strip_places[n].y % 2u != 0u ? column_sum(pair, n, forth) : column_sum(pair, n, back);
             }
         }
     }

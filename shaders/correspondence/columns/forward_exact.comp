@@ -22,15 +22,18 @@
 #include "correspondence/columns/tube.glsl"
 
 #ifdef PACKED
-layout(std430, binding = LR_BIND_SUMS) readonly buffer Packed {
+layout(std430, binding = LR_BIND_SUMS) readonly buffer Packed
+{
     vec4 packed_voxels[]; // output of correspondence/columns/pack.comp
 };
 #else
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image
+{
     float voxels[];
 };
 #endif
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors
+{
     float lors[];
 };
 
@@ -130,8 +133,8 @@ bool is_wanted(StackPair stacks, ivec2 qs)
 #ifdef HALF_TURN
     if (stacks.image != LR_NONE) {
         bool swapped = stacks.image_swapped != 0u;
-        wanted = wanted || is_present(stack_pairs[stacks.image].present,
-                                      swapped ? place.yx : place, swapped ? modules.yx : modules);
+        wanted = wanted || is_present(stack_pairs[stacks.image].present, swapped ? place.yx : place,
+                                      swapped ? modules.yx : modules);
     }
 #endif
     return wanted;
@@ -149,9 +152,7 @@ void find_strips(Tube tube, int begin)
 {
     int thread = int(gl_LocalInvocationIndex);
     barrier();
-    if (thread < (COLUMN_GROUP + 31) / 32) {
-        hits[thread] = 0u;
-    }
+    if (thread < (COLUMN_GROUP + 31) / 32) hits[thread] = 0u;
     barrier();
     ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
     if (column.x >= 0) {
@@ -173,11 +174,9 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
         find_strips(tube, begin);
         // Compilers do not know the number of candidates, so they do not unroll the loop.
         int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
-        for (int word = 0; wanted && word < words; word++) {
-            for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
+        for (int word = 0; wanted && word < words; word++)
+            for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u)
                 sum += column_sum(32 * word + findLSB(bits), cells);
-            }
-        }
     }
     return sum;
 }
@@ -187,9 +186,7 @@ void write_both(uint block, int at, int num_axial, vec2 sum)
 {
     lors[block + uint(at)] = sum.x;
 #ifdef MIRROR
-    if (at != num_axial - 1 - at) {
-        lors[block + uint(num_axial - 1 - at)] = sum.y;
-    }
+    if (at != num_axial - 1 - at) lors[block + uint(num_axial - 1 - at)] = sum.y;
 #endif
 }
 
@@ -207,9 +204,8 @@ void main()
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
         (stacks.image != LR_NONE && int(stacks.image) < pair) || // the image's group does the work
-        !has_taken(stacks, ivec2(pr / across.y, pr % across.y))) {
+        !has_taken(stacks, ivec2(pr / across.y, pr % across.y)))
         return;
-    }
     int at = first_qs + int(gl_LocalInvocationIndex);
     ivec2 qs = ivec2(min(at, end - 1) / stacks.count_b, min(at, end - 1) % stacks.count_b);
     bool wanted = at < end && is_wanted(stacks, qs);
@@ -225,9 +221,7 @@ void main()
         sum /= float(num_samples.x * num_samples.y * num_samples.z);
         write_both(block, at, num_axial, sum.xy);
 #ifdef HALF_TURN
-        if (has_image) {
-            write_both(turned, turned_at, num_axial, sum.zw);
-        }
+        if (has_image) write_both(turned, turned_at, num_axial, sum.zw);
 #endif
     }
     check_loops();

@@ -13,14 +13,17 @@
 
 layout(local_size_x = LR_GROUP_SIZE) in;
 
-layout(std430, binding = LR_BIND_ORDER_GRID) buffer Grid {
+layout(std430, binding = LR_BIND_ORDER_GRID) buffer Grid
+{
     float grid[];
 };
-layout(std430, binding = LR_BIND_ORDER_PROJECTOR) buffer Projector {
+layout(std430, binding = LR_BIND_ORDER_PROJECTOR) buffer Projector
+{
     float projector[];
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uvec4 extent;  // voxels along x, y, z, and their total
     uvec4 strides; // distance in the projector's order of neighbours along x, y, z; w: element of
                    // the grid's range at which the image begins

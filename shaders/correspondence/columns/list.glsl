@@ -14,7 +14,8 @@ struct Entry {
     float value;
     uint unused;
 };
-layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List {
+layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List
+{
     Entry entries[];
 };
 
@@ -78,15 +79,11 @@ void visit_strip(ColumnPair pair, Strip strip, ivec2 column, Cells cells)
         precise vec2 at = cells.middles - way_along(k);
         sum += whole_weight(strip, cells.a, cells.b, at);
 #else
-        if (strip.pieces == 1 || farther_is_i(pair, column_across(column), k) == strip.i_is_primary) {
-            sum += axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k), cells.qs,
-                                vec2(0.0));
-        }
+        if (strip.pieces == 1 || farther_is_i(pair, column_across(column), k) == strip.i_is_primary)
+            sum += axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k), cells.qs, vec2(0.0));
 #endif
     }
-    if (range.x <= range.y) {
-        take(row + voxel, sum);
-    }
+    if (range.x <= range.y) take(row + voxel, sum);
 }
 
 #ifdef EXACT
@@ -104,9 +101,7 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
-    if (!crossing.visible) {
-        return;
-    }
+    if (!crossing.visible) return;
     Axial i = make_axial(column_modules[pair.i], 1), j = make_axial(column_modules[pair.j], 1);
     if (!i_is_primary) {
         Axial swapped = i;
@@ -133,9 +128,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     bool whole = first_is_i == last_is_i;
     for (int role = 0; role < 2; role++) {
         bool i_is_primary = role == 0;
-        if (first_is_i == i_is_primary || last_is_i == i_is_primary) {
+        if (first_is_i == i_is_primary || last_is_i == i_is_primary)
             visit_role(pair, tube, column, qs, i_is_primary, whole);
-        }
     }
 }
 #endif
@@ -144,8 +138,7 @@ bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 {
 #ifdef MASKS
     Strip whole = no_strip; // the mask needs only the block and the roles
-    whole.first = pair.first + uint(pr * column_modules[pair.i].counts.y *
-                                    column_modules[pair.j].counts.y);
+    whole.first = pair.first + uint(pr * column_modules[pair.i].counts.y * column_modules[pair.j].counts.y);
     whole.i_is_primary = true;
     return axial_allowed(pair, whole, qs);
 #else
@@ -161,18 +154,14 @@ void visit_entry(Entry entry)
     uint num_b = uint(j.counts.x * j.counts.y);
     ivec2 on_i = crystal_numbers(i, entry.number / num_b);
     ivec2 on_j = crystal_numbers(j, entry.number % num_b);
-    ivec2 qs = ivec2(i.centre.w > 0.0 ? on_i.y : i.counts.y - 1 - on_i.y,
-                     j.centre.w > 0.0 ? on_j.y : j.counts.y - 1 - on_j.y);
-    if (!entry_counts(pair, on_i.x * j.counts.x + on_j.x, qs)) {
-        return;
-    }
+    ivec2 qs =
+        ivec2(i.centre.w > 0.0 ? on_i.y : i.counts.y - 1 - on_i.y, j.centre.w > 0.0 ? on_j.y : j.counts.y - 1 - on_j.y);
+    if (!entry_counts(pair, on_i.x * j.counts.x + on_j.x, qs)) return;
     Tube tube = pair.swapped != 0u ? make_tube(pair.j, pair.i, ivec2(on_j.x, on_i.x))
                                    : make_tube(pair.i, pair.j, ivec2(on_i.x, on_j.x));
     int places = tube.count / TRIES;
     for (int place = thread_of_entry(); place < places; place += LR_LIST_SHARE) {
         ivec2 column = tube_column(tube, place * TRIES);
-        if (column.x >= 0) {
-            visit_column(pair, tube, column, qs);
-        }
+        if (column.x >= 0) visit_column(pair, tube, column, qs);
     }
 }

@@ -10,10 +10,12 @@
 // variants: ; TO_LOR_ORDER=1
 #include "correspondence/columns/scene.glsl"
 
-layout(std430, binding = LR_BIND_SUMS) readonly buffer From {
+layout(std430, binding = LR_BIND_SUMS) readonly buffer From
+{
     float from[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer To {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer To
+{
     float to[];
 };
 
@@ -22,8 +24,7 @@ void main()
     ColumnPair pair = column_pairs[first.x + int(gl_WorkGroupID.z)];
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;
     int num_axial = i.y * j.y, num_b = j.x * j.y;
-    for (int k = int(gl_GlobalInvocationID.x); k < i.x * i.y * num_b;
-         k += int(gl_NumWorkGroups.x) * COLUMN_GROUP) {
+    for (int k = int(gl_GlobalInvocationID.x); k < i.x * i.y * num_b; k += int(gl_NumWorkGroups.x) * COLUMN_GROUP) {
         int pr = k / num_axial, qs = k % num_axial;
         int a = pr / j.x * i.z + qs / j.y * i.w;
         int b = pr % j.x * j.z + qs % j.y * j.w;

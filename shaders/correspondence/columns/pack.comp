@@ -10,10 +10,12 @@
 // shape:  any number of threads; each takes every n-th voxel
 #include "correspondence/columns/scene.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image
+{
     float voxels[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Packed {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Packed
+{
     vec4 packed_voxels[];
 };
 
@@ -23,7 +25,7 @@ void main()
     for (int voxel = int(gl_GlobalInvocationID.x); voxel < count.w; voxel += threads) {
         int row = voxel / along * along, k = voxel - row;
         int turned = count.w - along - row;
-        packed_voxels[voxel] = vec4(voxels[voxel], voxels[row + along - 1 - k], voxels[turned + k],
-                                    voxels[turned + along - 1 - k]);
+        packed_voxels[voxel] =
+            vec4(voxels[voxel], voxels[row + along - 1 - k], voxels[turned + k], voxels[turned + along - 1 - k]);
     }
 }

@@ -17,7 +17,8 @@
 #include "correspondence/columns/columns.glsl"
 #include "correspondence/columns/strips.glsl"
 
-layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Elements
+{
     uint num_elements;
     uint unused_[3];
     uvec4 elements[]; // point, LOR, bits of the weight, unused
@@ -65,9 +66,7 @@ uint file_number(Pair at, Strip strip, ivec2 qs)
 void emit(uint lor, float weight)
 {
     uint place = atomicAdd(num_elements, 1u);
-    if (place < uint(count.y)) {
-        elements[place] = uvec4(point_index, lor, floatBitsToUint(weight), 0u);
-    }
+    if (place < uint(count.y)) elements[place] = uvec4(point_index, lor, floatBitsToUint(weight), 0u);
 }
 
 // Lists the elements of the primary's cell q with the cells of the secondary that it may be seen
@@ -78,14 +77,10 @@ void list_cell(Pair at, Strip strip, int q)
     ivec2 range = cells_seen(strip, at.b, q_low, q_low + at.a.face);
     for (int s = range.x; s <= range.y; s++) {
 #ifdef MASKS
-        if (!axial_allowed(at.pair, strip, ivec2(q, s))) {
-            continue;
-        }
+        if (!axial_allowed(at.pair, strip, ivec2(q, s))) continue;
 #endif
         float weight = whole_weight(strip, at.a, at.b, vec2(cell_place(at.a, q), cell_place(at.b, s)));
-        if (weight > 0.0) {
-            emit(file_number(at, strip, ivec2(q, s)), weight);
-        }
+        if (weight > 0.0) emit(file_number(at, strip, ivec2(q, s)), weight);
     }
 }
 
@@ -103,8 +98,7 @@ bool overlaps_along(Crossing crossing, Axial a, Axial b)
     vec2 lower = -b.start * tau, upper = lower - float(b.count) * b.pitch * tau;
     float slack = 0.01 * a.face;
     return max(max(lower.x, lower.y), max(upper.x, upper.y)) > a.start - slack &&
-           min(min(lower.x, lower.y), min(upper.x, upper.y)) <
-               a.start + float(a.count) * a.pitch + slack;
+           min(min(lower.x, lower.y), min(upper.x, upper.y)) < a.start + float(a.count) * a.pitch + slack;
 }
 
 bool is_seen(int k)
@@ -125,9 +119,7 @@ void visit_pair(int k)
         gather_strips(at.pair, crossing, begin, here);
         for (int n = thread; n < here * at.a.count; n += COLUMN_GROUP) {
             Strip strip = STRIP_GET(n / at.a.count);
-            if (strip.width > 0.0) {
-                list_cell(at, strip, n % at.a.count);
-            }
+            if (strip.width > 0.0) list_cell(at, strip, n % at.a.count);
         }
     }
 }
@@ -138,20 +130,13 @@ void main()
     point_index = first.y + int(gl_WorkGroupID.x);
     for (int begin = first.x; begin < count.x; begin += COLUMN_GROUP) {
         barrier();
-        if (thread < COLUMN_GROUP / 32) {
-            seen[thread] = 0u;
-        }
+        if (thread < COLUMN_GROUP / 32) seen[thread] = 0u;
         barrier();
-        if (begin + thread < count.x && is_seen(begin + thread)) {
-            atomicOr(seen[thread >> 5], 1u << (thread & 31));
-        }
+        if (begin + thread < count.x && is_seen(begin + thread)) atomicOr(seen[thread >> 5], 1u << (thread & 31));
         barrier();
         int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
-        for (int word = 0; word < words; word++) {
-            for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
-                visit_pair(begin + 32 * word + findLSB(bits));
-            }
-        }
+        for (int word = 0; word < words; word++)
+            for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) visit_pair(begin + 32 * word + findLSB(bits));
     }
     check_loops();
 }

@@ -27,14 +27,15 @@ layout(local_size_x = COLUMN_GROUP) in;
 // columns. Axial crystals are counted along the column here, also if the module's v has the
 // opposite direction.
 struct ColumnModule {
-    vec4 centre; // across (2), along; w: +1 if crystals are numbered along the column, else -1
-    vec4 rest;   // rounding error of the centre; w: number of the module's first cell
-    vec4 frame;  // tangent (2), inward normal (2)
-    vec4 cells;  // transaxial pitch and face, axial pitch and face, mm
+    vec4 centre;  // across (2), along; w: +1 if crystals are numbered along the column, else -1
+    vec4 rest;    // rounding error of the centre; w: number of the module's first cell
+    vec4 frame;   // tangent (2), inward normal (2)
+    vec4 cells;   // transaxial pitch and face, axial pitch and face, mm
     ivec4 counts; // transaxial and axial crystals; steps of the crystal number along the two
     ivec4 around; // angular place of transaxial crystal 0, and step to the next one
 };
-layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules {
+layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules
+{
     ColumnModule column_modules[];
 };
 
@@ -42,14 +43,15 @@ layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules {
 // as in the scanner) have their value at first + ((p nr + r) nq + q) ns + s. Axial neighbours are
 // neighbours in memory, and a strip's values are one block.
 struct ColumnPair {
-    uint i, j;  // i < j
-    uint first; // first value in the window
-    uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
+    uint i, j;    // i < j
+    uint first;   // first value in the window
+    uint mask;    // index of its mask; LR_NONE = all LORs are in coincidence
     uint swapped; // exact mode: 1 if j is the primary, so that every pass has the same elements
     uint unused[3];
     dvec4 closer; // squared distance of a point to i minus that to j: w + xyz . (across, along)
 };
-layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
+layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs
+{
     ColumnPair column_pairs[];
 };
 
@@ -57,12 +59,14 @@ layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
 // across, then along the columns, then the distance of the latter from the column's origin.
 // POINT_LIST: single points, each with two coordinates across and one along; the group's point is
 // treated as a column.
-layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
+layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
+{
     vec2 column_points[];
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 num_points; // number across (2), along
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
+    ivec4 num_points;  // number across (2), along
     ivec4 num_samples; // points per voxel across (2), along; rounds of common/loops.glsl
     ivec4 first;       // forward: first module pair; back: y = voxel row, z = point across; rows:
                        // module pair, point
@@ -78,9 +82,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
 // four kinds of rows (lr_has_angle).
 bool is_taken(uint i, uint j, ivec2 pr)
 {
-    if (angles.x == 0) {
-        return true;
-    }
+    if (angles.x == 0) return true;
     ivec2 first = ivec2(column_modules[i].around.x, column_modules[j].around.x);
     ivec2 place = first + ivec2(column_modules[i].around.y, column_modules[j].around.y) * pr;
     int angle = (place.x + place.y) % angles.z / 2;
@@ -92,25 +94,23 @@ bool is_taken(uint i, uint j, ivec2 pr)
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_STATE) writeonly buffer State {
+layout(std430, binding = LR_BIND_COLUMN_STATE) writeonly buffer State
+{
     uint loops_were_ended;
 };
 
 void check_loops()
 {
-    if (were_loops_ended(num_samples.w)) {
-        loops_were_ended = 1u;
-    }
+    if (were_loops_ended(num_samples.w)) loops_were_ended = 1u;
 }
 #else
-void check_loops()
-{
-}
+void check_loops() {}
 #endif
 
 // Middles of cells along the column, from its origin: for each stack, the cells of its modules in
 // order, between two entries that are far away.
-layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles {
+layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles
+{
     float stack_middles[];
 };
 

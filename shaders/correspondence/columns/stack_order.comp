@@ -14,11 +14,13 @@
 #include "correspondence/mask.glsl"
 
 #ifndef ONES
-layout(std430, binding = LR_BIND_SUMS) readonly buffer From {
+layout(std430, binding = LR_BIND_SUMS) readonly buffer From
+{
     float from[];
 };
 #endif
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer To {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer To
+{
     float to[];
 };
 
@@ -58,8 +60,7 @@ uint stack_place(ColumnPair pair, StackMember member, ivec2 on_i, ivec2 on_j)
     ivec2 on_a = swapped ? on_j : on_i, on_b = swapped ? on_i : on_j;
     int q = int(member.place_a) * a.counts.y + along(a, on_a.y);
     int s = int(member.place_b) * b.counts.y + along(b, on_b.y);
-    return stacks.first +
-           uint(((on_a.x * b.counts.x + on_b.x) * stacks.count_a + q) * stacks.count_b + s);
+    return stacks.first + uint(((on_a.x * b.counts.x + on_b.x) * stacks.count_a + q) * stacks.count_b + s);
 }
 
 ivec2 crystal(ColumnModule module, int number)
@@ -75,8 +76,7 @@ void move_to_file(ColumnPair pair, StackMember member, int k)
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     int num_j = j.counts.x * j.counts.y;
     ivec2 on_i = crystal(i, k / num_j), on_j = crystal(j, k % num_j);
-    to[pair.first + uint(k)] =
-        in_coincidence(pair, on_i, on_j) ? from[stack_place(pair, member, on_i, on_j)] : 0.0;
+    to[pair.first + uint(k)] = in_coincidence(pair, on_i, on_j) ? from[stack_place(pair, member, on_i, on_j)] : 0.0;
 #endif
 }
 
@@ -102,8 +102,7 @@ void main()
     int index = first.x + int(gl_WorkGroupID.z);
     ColumnPair pair = column_pairs[index];
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;
-    for (int k = int(gl_GlobalInvocationID.x); k < i.x * i.y * j.x * j.y;
-         k += int(gl_NumWorkGroups.x) * COLUMN_GROUP) {
+    for (int k = int(gl_GlobalInvocationID.x); k < i.x * i.y * j.x * j.y; k += int(gl_NumWorkGroups.x) * COLUMN_GROUP) {
 #ifdef TO_LOR_ORDER
         move_to_file(pair, stack_members[index], k);
 #else

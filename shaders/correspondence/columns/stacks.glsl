@@ -20,7 +20,8 @@ struct StackPair {
     uint image_swapped; // 1 if a becomes the image's b
     uint unused;
 };
-layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs {
+layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs
+{
     StackPair stack_pairs[];
 };
 
@@ -57,6 +58,7 @@ struct StackMember {
     uint place_b;
     uint swapped; // 1 if the pair's lower module belongs to stack b
 };
-layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers {
+layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers
+{
     StackMember stack_members[]; // same order as column_pairs
 };

@@ -48,8 +48,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
         int r;
         int p = (begin + k) / RAYS;
         Strip strip = sampled_strip(crossing, p, (begin + k) % RAYS, r);
-        if (strip.width > 0.0 &&
-            is_taken(pair.i, pair.j, crossing.i_is_primary ? ivec2(p, r) : ivec2(r, p))) {
+        if (strip.width > 0.0 && is_taken(pair.i, pair.j, crossing.i_is_primary ? ivec2(p, r) : ivec2(r, p))) {
             strip.first = strip_block(pair, crossing, p, r);
             STRIP_PUT(k, strip)
         }
@@ -61,9 +60,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
 void gather_strips(ColumnPair pair, Crossing crossing, int begin, int here)
 {
     barrier();
-    for (int n = thread; n < here; n += COLUMN_GROUP) {
-        strip_shapes[n].x = 0.0;
-    }
+    for (int n = thread; n < here; n += COLUMN_GROUP) strip_shapes[n].x = 0.0;
     barrier();
     fill_strips(pair, crossing, begin);
     barrier();

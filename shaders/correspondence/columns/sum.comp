@@ -10,7 +10,8 @@
 // invariant: sums are added in a fixed order
 #include "correspondence/columns/scene.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Shares {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Shares
+{
     float shares[];
 };
 

@@ -9,10 +9,12 @@
 // shape:  any number of threads; each takes every n-th voxel
 #include "correspondence/columns/scene.glsl"
 
-layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer Sums {
+layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer Sums
+{
     uvec2 sums[]; // the first entry is the header
 };
-layout(std430, binding = LR_BIND_COLUMN_IMAGE) writeonly buffer Image {
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) writeonly buffer Image
+{
     float image[];
 };
 

@@ -5,14 +5,14 @@
 // divided into slabs along the axis to which it is more parallel. Needs correspondence/columns/columns.glsl.
 
 struct Tube {
-    uint i, j;        // modules
-    ivec2 pr;         // their crystal columns
-    int slab_axis;    // 0 or 1; the other axis is lateral
+    uint i, j;     // modules
+    ivec2 pr;      // their crystal columns
+    int slab_axis; // 0 or 1; the other axis is lateral
     int first_slab;
-    int width;        // columns tested in each slab
-    int count;        // candidates of the whole tube
-    vec4 at, slope;   // four lines: lateral coordinate at slab 0, and slope per slab, in points
-    bool unbounded;   // true if all columns of each slab are tested
+    int width;      // columns tested in each slab
+    int count;      // candidates of the whole tube
+    vec4 at, slope; // four lines: lateral coordinate at slab 0, and slope per slab, in points
+    bool unbounded; // true if all columns of each slab are tested
 };
 
 // Candidates for each column: in sampled mode, one for each line of both modules' faces.
@@ -31,8 +31,7 @@ vec2 segment_middle(ColumnModule module, int k)
 // A transaxial place in units of the grid's points.
 vec2 in_points(vec2 place)
 {
-    return (place - vec2(column_points[point_across(0, 0)].x, column_points[point_across(1, 0)].x)) /
-           spacing_mm.xy;
+    return (place - vec2(column_points[point_across(0, 0)].x, column_points[point_across(1, 0)].x)) / spacing_mm.xy;
 }
 
 void bound_tube(inout Tube tube, vec2 from[2], vec2 to[2])
@@ -52,10 +51,9 @@ void bound_tube(inout Tube tube, vec2 from[2], vec2 to[2])
         tube.at[k] = a[l] - a[s] * tube.slope[k];
     }
     vec4 first = tube.at + tube.slope * float(tube.first_slab), end = tube.at + tube.slope * float(last);
-    float widest = max(max(max(first.x, first.y), max(first.z, first.w)) -
-                           min(min(first.x, first.y), min(first.z, first.w)),
-                       max(max(end.x, end.y), max(end.z, end.w)) -
-                           min(min(end.x, end.y), min(end.z, end.w)));
+    float widest =
+        max(max(max(first.x, first.y), max(first.z, first.w)) - min(min(first.x, first.y), min(first.z, first.w)),
+            max(max(end.x, end.y), max(end.z, end.w)) - min(min(end.x, end.y), min(end.z, end.w)));
     tube.width = tube.unbounded ? lateral : int(min(widest + 2.1, float(lateral)));
     tube.count = max(last - tube.first_slab + 1, 0) * tube.width * TRIES;
 }
@@ -85,13 +83,9 @@ ivec2 tube_column(Tube tube, int candidate)
     if (!tube.unbounded) {
         vec4 at = tube.at + tube.slope * float(slab);
         lateral += max(int(ceil(min(min(at.x, at.y), min(at.z, at.w)) - 1e-2)), 0);
-        if (float(lateral) > max(max(at.x, at.y), max(at.z, at.w)) + 1e-2) {
-            return ivec2(-1);
-        }
+        if (float(lateral) > max(max(at.x, at.y), max(at.z, at.w)) + 1e-2) return ivec2(-1);
     }
-    if (lateral < 0 || lateral >= num_points[1 - tube.slab_axis]) {
-        return ivec2(-1);
-    }
+    if (lateral < 0 || lateral >= num_points[1 - tube.slab_axis]) return ivec2(-1);
     return tube.slab_axis == 0 ? ivec2(slab, lateral) : ivec2(lateral, slab);
 }
 
@@ -123,15 +117,10 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
     bool first = farther_is_i(pair, column_across(column), 0) == i_is_primary;
     bool last = farther_is_i(pair, column_across(column), num_points.z - 1) == i_is_primary;
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
-    if (!(first || last) || !crossing.visible) {
-        return no_strip;
-    }
+    if (!(first || last) || !crossing.visible) return no_strip;
     int met;
-    Strip strip = sampled_strip(crossing, i_is_primary ? tube.pr.x : tube.pr.y,
-                                candidate % RAYS, met);
-    if (met != (i_is_primary ? tube.pr.y : tube.pr.x)) {
-        return no_strip;
-    }
+    Strip strip = sampled_strip(crossing, i_is_primary ? tube.pr.x : tube.pr.y, candidate % RAYS, met);
+    if (met != (i_is_primary ? tube.pr.y : tube.pr.x)) return no_strip;
     strip.pieces = first && last ? 1 : 0;
     return strip;
 }

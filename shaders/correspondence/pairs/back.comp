@@ -11,10 +11,12 @@
 // variants:  ; MASKS=1; HORIZON=1; NEAR=1; HORIZON=1 NEAR=1 MASKS=1
 #include "correspondence/pairs/pairs.glsl"
 
-layout(std430, binding = LR_BIND_PAIR_IMAGE) buffer Voxels {
+layout(std430, binding = LR_BIND_PAIR_IMAGE) buffer Voxels
+{
     float voxels[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors
+{
     float lors[];
 };
 
@@ -28,9 +30,7 @@ void emit(uint lor, float weight)
 void main()
 {
     ivec3 at = own_voxel();
-    if (any(greaterThanEqual(at, num_voxels.xyz))) {
-        return;
-    }
+    if (any(greaterThanEqual(at, num_voxels.xyz))) return;
     dvec3 point = own_point(at);
     float whole = 0.0;
     for (int k = range.x; k < range.y; k++) {

@@ -12,14 +12,16 @@
 #include "common/atomic.glsl"
 #include "correspondence/pairs/pairs.glsl"
 
-layout(std430, binding = LR_BIND_PAIR_IMAGE) readonly buffer Voxels {
+layout(std430, binding = LR_BIND_PAIR_IMAGE) readonly buffer Voxels
+{
     float voxels[];
 };
 #ifdef FIXED
 #define FIXED_BINDING LR_BIND_OUTPUT
 #include "common/fixed.glsl"
 #else
-layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Lors
+{
     LR_ATOMIC lors[];
 };
 #endif
@@ -39,15 +41,9 @@ void emit(uint lor, float weight)
 void main()
 {
     ivec3 at = own_voxel();
-    if (any(greaterThanEqual(at, num_voxels.xyz))) {
-        return;
-    }
+    if (any(greaterThanEqual(at, num_voxels.xyz))) return;
     factor = voxels[voxel_index(at)] * scale.x;
-    if (factor == 0.0) {
-        return;
-    }
+    if (factor == 0.0) return;
     dvec3 point = own_point(at);
-    for (int k = range.x; k < range.y; k++) {
-        visit_pair(module_pairs[k], point);
-    }
+    for (int k = range.x; k < range.y; k++) visit_pair(module_pairs[k], point);
 }

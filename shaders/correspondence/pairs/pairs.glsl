@@ -19,13 +19,13 @@ void emit(uint lor, float weight);
 // The farther module's plane. Its coordinates are in pitches of its crystals; the face of crystal 0
 // is at 0 .. part.
 struct Plane {
-    vec2 foot;   // foot of the perpendicular from the point
+    vec2 foot;        // foot of the perpendicular from the point
     vec2 pitch, face; // mm
     vec2 part, scale; // face / pitch, pitch / face
-    vec2 last;   // last crystal along u and v
-    float squared; // squared height of the point over the plane, mm^2
-    float density; // height * face area / 2 pi
-    int width;     // crystals along u
+    vec2 last;        // last crystal along u and v
+    float squared;    // squared height of the point over the plane, mm^2
+    float density;    // height * face area / 2 pi
+    int width;        // crystals along u
 };
 
 // A walk over the crystals of the nearer module, in rows along u. A place of the nearer module is
@@ -37,11 +37,11 @@ struct Walk {
     vec2 part;             // face / pitch
     ivec2 first, last;     // crystals to visit
     ivec2 at;
-    vec3 here, row;        // first corner of crystal `at`, and of its row's first crystal
-    vec2 cell, row_cell;   // whole numbers
-    float height;          // height of crystal 0, counted like here.z
-    float least;           // places below this height cannot be seen on the plane
-    bool half_done;        // true if the first triangle of a divided crystal has been visited
+    vec3 here, row;      // first corner of crystal `at`, and of its row's first crystal
+    vec2 cell, row_cell; // whole numbers
+    float height;        // height of crystal 0, counted like here.z
+    float least;         // places below this height cannot be seen on the plane
+    bool half_done;      // true if the first triangle of a divided crystal has been visited
 };
 
 // A quadrilateral on the plane. x, y: its corners, relative to crystal Walk.cell and in units of a
@@ -79,9 +79,7 @@ ivec4 crystals_seen(PairModule near, PairModule far, dvec3 to_near, dvec3 to_far
         dvec2 at = half_far * dvec2(2 * (k & 1) - 1, 2 * (k >> 1) - 1);
         vec3 ray = vec3(to_far + at.x * far.u.xyz + at.y * far.v.xyz);
         float rise = dot(n, ray);
-        if (rise <= 0.0) {
-            behind++;
-        }
+        if (rise <= 0.0) behind++;
         float way = height / max(rise, 1e-6 * length(ray));
         vec2 hit = (foot - way * vec2(dot(u, ray), dot(v, ray))) / pitch;
         low = min(low, hit);
@@ -126,9 +124,7 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     dvec3 to_j = pair_modules[pair.j].centre.xyz - point;
     double over_i = -dot(pair_modules[pair.i].normal.xyz, to_i);
     double over_j = -dot(pair_modules[pair.j].normal.xyz, to_j);
-    if (over_i <= 0.0lf || over_j <= 0.0lf) {
-        return false;
-    }
+    if (over_i <= 0.0lf || over_j <= 0.0lf) return false;
     bool near_is_i = over_i < over_j;
     PairModule near = pair_modules[near_is_i ? pair.i : pair.j];
     PairModule far = pair_modules[near_is_i ? pair.j : pair.i];
@@ -137,9 +133,7 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     ivec4 seen = crystals_seen(near, far, to_near, to_far, float(near_height));
     walk.first = seen.xy;
     walk.last = seen.zw;
-    if (any(greaterThan(walk.first, walk.last))) {
-        return false;
-    }
+    if (any(greaterThan(walk.first, walk.last))) return false;
 
     dvec2 foot = -dvec2(dot(far.u.xyz, to_far), dot(far.v.xyz, to_far)) + 0.5lf * far.cells.zw;
     foot = foot / far.cells.xy + 0.5lf * dvec2(far.crystals.xy - 1);
@@ -155,20 +149,17 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
 
     dvec3 u = near.cells.x * near.u.xyz, v = near.cells.y * near.v.xyz;
     dvec2 corner = 0.5lf * near.cells.xy * dvec2(near.crystals.xy - 1) + 0.5lf * near.cells.zw;
-    dvec3 row = to_near - corner.x * near.u.xyz - corner.y * near.v.xyz +
-                double(walk.first.x) * u + double(walk.first.y) * v;
+    dvec3 row =
+        to_near - corner.x * near.u.xyz - corner.y * near.v.xyz + double(walk.first.x) * u + double(walk.first.y) * v;
     dvec3 along_u = on_plane(u, far, foot, height), along_v = on_plane(v, far, foot, height);
     dvec3 first = on_plane(row, far, foot, height);
     walk.least = 0.5 * float(height * near_height) * inversesqrt(farthest_squared(far, to_far));
     walk.along_u = vec3(along_u);
     walk.along_v = vec3(along_v);
-    walk.rest = vec4(vec2(along_u.xy - dvec2(walk.along_u.xy)),
-                     vec2(along_v.xy - dvec2(walk.along_v.xy)));
+    walk.rest = vec4(vec2(along_u.xy - dvec2(walk.along_u.xy)), vec2(along_v.xy - dvec2(walk.along_v.xy)));
     walk.part = vec2(near.cells.zw / near.cells.xy);
     walk.row_cell = vec2(0.0);
-    if (float(first.z) > walk.least) {
-        walk.row_cell = clamp_cell(vec2(first.xy / first.z), plane.last);
-    }
+    if (float(first.z) > walk.least) walk.row_cell = clamp_cell(vec2(first.xy / first.z), plane.last);
     walk.row = vec3(first - dvec3(dvec2(walk.row_cell) * first.z, 0.0lf));
     walk.cell = walk.row_cell;
     walk.here = walk.row;
@@ -197,9 +188,7 @@ vec3 step_for(vec3 along, vec2 rest, vec2 cell)
 void count_from_here(inout Walk walk, Plane plane)
 {
 #ifdef HORIZON
-    if (walk.here.z < walk.least) {
-        return;
-    }
+    if (walk.here.z < walk.least) return;
 #endif
     vec2 shift = clamp_cell(walk.cell + walk.here.xy / walk.here.z, plane.last) - walk.cell;
     walk.here.xy = fma(-shift, walk.here.zz, walk.here.xy);
@@ -210,25 +199,20 @@ void count_from_here(inout Walk walk, Plane plane)
 // plane are products of this height and the cell.
 float height_at(Walk walk)
 {
-    return fma(float(walk.at.x), walk.along_u.z,
-               fma(float(walk.at.y), walk.along_v.z, walk.height));
+    return fma(float(walk.at.x), walk.along_u.z, fma(float(walk.at.y), walk.along_v.z, walk.height));
 }
 
 // Moves to the next crystal; false if there is none.
 bool walk_on(inout Walk walk, Plane plane)
 {
     if (walk.at.x < walk.last.x) {
-        if (walk.at.x >= walk.first.x) {
-            walk.here += step_for(walk.along_u, walk.rest.xy, walk.cell);
-        }
+        if (walk.at.x >= walk.first.x) walk.here += step_for(walk.along_u, walk.rest.xy, walk.cell);
         walk.at.x++;
         walk.here.z = height_at(walk);
         count_from_here(walk, plane);
         return true;
     }
-    if (walk.at.y >= walk.last.y) {
-        return false;
-    }
+    if (walk.at.y >= walk.last.y) return false;
     walk.at = ivec2(walk.first.x, walk.at.y + 1);
     walk.here = walk.row + step_for(walk.along_v, walk.rest.zw, walk.row_cell);
     walk.cell = walk.row_cell;
@@ -258,9 +242,7 @@ Quad make_quad(vec3 a, vec3 b, vec3 c, vec3 d, vec2 cell, Plane plane)
     vec4 dx = quad.x.yzwx - quad.x, dy = quad.y.yzwx - quad.y;
     quad.rise = dy / not_zero(dx);
     quad.run = dx / not_zero(dy);
-    if (quad.low.x > quad.high.x) {
-        quad.high.y = quad.low.y - 1.0;
-    }
+    if (quad.low.x > quad.high.x) quad.high.y = quad.low.y - 1.0;
     return quad;
 }
 
@@ -276,9 +258,7 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
     int count = int(seen.x) + int(seen.y) + int(seen.z);
-    if (count == 0) {
-        return no_quad;
-    }
+    if (count == 0) return no_quad;
     vec3 p = a, q = b, r = c; // rotated so that the hidden corners are the last ones
     if (count == 1 ? seen.y : count == 2 && !seen.x) {
         p = b;
@@ -302,16 +282,13 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 // Finds the part of the plane that the next crystal covers; false if there are no more crystals.
 bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 {
-    if (!walk.half_done && !walk_on(walk, plane)) {
-        return false;
-    }
+    if (!walk.half_done && !walk_on(walk, plane)) return false;
     vec3 along_u = walk.part.x * step_for(walk.along_u, walk.rest.xy, walk.cell);
     vec3 along_v = walk.part.y * step_for(walk.along_v, walk.rest.zw, walk.cell);
     vec3 a = walk.here, b = a + along_u, c = b + along_v, d = a + along_v;
 #ifdef HORIZON
     if (min(min(a.z, b.z), min(c.z, d.z)) < walk.least) {
-        quad = walk.half_done ? make_triangle(a, c, d, walk, plane)
-                              : make_triangle(a, b, c, walk, plane);
+        quad = walk.half_done ? make_triangle(a, c, d, walk, plane) : make_triangle(a, b, c, walk, plane);
         walk.half_done = !walk.half_done;
         return true;
     }
@@ -327,10 +304,10 @@ bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 // y^2. The members are coefficients of y (1 + x + y + x^2 + xy + y^2), its integral along y.
 struct Density {
     float middle;
-    vec3 x;        // coefficients of y, xy, x^2 y
-    vec2 y;        // coefficients of y^2, x y^2
-    float yy;      // coefficient of y^3
-    vec3 whole;    // coefficients of x, x^2, x^3 of the integral along y up to 1, and along x
+    vec3 x;     // coefficients of y, xy, x^2 y
+    vec2 y;     // coefficients of y^2, x y^2
+    float yy;   // coefficient of y^3
+    vec3 whole; // coefficients of x, x^2, x^3 of the integral along y up to 1, and along x
 };
 
 // at: vector from the point's foot to the face's middle, mm.
@@ -344,12 +321,11 @@ Density make_density(Plane plane, vec2 at, vec2 face)
     Density density;
     density.middle = plane.density * squared * inverse;
     float quarters = 0.25 * (second.x + second.y + mixed);
-    density.x = vec3(1.0 - 0.5 * (first.x + first.y) + quarters,
-                     first.x - 0.5 * mixed - second.x, second.x);
+    density.x = vec3(1.0 - 0.5 * (first.x + first.y) + quarters, first.x - 0.5 * mixed - second.x, second.x);
     density.y = vec2(0.5 * (first.y - second.y) - 0.25 * mixed, 0.5 * mixed);
     density.yy = second.y * (1.0 / 3.0);
-    density.whole = vec3(density.x.x + density.y.x + density.yy,
-                         0.5 * (density.x.y + density.y.y), second.x * (1.0 / 3.0));
+    density.whole =
+        vec3(density.x.x + density.y.x + density.yy, 0.5 * (density.x.y + density.y.y), second.x * (1.0 / 3.0));
     return density;
 }
 
@@ -382,8 +358,7 @@ float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
     vec4 width = end - begin;
     vec4 dx = 0.28867513459481287 * width, dy = 0.28867513459481287 * (high - low);
     vec4 middle_x = 0.5 * (begin + end), middle_y = 0.5 * (low + high);
-    vec4 slanted = below(density, middle_x - dx, middle_y - dy) +
-                   below(density, middle_x + dx, middle_y + dy);
+    vec4 slanted = below(density, middle_x - dx, middle_y - dy) + below(density, middle_x + dx, middle_y + dy);
     vec4 at_from = left_of(density, from);
     vec4 sum = 0.5 * width * slanted + low * (left_of(density, begin) - at_from) +
                high * (at_from.yzwx - left_of(density, end));
@@ -407,9 +382,7 @@ float count_parts(Plane plane, vec2 at)
 #ifdef MASKS
 bool is_allowed(ModulePair pair, bool near_is_i, ivec2 near, ivec2 far)
 {
-    if (pair.mask == LR_NONE) {
-        return true;
-    }
+    if (pair.mask == LR_NONE) return true;
     ivec2 i = pair_modules[pair.i].crystals.xy, j = pair_modules[pair.j].crystals.xy;
     return near_is_i ? mask_bits(mask_entries[pair.mask], near, i, far, j)
                      : mask_bits(mask_entries[pair.mask], far, i, near, j);
@@ -433,9 +406,7 @@ void visit_pair(ModulePair pair, dvec3 point)
     Walk walk;
     Plane plane;
     Numbers numbers;
-    if (!open_pair(pair, point, walk, plane, numbers)) {
-        return;
-    }
+    if (!open_pair(pair, point, walk, plane, numbers)) return;
     Quad quad = no_quad;
     vec2 cell = vec2(0.0), offset = vec2(0.0);
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
@@ -460,37 +431,28 @@ void visit_pair(ModulePair pair, dvec3 point)
             vec2 which = vec2(0.0, floor((part + 0.5) / parts));
             which.x = part - which.y * parts;
             vec2 face = plane.face / parts;
-            Density density =
-                make_density(plane, at + (which + 0.5) * face - 0.5 * plane.face, face);
+            Density density = make_density(plane, at + (which + 0.5) * face - 0.5 * plane.face, face);
             float share = integrate(density, fma(quad.x - shift.x, vec4(parts), vec4(-which.x)),
-                                    fma(quad.y - shift.y, vec4(parts), vec4(-which.y)), quad.rise,
-                                    quad.run);
+                                    fma(quad.y - shift.y, vec4(parts), vec4(-which.y)), quad.rise, quad.run);
             float scale = density.middle / (parts * parts);
             part += 1.0;
             bool whole = part >= parts * parts;
             part = whole ? 0.0 : part;
 #else
             Density density = make_density(plane, at, plane.face);
-            float share =
-                integrate(density, quad.x - shift.x, quad.y - shift.y, quad.rise, quad.run);
+            float share = integrate(density, quad.x - shift.x, quad.y - shift.y, quad.rise, quad.run);
             float scale = density.middle;
             const bool whole = true;
 #endif
 #ifdef MASKS
-            if (!is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(walk.cell + cell))) {
-                share = 0.0;
-            }
+            if (!is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(walk.cell + cell))) share = 0.0;
 #endif
 #ifdef NEAR
             sum += share > NOTHING ? share * scale : 0.0;
-            if (whole && sum > 0.0) {
-                emit(lor, sum);
-            }
+            if (whole && sum > 0.0) emit(lor, sum);
             sum = whole ? 0.0 : sum;
 #else
-            if (share > NOTHING) {
-                emit(lor, share * scale);
-            }
+            if (share > NOTHING) emit(lor, share * scale);
 #endif
             if (whole) {
                 cell.x += 1.0;
@@ -504,8 +466,6 @@ void visit_pair(ModulePair pair, dvec3 point)
         }
     }
 #ifdef LIMITED_LOOPS
-    if (were_loops_ended(list.w)) {
-        unfinished = 1u;
-    }
+    if (were_loops_ended(list.w)) unfinished = 1u;
 #endif
 }

@@ -9,11 +9,12 @@ layout(local_size_x = LR_GROUP_SIZE) in;
 struct PairModule {
     dvec4 centre; // centre of the detection plane
     dvec4 u, v, normal;
-    dvec4 cells;     // pitch along u and v, face along u and v
-    ivec4 crystals;  // number along u and v, total
+    dvec4 cells;    // pitch along u and v, face along u and v
+    ivec4 crystals; // number along u and v, total
     ivec4 unused;
 };
-layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules {
+layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules
+{
     PairModule pair_modules[];
 };
 
@@ -22,15 +23,18 @@ struct ModulePair {
     uint first; // first LOR, in the window
     uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
 };
-layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs {
+layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs
+{
     ModulePair module_pairs[];
 };
 
-layout(std430, binding = LR_BIND_PAIR_STATE) buffer State {
+layout(std430, binding = LR_BIND_PAIR_STATE) buffer State
+{
     uint unfinished; // 1 if loops of a thread were ended too early
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     ivec4 num_voxels;  // x, y, z; first slab of this pass
     ivec4 num_samples; // sample points of a voxel; the current one
     ivec4 range;       // pairs: first, end

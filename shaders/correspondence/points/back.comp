@@ -12,10 +12,12 @@
 // variants:  PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "correspondence/visit.glsl"
 
-layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors
+{
     float lors[];
 };
-layout(std430, binding = LR_BIND_SUMS) writeonly buffer Sums {
+layout(std430, binding = LR_BIND_SUMS) writeonly buffer Sums
+{
     float sums[];
 };
 
@@ -24,9 +26,7 @@ float mine;
 
 void emit(uint lor, float weight)
 {
-    if (lor < num_lors) {
-        mine += weight * lors[lor];
-    }
+    if (lor < num_lors) mine += weight * lors[lor];
 }
 
 void main()
@@ -37,11 +37,7 @@ void main()
     partial[k] = mine;
     for (uint half_size = LR_GROUP_SIZE / 2; half_size > 0u; half_size /= 2u) {
         barrier();
-        if (k < half_size) {
-            partial[k] += partial[k + half_size];
-        }
+        if (k < half_size) partial[k] += partial[k + half_size];
     }
-    if (k == 0u) {
-        sums[gl_WorkGroupID.x] = partial[0];
-    }
+    if (k == 0u) sums[gl_WorkGroupID.x] = partial[0];
 }

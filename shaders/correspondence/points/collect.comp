@@ -11,26 +11,25 @@
 
 layout(local_size_x = LR_GROUP_SIZE) in;
 
-layout(std430, binding = LR_BIND_SUMS) readonly buffer Sums {
+layout(std430, binding = LR_BIND_SUMS) readonly buffer Sums
+{
     float sums[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) buffer Voxels {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Voxels
+{
     float voxels[];
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uint num_rows;
 };
 
 void main()
 {
-    if (gl_GlobalInvocationID.x >= num_rows) {
-        return;
-    }
+    if (gl_GlobalInvocationID.x >= num_rows) return;
     Row row = rows[gl_GlobalInvocationID.x];
     float sum = 0.0;
-    for (uint k = row.first_image; k < row.end_image; k++) {
-        sum += sums[k];
-    }
+    for (uint k = row.first_image; k < row.end_image; k++) sum += sums[k];
     voxels[row.voxel] += sum * row.factor;
 }

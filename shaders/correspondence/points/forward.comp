@@ -12,7 +12,8 @@
 #include "common/atomic.glsl"
 #include "correspondence/visit.glsl"
 
-layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Lors
+{
     LR_ATOMIC lors[];
 };
 

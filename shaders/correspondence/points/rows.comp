@@ -11,7 +11,8 @@
 // variants: EXACT=1 HIDING=1 ABSORPTION=1; PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "correspondence/visit.glsl"
 
-layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Elements
+{
     uint count;
     uint unused_[3];
     uvec4 elements[]; // image, LOR, bits of the weight, index of the thread in its group
@@ -19,14 +20,10 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
 
 void emit(uint lor, float weight)
 {
-    if (lor >= num_lors || weight <= 0.0) {
-        return;
-    }
+    if (lor >= num_lors || weight <= 0.0) return;
     uint place = atomicAdd(count, 1u);
-    if (place < capacity) {
-        elements[place] = uvec4(gl_WorkGroupID.x, lor, floatBitsToUint(weight),
-                                gl_LocalInvocationIndex);
-    }
+    if (place < capacity)
+        elements[place] = uvec4(gl_WorkGroupID.x, lor, floatBitsToUint(weight), gl_LocalInvocationIndex);
 }
 
 void main()

@@ -10,7 +10,8 @@
 // shape:  points, one vertex per row
 #include "correspondence/rows.glsl"
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     ivec2 image_size; // texels of the voxel image
     int columns;      // tiles in a row of the atlas
 };
@@ -23,9 +24,8 @@ void main()
 {
     Row row = rows[gl_VertexID];
     float sum = 0.0;
-    for (uint image = row.first_image; image < row.end_image; image++) {
+    for (uint image = row.first_image; image < row.end_image; image++)
         sum += texelFetch(sums, ivec2(image % uint(columns), image / uint(columns)), 0).r;
-    }
     out_value = sum * row.factor;
     vec2 texel = vec2(row.voxel % uint(image_size.x), row.voxel / uint(image_size.x)) + 0.5;
     gl_Position = vec4(2.0 * texel / vec2(image_size) - 1.0, 0.0, 1.0);

@@ -15,9 +15,10 @@
 // variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1; RAYS=4 HIDING=1
 // variants:  RAYS=3 HIDING=1 PATH_LENGTH=1; RAYS=2 HIDING=1 ABSORPTION=1
 #include "correspondence/scene.glsl"
-#include "correspondence/raster/correspondence_pass.glsl"
-#include "correspondence/lor.glsl"
+
 #include "correspondence/coincidence.glsl"
+#include "correspondence/lor.glsl"
+#include "correspondence/raster/correspondence_pass.glsl"
 #ifdef ABSORPTION
 #include "correspondence/absorption.glsl"
 #endif
@@ -58,14 +59,10 @@ bool find_crystal(vec2 hit, out ivec2 rs)
 {
     vec2 cells = vec2(in_secondary.xy);
     vec2 cell = hit * in_cells.xy + 0.5 * cells;
-    if (any(lessThan(cell, vec2(0.0))) || any(greaterThan(cell, cells))) {
-        return false;
-    }
+    if (any(lessThan(cell, vec2(0.0))) || any(greaterThan(cell, cells))) return false;
     rs = min(ivec2(cell), in_secondary.xy - 1);
     vec2 from_centre = abs(cell - vec2(rs) - 0.5);
-    if (any(greaterThan(from_centre, in_cells.zw))) {
-        rs = ivec2(-1);
-    }
+    if (any(greaterThan(from_centre, in_cells.zw))) rs = ivec2(-1);
     return true;
 }
 
@@ -74,11 +71,9 @@ float line_survival(vec2 at, float t, float length_mm)
 {
     Image image = images[in_tile.w];
     Module primary = modules[in_tile.z];
-    vec3 to_hit =
-        to_centre(image, primary) + at.x * primary.u_face_u.xyz + at.y * primary.v_face_v.xyz;
+    vec3 to_hit = to_centre(image, primary) + at.x * primary.u_face_u.xyz + at.y * primary.v_face_v.xyz;
     vec3 point = image.point_scale.xyz - mu_origin_mm.xyz;
-    return survival((point + to_hit) * mu_per_mm.xyz, (point - t * to_hit) * mu_per_mm.xyz,
-                    length_mm, mu_steps);
+    return survival((point + to_hit) * mu_per_mm.xyz, (point - t * to_hit) * mu_per_mm.xyz, length_mm, mu_steps);
 }
 #endif
 
@@ -89,22 +84,16 @@ void main()
     vec2 at = sample_mm(pixel, pq, in_primary_size);
 
     float denominator = in_denominator.x + in_denominator.y * at.x + in_denominator.z * at.y;
-    if (denominator <= 0.0) {
-        discard;
-    }
+    if (denominator <= 0.0) discard;
 #ifdef HIDING
     bool before = in_role == ROLE_BEFORE;
-    if (before && denominator + in_denominator.w <= 0.0) {
-        discard; // hit beyond the primary's plane
-    }
+    if (before && denominator + in_denominator.w <= 0.0) discard; // hit beyond the primary's plane
 #endif
     float t = in_denominator.w / denominator;
     vec2 hit = vec2(in_along_u.w - t * (in_along_u.x + in_along_u.y * at.x + in_along_u.z * at.y),
                     in_along_v.w - t * (in_along_v.x + in_along_v.y * at.x + in_along_v.z * at.y));
     ivec2 rs;
-    if (!find_crystal(hit, rs)) {
-        discard;
-    }
+    if (!find_crystal(hit, rs)) discard;
 #ifdef HIDING
     rs = in_role >= ROLE_BACK ? ivec2(-1) : rs;
 #endif

@@ -12,16 +12,18 @@
 // shape:    triangle strip of 4 vertices, one instance per draw
 // variants: RAYS=4; RAYS=3; RAYS=3 HIDING=1
 #include "correspondence/scene.glsl"
-#include "correspondence/raster/correspondence_pass.glsl"
-#include "correspondence/lor.glsl"
+
 #include "correspondence/coincidence.glsl"
+#include "correspondence/lor.glsl"
+#include "correspondence/raster/correspondence_pass.glsl"
 #include "correspondence/sight.glsl"
 
 #ifndef RAYS
 #define RAYS 4
 #endif
 
-layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
+layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
+{
     uvec2 draws[]; // image, secondary module
 };
 
@@ -38,7 +40,7 @@ layout(location = 7) flat out ivec4 out_secondary;    // crystals along u, v; fi
 layout(location = 8) flat out uvec4 out_mask;         // kind, offsets, 1 if swapped
 layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 #ifdef HIDING
-layout(location = 10) flat out uint out_role;         // ROLE_ bits
+layout(location = 10) flat out uint out_role; // ROLE_ bits
 #endif
 
 // A direction from the eye as a homogeneous point of the window, in pixels. The third coordinate is
@@ -57,8 +59,7 @@ vec3 to_window(vec3 direction, Module primary, vec3 centre)
 vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
 {
     vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
-    vec2 at = side * vec2(secondary.crystals.xy) *
-              vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
+    vec2 at = side * vec2(secondary.crystals.xy) * vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
     vec3 point = other + at.x * secondary.u_face_u.xyz + at.y * secondary.v_face_v.xyz;
     return to_window(mirror * point, primary, centre);
 }
@@ -105,7 +106,7 @@ void main()
     const float mirror = -1.0;
 #endif
     Module secondary = modules[secondary_index];
-    vec3 centre = to_centre(image, primary);   // vector from the point to the primary's centre
+    vec3 centre = to_centre(image, primary); // vector from the point to the primary's centre
     vec3 other = to_centre(image, secondary);
 
     int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // converts strip order to loop order
@@ -119,10 +120,8 @@ void main()
 #ifdef HIDING
     // If a corner is as high over the primary's plane as the point, or higher, the rectangle is not
     // bounded in pixels, and covers the whole window.
-    if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0) {
-        ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0,
-                   k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);
-    }
+    if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0)
+        ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0, k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);
 #endif
     write_position(ray, image.place.yz, primary.crystals.xy * RAYS);
 
@@ -132,10 +131,10 @@ void main()
                        area * height / 6.283185307179586);
 #ifdef HIDING
     Sight sight = make_hiding_sight(primary, centre, secondary, other, draw.y);
-    out_role = (draw.y & LR_BEFORE_PRIMARY) != 0u              ? ROLE_BEFORE
-               : (draw.y & LR_ONLY_STOPS) == 0u                ? ROLE_PAIR
+    out_role = (draw.y & LR_BEFORE_PRIMARY) != 0u       ? ROLE_BEFORE
+               : (draw.y & LR_ONLY_STOPS) == 0u         ? ROLE_PAIR
                : dot(secondary.normal.xyz, other) < 0.0 ? ROLE_FARTHER
-                                                               : ROLE_BACK;
+                                                        : ROLE_BACK;
 #else
     Sight sight = make_sight(primary, centre, secondary, other);
 #endif

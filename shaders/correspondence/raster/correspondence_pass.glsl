@@ -3,7 +3,8 @@
 //
 // Uniforms of the correspondence pass; mirrored in src/correspondence/raster/correspondence.c. HIDING: also
 // the roles of drawn modules.
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     vec2 atlas_size; // texels
     int mu_steps;    // samples along a line
     float unused_;

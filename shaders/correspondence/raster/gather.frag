@@ -9,13 +9,15 @@
 // writes:   one sum per four pixels
 // variants: RAYS=4; RAYS=1
 #include "correspondence/scene.glsl"
+
 #include "correspondence/lor.glsl"
 
 #ifndef RAYS
 #define RAYS 4
 #endif
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     ivec2 source_tile, target_tile; // texels
     int columns, num_images;        // tiles in a row of the atlas; images of the batch
     uint num_lors;                  // LORs of the window
@@ -29,20 +31,14 @@ layout(location = 0) out float out_sum;
 float pixel_product(ivec2 pixel, Image image)
 {
     Module primary = modules[image.place.x];
-    if (any(greaterThanEqual(pixel, primary.crystals.xy * RAYS))) {
-        return 0.0;
-    }
+    if (any(greaterThanEqual(pixel, primary.crystals.xy * RAYS))) return 0.0;
     uvec2 hit = texelFetch(correspondence, image.place.yz + pixel, 0).rg;
-    if (hit.x == 0u) {
-        return 0.0;
-    }
+    if (hit.x == 0u) return 0.0;
     ivec2 pq = ivec2(uvec2(pixel) / uint(RAYS));
     uint other = crystal_module[hit.x - 1u];
     uint lor = lor_number(uint(image.place.x), uint(pq.y * primary.crystals.x + pq.x), other,
                           hit.x - 1u - uint(modules[other].crystals.z));
-    if (lor >= num_lors) {
-        return 0.0;
-    }
+    if (lor >= num_lors) return 0.0;
     uint width = uint(textureSize(lors, 0).x);
     return uintBitsToFloat(hit.y) * texelFetch(lors, ivec2(lor % width, lor / width), 0).r;
 }
@@ -57,7 +53,6 @@ void main()
     if (number < num_images) {
         Image image = images[number];
         out_sum = (pixel_product(pixel, image) + pixel_product(pixel + ivec2(1, 0), image)) +
-                  (pixel_product(pixel + ivec2(0, 1), image) +
-                   pixel_product(pixel + ivec2(1, 1), image));
+                  (pixel_product(pixel + ivec2(0, 1), image) + pixel_product(pixel + ivec2(1, 1), image));
     }
 }

@@ -15,7 +15,8 @@
 #define STEP 2
 #endif
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     ivec2 source_tile, target_tile; // texels
 };
 
@@ -29,9 +30,7 @@ void main()
     ivec2 tile = at / target_tile;
     ivec2 corner = STEP * (at - tile * target_tile);
     out_sum = 0.0;
-    for (int y = corner.y; y < min(corner.y + STEP, source_tile.y); y++) {
-        for (int x = corner.x; x < min(corner.x + STEP, source_tile.x); x++) {
+    for (int y = corner.y; y < min(corner.y + STEP, source_tile.y); y++)
+        for (int x = corner.x; x < min(corner.x + STEP, source_tile.x); x++)
             out_sum += texelFetch(sums, tile * source_tile + ivec2(x, y), 0).r;
-        }
-    }
 }

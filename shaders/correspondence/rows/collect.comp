@@ -13,14 +13,17 @@
 #define LIST_GROUP LR_GROUP_SIZE
 #include "correspondence/rows/rows.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_LIST) readonly buffer List {
+layout(std430, binding = LR_BIND_ROWS_LIST) readonly buffer List
+{
     uvec4 head;
     uvec4 elements[];
 };
-layout(std430, binding = LR_BIND_ROWS_KEYS) buffer Keys {
+layout(std430, binding = LR_BIND_ROWS_KEYS) buffer Keys
+{
     uint keys[];
 };
-layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts {
+layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts
+{
     uint listed;
     uint misfits;
 };
@@ -28,7 +31,8 @@ layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts {
 #define FIXED_BINDING LR_BIND_ROWS_VALUES
 #include "common/fixed.glsl"
 #else
-layout(std430, binding = LR_BIND_ROWS_VALUES) writeonly buffer Values {
+layout(std430, binding = LR_BIND_ROWS_VALUES) writeonly buffer Values
+{
     float values[];
 };
 #endif
@@ -43,12 +47,8 @@ bool find_slot(uint table, uint lor, out uint found)
     for (uint k = 0u; k < MOST_TRIES; k++) {
         found = table + (slot + k & mask);
         uint key = keys[found];
-        if (key == 0u) {
-            key = atomicCompSwap(keys[found], 0u, lor + 1u);
-        }
-        if (key == 0u || key == lor + 1u) {
-            return true;
-        }
+        if (key == 0u) key = atomicCompSwap(keys[found], 0u, lor + 1u);
+        if (key == 0u || key == lor + 1u) return true;
     }
     return false;
 }
@@ -56,9 +56,7 @@ bool find_slot(uint table, uint lor, out uint found)
 void main()
 {
     uint num_threads = gl_NumWorkGroups.x * uint(LIST_GROUP);
-    if (gl_GlobalInvocationID.x == 0u) {
-        listed = head.x;
-    }
+    if (gl_GlobalInvocationID.x == 0u) listed = head.x;
     uint kept = min(head.x, total);
     for (uint k = gl_GlobalInvocationID.x; k < kept; k += num_threads) {
         uvec4 element = elements[k];

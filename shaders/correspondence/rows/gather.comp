@@ -12,22 +12,27 @@
 // variants:  ; REPEATS=1; COUNT=1
 #include "correspondence/rows/rows.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_KEYS) readonly buffer Keys {
+layout(std430, binding = LR_BIND_ROWS_KEYS) readonly buffer Keys
+{
     uint keys[];
 };
-layout(std430, binding = LR_BIND_ROWS_TO) writeonly buffer To {
+layout(std430, binding = LR_BIND_ROWS_TO) writeonly buffer To
+{
     uvec2 to[]; // LOR, bits of the value
 };
-layout(std430, binding = LR_BIND_ROWS_PLACES) buffer Places {
+layout(std430, binding = LR_BIND_ROWS_PLACES) buffer Places
+{
     uint places[];
 };
-layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts {
+layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts
+{
     uvec2 found_by_collect;
     uint starts[]; // [rows + 1]
 };
 
 #ifdef REPEATS
-layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values
+{
     uvec2 head;
     uvec2 values[]; // fixed.glsl's lower and upper word; all are >= 0
 };
@@ -37,7 +42,8 @@ double value_of(uvec2 value)
     return (double(value.y) * 4294967296.0lf + double(value.x)) / 2305843009213693952.0lf;
 }
 #else
-layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values
+{
     float values[];
 };
 
@@ -51,29 +57,21 @@ double value_of(float value)
 float mean_of(uint first)
 {
     double sum = 0.0lf;
-    for (uint k = 0u; k < num_points; k++) {
-        sum += value_of(values[first + (k << slot_bits)]);
-    }
+    for (uint k = 0u; k < num_points; k++) sum += value_of(values[first + (k << slot_bits)]);
     return float(sum / double(per_row));
 }
 
 void main()
 {
-    if (own_share() >= num_shares) {
-        return;
-    }
+    if (own_share() >= num_shares) return;
     uint end = (own_share() + 1u) * share;
 #ifdef COUNT
     uint number = 0u;
-    for (uint slot = own_share() * share; slot < end; slot++) {
-        number += keys[slot] != 0u ? 1u : 0u;
-    }
+    for (uint slot = own_share() * share; slot < end; slot++) number += keys[slot] != 0u ? 1u : 0u;
     places[own_share()] = number;
 #else
     uint place = places[own_share()];
-    if (own_share() % row_shares == 0u) {
-        starts[own_share() / row_shares] = place;
-    }
+    if (own_share() % row_shares == 0u) starts[own_share() / row_shares] = place;
     for (uint slot = own_share() * share; slot < end; slot++) {
         uint key = keys[slot];
         if (key != 0u) {
@@ -82,8 +80,6 @@ void main()
             place++;
         }
     }
-    if (own_share() == num_shares - 1u) {
-        starts[num_shares / row_shares] = place;
-    }
+    if (own_share() == num_shares - 1u) starts[num_shares / row_shares] = place;
 #endif
 }

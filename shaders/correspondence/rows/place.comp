@@ -8,10 +8,12 @@
 // writes: numbers
 #include "correspondence/rows/rows.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_PLACES) buffer Places {
+layout(std430, binding = LR_BIND_ROWS_PLACES) buffer Places
+{
     uint places[];
 };
-layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums {
+layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums
+{
     uint sums[];
 };
 
@@ -23,16 +25,12 @@ void main()
     uint thread = gl_LocalInvocationID.x;
     uint first = gl_WorkGroupID.x * uint(LR_SORT_GROUP);
     uint sum = 0u;
-    for (uint k = thread; k < first; k += uint(LR_SORT_GROUP)) {
-        sum += sums[k];
-    }
+    for (uint k = thread; k < first; k += uint(LR_SORT_GROUP)) sum += sums[k];
     before[thread] = sum;
     own[thread] = sums[first + thread];
     barrier();
     uint place = 0u;
-    for (uint k = 0u; k < uint(LR_SORT_GROUP); k++) {
-        place += before[k] + (k < thread ? own[k] : 0u);
-    }
+    for (uint k = 0u; k < uint(LR_SORT_GROUP); k++) place += before[k] + (k < thread ? own[k] : 0u);
     for (uint k = own_share() * share; k < min((own_share() + 1u) * share, total); k++) {
         uint number = places[k];
         places[k] = place;

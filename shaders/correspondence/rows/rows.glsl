@@ -13,7 +13,8 @@ layout(local_size_x = LIST_GROUP) in;
 layout(local_size_x = LR_SORT_GROUP) in;
 #endif
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     uint total;       // room of the list, in elements; or number of numbers that become places
     uint share;       // numbers, or slots of a table, for each thread
     uint num_shares;  // shares in total

@@ -8,21 +8,19 @@
 // writes: LORs and values
 #include "correspondence/rows/sort.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_TO) writeonly buffer To {
+layout(std430, binding = LR_BIND_ROWS_TO) writeonly buffer To
+{
     uvec2 to[];
 };
-layout(std430, binding = LR_BIND_ROWS_PLACES) readonly buffer Places {
+layout(std430, binding = LR_BIND_ROWS_PLACES) readonly buffer Places
+{
     uint places[];
 };
 
 void main()
 {
-    if (own_share() >= num_shares) {
-        return;
-    }
-    for (uint digit = 0u; digit < NUM_DIGITS; digit++) {
-        NUMBER(digit) = places[number_at(digit)];
-    }
+    if (own_share() >= num_shares) return;
+    for (uint digit = 0u; digit < NUM_DIGITS; digit++) NUMBER(digit) = places[number_at(digit)];
     uvec2 range = own_range();
     for (uint k = range.x; k < range.y; k++) {
         uvec2 element = from[k];

@@ -4,10 +4,12 @@
 // Sorting of rows by a digit of their LORs. Each thread processes one share of a row in order.
 #include "correspondence/rows/rows.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_FROM) readonly buffer From {
+layout(std430, binding = LR_BIND_ROWS_FROM) readonly buffer From
+{
     uvec2 from[]; // LOR, bits of the value
 };
-layout(std430, binding = LR_BIND_ROWS_STARTS) readonly buffer Starts {
+layout(std430, binding = LR_BIND_ROWS_STARTS) readonly buffer Starts
+{
     uvec2 found_by_collect;
     uint starts[]; // [rows + 1]
 };
@@ -17,7 +19,7 @@ const uint NUM_DIGITS = 1u << LR_SORT_BITS;
 shared uint numbers[LR_SORT_GROUP << LR_SORT_BITS]; // [digit][thread]; a thread uses only its own
 
 // This thread's number for a digit.
-#define NUMBER(digit) numbers[(digit) * uint(LR_SORT_GROUP) + gl_LocalInvocationID.x]
+#define NUMBER(digit) numbers[(digit)*uint(LR_SORT_GROUP) + gl_LocalInvocationID.x]
 
 uint digit_of(uvec2 element)
 {
@@ -37,6 +39,5 @@ uvec2 own_range()
 // Index of the number of a digit for the thread's share, in the order [row][digit][share].
 uint number_at(uint digit)
 {
-    return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares +
-           own_share() % row_shares;
+    return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares + own_share() % row_shares;
 }

@@ -8,18 +8,18 @@
 // writes: a sum for each thread
 #include "correspondence/rows/rows.glsl"
 
-layout(std430, binding = LR_BIND_ROWS_PLACES) readonly buffer Places {
+layout(std430, binding = LR_BIND_ROWS_PLACES) readonly buffer Places
+{
     uint places[];
 };
-layout(std430, binding = LR_BIND_ROWS_SUMS) writeonly buffer Sums {
+layout(std430, binding = LR_BIND_ROWS_SUMS) writeonly buffer Sums
+{
     uint sums[];
 };
 
 void main()
 {
     uint sum = 0u;
-    for (uint k = own_share() * share; k < min((own_share() + 1u) * share, total); k++) {
-        sum += places[k];
-    }
+    for (uint k = own_share() * share; k < min((own_share() + 1u) * share, total); k++) sum += places[k];
     sums[own_share()] = sum;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "correspondence/cpu/scene.h"
+#include "correspondence/cpu/elements.h"
 
 #include "base/mem.h"
 #include "base/vec.h"

@@ -78,7 +78,7 @@ struct lr_native_column {
     const float *wanted; /* [count] points with the value 0 are skipped; NULL = no point is skipped */
 };
 
-/* The elements of point k and the crystal columns of a block (native/scene.h): the block's value at offset[n] has
+/* The elements of point k and the crystal columns of a block (kernels.h): the block's value at offset[n] has
  * the weight[n]. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
 struct lr_native_part {
     int64_t block;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "correspondence/native/scene.h"
+#include "correspondence/native/kernels.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -96,7 +96,7 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
     LR_TRY(open_projection(raster, forward));
 
     if (forward)
-        LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
+        LR_TRY(lr_texels_copy(&raster->scatter.voxels, in, true));
     else
         gl_target_clear(raster->gather.image.target, NULL);
 
@@ -110,13 +110,13 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
         if (forward)
             lr_scatter_begin(&raster->scatter);
         else if (in != NULL)
-            LR_TRY(lr_texels_put(&raster->lors, &values));
+            LR_TRY(lr_texels_copy(&raster->lors, &values, true));
         else
             gl_texture_clear(raster->lors.target->colours[0], &one);
         LR_TRY(lr_sweep_run(&sweep, &work));
         if (forward) LR_TRY(lr_scatter_end(&raster->scatter, &raster->lors, &values));
     }
-    return forward ? LR_OK : lr_texels_get(&raster->gather.image, out);
+    return forward ? LR_OK : lr_texels_copy(&raster->gather.image, out, false);
 }
 
 static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)

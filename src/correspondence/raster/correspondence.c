@@ -64,7 +64,7 @@ static void find_boxes(const struct lr_texels *texels, struct gl_box boxes[2])
     boxes[1] = (struct gl_box){.y = rows, .width = (int)(texels->count % WIDTH), .height = 1};
 }
 
-lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from)
+lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels)
 {
     struct gl_texture *texture = texels->target->colours[0];
     struct gl_box boxes[2];
@@ -72,32 +72,15 @@ lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from)
     int64_t done = 0;
     for (int k = 0; k < 2; k++) {
         const int64_t count = (int64_t)boxes[k].width * boxes[k].height;
-        if (count > 0 && from->values != NULL) {
-            LR_TRY(gl_texture_upload_rect(texture, &boxes[k], (const float *)from->values + done));
+        if (count > 0 && vector->values != NULL) {
+            float *values = (float *)vector->values + done;
+            LR_TRY(to_texels ? gl_texture_upload_rect(texture, &boxes[k], values)
+                             : gl_texture_read(texture, &boxes[k], values));
         } else if (count > 0) {
-            const struct lr_vector_range range = lr_vector_gl_range(from);
-            LR_TRY(
-                gl_texture_copy_buffer(texture, &boxes[k], range.buffer, range.offset + done * (int64_t)sizeof(float)));
-        }
-        done += count;
-    }
-    return LR_OK;
-}
-
-lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to)
-{
-    const struct gl_texture *texture = texels->target->colours[0];
-    struct gl_box boxes[2];
-    find_boxes(texels, boxes);
-    int64_t done = 0;
-    for (int k = 0; k < 2; k++) {
-        const int64_t count = (int64_t)boxes[k].width * boxes[k].height;
-        if (count > 0 && to->values != NULL) {
-            LR_TRY(gl_texture_read(texture, &boxes[k], (float *)to->values + done));
-        } else if (count > 0) {
-            const struct lr_vector_range range = lr_vector_gl_range(to);
-            LR_TRY(
-                gl_buffer_copy_texture(range.buffer, range.offset + done * (int64_t)sizeof(float), texture, &boxes[k]));
+            const struct lr_vector_range range = lr_vector_gl_range(vector);
+            const int64_t at = range.offset + done * (int64_t)sizeof(float);
+            LR_TRY(to_texels ? gl_texture_copy_buffer(texture, &boxes[k], range.buffer, at)
+                             : gl_buffer_copy_texture(range.buffer, at, texture, &boxes[k]));
         }
         done += count;
     }

@@ -54,9 +54,9 @@ void lr_texels_destroy(struct lr_texels *texels);
 /* The most numbers that one texture of at most `bytes` can hold. bytes: 0 = only the driver's limits apply. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* Copy from and to a vector of `count` floats. Vectors at the place are copied on the device. */
-lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from);
-lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to);
+/* Copies a vector of `count` floats to the texture, or the texture to it. A vector at the place is copied on the
+ * device. */
+lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels);
 
 /* --- forward --- */
 

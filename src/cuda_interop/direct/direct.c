@@ -496,16 +496,10 @@ static lr_status change_image(void *self, const struct lr_direct_change *change,
     return status;
 }
 
-static void begin_lap(void *self)
+static void mark_lap(void *self, bool ends)
 {
     struct cuda_direct *cuda = enter(self);
-    watch_mark(&cuda->updates, 0, cuda->log);
-}
-
-static void end_lap(void *self)
-{
-    struct cuda_direct *cuda = enter(self);
-    watch_mark(&cuda->updates, 1, cuda->log);
+    watch_mark(&cuda->updates, ends, cuda->log);
 }
 
 static double read_laps(void *self)
@@ -583,8 +577,7 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, s
         .discrepancy = find_discrepancy,
         .change = change_image,
         .give_back = give_back,
-        .begin_lap = begin_lap,
-        .end_lap = end_lap,
+        .mark_lap = mark_lap,
         .attributes = find_attributes,
         .read_laps = read_laps,
         .destroy = destroy,

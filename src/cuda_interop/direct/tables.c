@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct/memory.h"
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/lend.h"
 

@@ -513,7 +513,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
         const struct lr_listmode_row_source all = {
             .events = &fetched, .visit = visit, .self = &source, .log = log, .progress = params->progress};
         lr_cuda_list_hit *hits = lr_cuda_list_hits(&fetched, log);
-        float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, log) : NULL;
+        float *table = tube->table != NULL ? lr_listmode_tube_table(tube, log) : NULL;
         const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
         source.pass.tube.table = table;
         source.pass.exact = cuda->exact;
@@ -676,12 +676,8 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->events = cuda->tables.events;
     const struct lr_listmode_events *events = cuda->params.events;
     pass->has_events[0] = pass->has_events[1] = false; /* without and with time of flight */
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            const bool has = events->groups[r][g] < events->groups[r][g + 1];
-            pass->has_events[lr_listmode_group_has_tof(g)] |= has;
-        }
-    }
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++)
+        pass->has_events[lr_listmode_group_has_tof(g)] |= lr_listmode_has_group(events, g);
     pass->is_line = model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = model->tube.as_paper;
     pass->stream = cuda->stream;

@@ -44,10 +44,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     const struct lr_listmode_model *model = params->model;
     const struct lr_listmode_events *events = params->events;
     const int axes[3] = {frame->axis, frame->across[0], frame->across[1]};
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        const int64_t *groups = events->groups[r];
-        frame->has_events = frame->has_events || groups[2 * frame->axis] < groups[2 * frame->axis + 2];
-    }
+    frame->has_events = lr_listmode_has_axis(events, frame->axis);
     for (int k = 0; k < 3; k++) {
         frame->voxel_mm[k] = model->grid.voxel_mm[axes[k]];
         frame->origin_mm[k] = model->grid.origin_mm[axes[k]];
@@ -154,35 +151,14 @@ struct portion {
     int32_t line_work;                /* work of finding a line */
 };
 
-/* Slices on either side of the centre of time of flight in which an event may have elements, plus 1.5 for rounding. */
-static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
-{
-    const double reach_mm = planning->params->events->reach_mm + planning->params->model->reach_mm;
-    return reach_mm / frame->voxel_mm[0] + 1.5;
-}
-
 /* Slices that the lines of sorted events begin .. end - 1 of a group may cross. */
 static void find_slices(const struct planning *planning, int group, const int64_t events[2], int32_t slices[2])
 {
     const int axis = lr_listmode_group_axis(group);
-    const lr_cuda_list_frame *frame = &planning->plan->frames[axis];
+    const struct lr_cuda_list_plan_params *params = planning->params;
     slices[0] = 0;
-    slices[1] = frame->slices;
-    if (!lr_listmode_group_has_tof(group)) return;
-
-    /* Centres of time of flight of the first and the last event, in slices. They may be beyond the grid. */
-    const lr_grid *grid = &planning->params->model->grid;
-    double centres[2];
-    for (int k = 0; k < 2; k++) {
-        struct lr_listmode_line line;
-        lr_listmode_line_of(planning->params->events, events[k] - k, axis, &line);
-        const double centre_mm = line.middle[axis] + line.tof_mm * line.direction[axis];
-        centres[k] = (centre_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis];
-    }
-    const double reach = reach_of(planning, frame);
-    const double low = floor(centres[0] - reach), high = ceil(centres[1] + reach);
-    slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
-    slices[1] = (int32_t)fmax(fmin(high, frame->slices), slices[0]);
+    slices[1] = planning->plan->frames[axis].slices;
+    if (lr_listmode_group_has_tof(group)) lr_listmode_range_slices(params->model, params->events, events, axis, slices);
 }
 
 static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame, int32_t slices)
@@ -199,7 +175,8 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        const double slices = 2.0 * reach_of(planning, frame) + 1.0; /* chunks with time of flight */
+        const double reach = lr_listmode_reach_slices(planning->params->model, planning->params->events, frame->axis);
+        const double slices = 2.0 * reach + 1.0; /* chunks with time of flight */
         const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
         sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, is_short ? (int32_t)slices : frame->slices);
     }

@@ -52,16 +52,6 @@ lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, con
     return hits;
 }
 
-float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
-{
-    float *table = lr_alloc((int64_t)tube->table_count + 1, sizeof(*table), "the tube's table", log);
-    for (int k = 0; table != NULL && k <= tube->table_count; k++) {
-        const int last = tube->table_count - 1;
-        table[k] = (float)tube->table[k < last ? k : last];
-    }
-    return table;
-}
-
 /* --- on the device --- */
 
 static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
@@ -84,7 +74,7 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
     const struct lr_listmode_events *events = params->events;
     const lr_listmode_tube *tube = &params->model->tube;
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
-    float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
+    float *table = tube->table != NULL ? lr_listmode_tube_table(tube, params->log) : NULL;
     bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
     if (has_all) {
         const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;

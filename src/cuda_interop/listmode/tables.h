@@ -57,9 +57,8 @@ struct lr_cuda_list_shares {
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
-/* Makes the tables of crystals and of the tube in host memory; the caller frees them. */
+/* Makes the table of crystals in host memory; the caller frees it. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
-float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 
 /* Transfer of events from the host to the device through two pieces of page-locked memory. Processors fill one piece
  * while the other is copied. */

@@ -1,17 +1,866 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of the family `direct`: its functions, creation and destruction. */
+ * The `compute` backend of the family `direct`: images, the passes that project, projections of vectors, and updates.
+ * Vectors at the backend's place are copied to and from images with margins on the device
+ * (shaders/direct/exchange.comp). */
 #include "direct/compute/direct.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "gl/context.h"
+#include "model/lors/selection.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { FLOATS = 4, MOST_GROUPS = 32768 };
+
+/* The uniform block of shaders/direct/direct.glsl. */
+struct pass_uniforms {
+    int32_t grid[4], margin[4], counts[4], extent[4];
+};
+_Static_assert(sizeof(struct pass_uniforms) == 64, "the shader's layout");
+
+/* Finds the number of texels along q, x and y, with or without margins. */
+static void find_extent(const struct lr_direct_layout *layout, bool has_margins, int extent[3])
+{
+    const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
+    for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
+}
+
+/* Makes an image of zeros. Images without margins cannot be projected. Here and below, the context is current. errors:
+ * LR_FAILED. */
+static lr_status image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
+                            bool has_margins)
+{
+    int extent[3];
+    find_extent(layout, has_margins, extent);
+    *image = (struct lr_direct_image){.has_margins = has_margins};
+    if (has_margins ? layout->buffers : layout->data_buffers) {
+        const struct gl_limits *limits = gl_context_limits(layout->ctx);
+        const int64_t bytes = (int64_t)extent[0] * extent[1] * extent[2] * FLOATS * (int64_t)sizeof(float);
+        if (bytes > limits->max_storage_bytes) {
+            return lr_error(layout->log, LR_FAILED,
+                            "%s: %lld MiB are more than the %lld that a buffer of %s may have: keep "
+                            "images in textures or take a smaller grid",
+                            label, (long long)(bytes >> 20), (long long)(limits->max_storage_bytes >> 20),
+                            limits->renderer);
+        }
+        image->buffer = gl_buffer_create(layout->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+        return image->buffer ? LR_OK : LR_FAILED;
+    }
+
+    image->texture = gl_texture_create(layout->ctx, &(struct gl_texture_params){.label = label,
+                                                                                .target = GL_TEXTURE_3D,
+                                                                                .format = GL_RGBA32F,
+                                                                                .width = extent[0],
+                                                                                .height = extent[1],
+                                                                                .depth = extent[2]});
+    return image->texture ? LR_OK : LR_FAILED;
+}
+
+static void image_finish(struct lr_direct_image *image)
+{
+    gl_texture_destroy(image->texture);
+    gl_buffer_destroy(image->buffer);
+    *image = (struct lr_direct_image){0};
+}
+
+bool lr_direct_image_exists(const struct lr_direct_image *image)
+{
+    return image->texture != NULL || image->buffer != NULL;
+}
+
+/* --- transfers --- */
+
+/* Copies values between the grid's order and the order of texels. */
+static void reorder(const struct lr_direct_layout *layout, float *values, bool has_margins, float *staging,
+                    bool to_texels)
+{
+    const int *size = layout->size;
+    const int64_t slice = (int64_t)size[0] * size[1];
+    int extent[3], margin[3];
+    find_extent(layout, has_margins, extent);
+    for (int k = 0; k < 3; k++) margin[k] = has_margins ? layout->margin[k] : 0;
+    for (int64_t column = 0; column < slice; column++) {
+        const int x = (int)(column % size[0]), y = (int)(column / size[0]);
+        const int64_t row = x + margin[1] + (int64_t)extent[1] * (y + margin[2]);
+        float *texels = staging + FLOATS * (row * extent[0] + margin[0]);
+        float *voxel = values + column;
+        for (int z = 0; z < size[2]; z++, voxel += slice)
+            if (to_texels)
+                texels[z] = *voxel;
+            else
+                *voxel = texels[z];
+    }
+}
+
+/* Copies values to or from an image. values: [nz][ny][nx], read if to_device, otherwise written. */
+static lr_status image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout, float *values,
+                            bool to_device)
+{
+    /* A buffer is copied with its margins, a texture without margins. */
+    const bool has_margins = image->buffer != NULL && image->has_margins;
+    int extent[3];
+    find_extent(layout, has_margins, extent);
+    const int64_t count = (int64_t)extent[0] * extent[1] * extent[2], bytes = count * FLOATS * (int64_t)sizeof(float);
+    float *staging = lr_alloc(count, FLOATS * sizeof(float), "an image as texels", layout->log);
+    if (staging == NULL) return LR_FAILED;
+    *(to_device ? &layout->traffic->to_device : &layout->traffic->to_host) += bytes;
+    if (to_device) reorder(layout, values, has_margins, staging, true);
+    lr_status status;
+    if (image->buffer != NULL) {
+        status = to_device ? gl_buffer_upload(image->buffer, 0, bytes, staging)
+                           : gl_buffer_read(image->buffer, 0, bytes, staging);
+    } else {
+        const int *all = image->texture->size;
+        const struct gl_box box = {(all[0] - extent[0]) / 2,
+                                   (all[1] - extent[1]) / 2,
+                                   (all[2] - extent[2]) / 2,
+                                   extent[0],
+                                   extent[1],
+                                   extent[2]};
+        status = to_device ? gl_texture_upload_rect(image->texture, &box, staging)
+                           : gl_texture_read(image->texture, &box, staging);
+    }
+    if (!to_device && status == LR_OK) reorder(layout, values, has_margins, staging, false);
+    free(staging);
+    return status;
+}
+
+/* --- passes --- */
+
+/* Bind an image to a pass: the source is read, the target is read and written. */
+static void bind_source(struct gl_pass *pass, const struct lr_direct_image *image)
+{
+    pass->textures[LR_UNIT_DIRECT_SOURCE] = image->texture;
+    pass->buffers[LR_BIND_DIRECT_SOURCE].buffer = image->buffer;
+}
+
+static void bind_target(struct gl_pass *pass, const struct lr_direct_image *image)
+{
+    pass->images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = image->texture};
+    pass->buffers[LR_BIND_DIRECT_TARGET].buffer = image->buffer;
+}
+
+/* The barriers that passes need if they write images. */
+static const GLbitfield image_barriers = GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
+                                         GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
+                                         GL_BUFFER_UPDATE_BARRIER_BIT;
+
+/* --- projections --- */
+
+/* Uniforms with grid, margin and extent; margin[3] and counts are 0. */
+static struct pass_uniforms pass_of(const struct lr_direct_compute *compute)
+{
+    const struct lr_direct_layout *layout = &compute->layout;
+    const int *size = layout->size, *margin = layout->margin;
+    return (struct pass_uniforms){
+        .grid = {size[0], size[1], size[2], layout->quads},
+        .margin = {margin[0], margin[1], margin[2], 0},
+        .extent = {layout->quads + 2 * margin[0], size[0] + 2 * margin[1], size[1] + 2 * margin[2], 0},
+    };
+}
+
+/* Finds the number of workgroups for some threads, in two dimensions. */
+static void set_groups(int64_t threads, int groups[3])
+{
+    const int64_t count = (threads + LR_DIRECT_GROUP - 1) / LR_DIRECT_GROUP;
+    groups[0] = (int)(count < MOST_GROUPS ? count : MOST_GROUPS);
+    groups[1] = (int)((count + MOST_GROUPS - 1) / MOST_GROUPS);
+    groups[2] = 1;
+}
+
+/* Starts a program of these passes. defines: up to two names, and a NULL at the end; may be NULL. */
+static struct gl_program *start_program(const struct lr_direct_compute *compute, const char *name,
+                                        const char *const *defines)
+{
+    struct gl_define all[4] = {{0}};
+    int next = 0;
+    for (int k = 0; defines != NULL && defines[k] != NULL; k++) all[next++].name = defines[k];
+    all[next].name = compute->layout.buffers ? "BUFFERS" : NULL;
+    return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
+}
+
+/* Returns the program of a projection. The first call starts it. errors: NULL, logged. */
+static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
+{
+    struct gl_program **program = forward ? &compute->forward : &compute->back;
+    if (*program == NULL) *program = start_program(compute, forward ? "direct/forward.comp" : "direct/back.comp", NULL);
+    return *program;
+}
+
+/* Computes target = K source, or target = K^T source. Source and target must differ. */
+static lr_status run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
+                     const struct lr_direct_image *target)
+{
+    if (compute->functions != NULL) return compute->functions->run(compute->self, forward, view, source, target);
+    struct gl_program *program = open_program(compute, forward);
+    const struct lr_direct_view_tables *tables = program != NULL ? lr_direct_open_tables(compute, view) : NULL;
+    if (tables == NULL) return LR_FAILED;
+    if (gl_context_limits(compute->ctx)->software && tables->num_steps > GL_MOST_ROUNDS_SOFTWARE)
+        return lr_error(compute->params.log, LR_USAGE,
+                        "a kernel of %d voxels is too long for the software renderer, which ends a "
+                        "shader's loops after 65,535 rounds: use backend cpu, a graphics processor, "
+                        "larger voxels or a smaller support",
+                        tables->num_offsets);
+
+    /* A thread does all steps of a kernel for one block of outputs. */
+    const int *size = compute->params.grid.size;
+    const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
+    const int64_t blocks = (size[tables->axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;
+
+    struct pass_uniforms uniforms = pass_of(compute);
+    uniforms.margin[3] = tables->axis;
+    uniforms.counts[0] = tables->num_steps;
+    uniforms.counts[1] = tables->num_offsets;
+    uniforms.counts[2] = tables->num_rows;
+    struct gl_pass pass = {
+        .label = forward ? "DIRECT forward" : "DIRECT back",
+        .program = program,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .barriers = compute->is_unordered ? 0 : image_barriers,
+    };
+    set_groups(quads * blocks * size[1 - tables->axis], pass.groups);
+    pass.buffers[LR_BIND_DIRECT_STEPS].buffer = tables->steps;
+    pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
+    bind_source(&pass, source);
+    pass.textures[LR_UNIT_DIRECT_MAP] = tables->map;
+    bind_target(&pass, target);
+    return gl_pass_run(compute->ctx, &pass);
+}
+
+lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
+                             const struct lr_direct_image *source, const struct lr_direct_image *target,
+                             double *device_seconds)
+{
+    if (compute->functions != NULL)
+        return compute->functions->time(compute->self, task, source, target, device_seconds);
+    gl_stopwatch_reset(compute->watch);
+    gl_stopwatch_begin(compute->watch);
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < task->num_views; k++)
+        status = run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target);
+    gl_stopwatch_end(compute->watch);
+    *device_seconds = gl_stopwatch_seconds(compute->watch);
+    return status;
+}
+
+/* --- images in and out --- */
+
+/* Takes an image back from the functions if they have it. OpenGL uses it next. */
+static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
+{
+    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
+}
+
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values)
+{
+    LR_TRY(reclaim(compute, image));
+    return image_copy(image, &compute->layout, (float *)(uintptr_t)values, true);
+}
+
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values)
+{
+    LR_TRY(reclaim(compute, image));
+    return image_copy(image, &compute->layout, values, false);
+}
+
+/* --- the clock of projections, which waits for the device only when it is read --- */
+
+/* Marks the begin or the end of an interval that the functions, or else the stopwatch, time. */
+static void mark_lap(struct lr_direct_compute *compute, struct gl_stopwatch *watch, bool ends)
+{
+    if (compute->functions != NULL)
+        compute->functions->mark_lap(compute->self, ends);
+    else if (ends)
+        gl_stopwatch_end(watch);
+    else
+        gl_stopwatch_begin(watch);
+}
+
+/* Returns the device time of all projections by run_view since the last call of this function, s. Waits for the
+ * device. */
+static double read_laps(struct lr_direct_compute *compute)
+{
+    if (!compute->has_laps) return 0.0;
+    compute->has_laps = false;
+    if (compute->functions != NULL) return compute->functions->read_laps(compute->self);
+    const double seconds = gl_stopwatch_seconds(compute->watch);
+    gl_stopwatch_reset(compute->watch);
+    return seconds;
+}
+
+/* Runs a view's projection from compute->in to compute->out and measures its time. Does not wait for the device. */
+static lr_status run_view(struct lr_direct_compute *compute, bool forward, int view)
+{
+    const bool is_ready = compute->functions != NULL ||
+                          (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
+    LR_TRY(is_ready ? LR_OK : LR_FAILED);
+    mark_lap(compute, compute->watch, false);
+    compute->has_laps = true;
+
+    const lr_status status = run(compute, forward, view, &compute->in, &compute->out);
+    mark_lap(compute, compute->watch, true);
+    return status;
+}
+
+/* --- between an image and a vector at the place --- */
+
+enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
+
+/* A copy between an image and a vector. The direction TO_SUM sets the vector to the image, or adds the image to it if
+ * `adds`. */
+struct copy {
+    enum direction direction;
+    bool adds;
+    const struct lr_direct_image *image;
+    const lr_vector *vector;
+};
+
+static lr_status exchange(struct lr_direct_compute *compute, const struct copy *copy)
+{
+    static const char *const defines[3] = {[TO_IMAGE] = "TO_IMAGE", [TO_VECTOR] = NULL, [TO_SUM] = "TO_SUM"};
+    const bool is_buffer = copy->image->buffer != NULL;
+    struct gl_program **program = &compute->exchange.programs[copy->direction][is_buffer];
+    if (*program == NULL) {
+        struct gl_define all[3] = {{0}};
+        int next = 0;
+        if (defines[copy->direction] != NULL) all[next++].name = defines[copy->direction];
+        if (is_buffer) all[next].name = "BUFFERS";
+        static const char *const name = "direct/exchange.comp";
+        *program =
+            gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
+    }
+    struct pass_uniforms uniforms = pass_of(compute);
+    if (!copy->image->has_margins) {
+        for (int k = 0; k < 3; k++) {
+            uniforms.extent[k] -= 2 * uniforms.margin[k];
+            uniforms.margin[k] = 0;
+        }
+    }
+    struct gl_pass pass = {.label = "DIRECT exchange",
+                           .program = *program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .barriers = image_barriers};
+    LR_TRY(pass.program != NULL ? reclaim(compute, copy->image) : LR_FAILED);
+    const int *grid = uniforms.grid;
+    set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
+    /* The bound range begins at a multiple of the driver's alignment, and the vector `*first` numbers later. */
+    int32_t *first = &uniforms.counts[0];
+    const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
+    const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
+    const int64_t aligned = range.offset / alignment * alignment;
+    *first = (int32_t)((range.offset - aligned) / lr_vector_size(copy->vector));
+    pass.buffers[LR_BIND_DIRECT_VECTOR] =
+        (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
+
+    uniforms.counts[1] = copy->adds;
+    if (copy->direction == TO_IMAGE)
+        bind_target(&pass, copy->image);
+    else
+        bind_source(&pass, copy->image);
+    return gl_pass_run(compute->ctx, &pass);
+}
+
+/* Copies between a vector and an image, which the functions may have at the moment. vector: [num_voxels]. errors:
+ * LR_FAILED, LR_NO_DEVICE. */
+static lr_status copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                             const lr_vector *vector, bool to_image)
+{
+    if (!lr_vector_is_on_host(vector))
+        return exchange(compute, &(struct copy){to_image ? TO_IMAGE : TO_VECTOR, false, image, vector});
+    return to_image ? lr_direct_put(compute, image, vector->values) : lr_direct_fetch(compute, image, vector->values);
+}
+
+static lr_status open_vector(const struct lr_direct_compute *compute, const char *name, lr_precision precision,
+                             lr_vector *vector)
+{
+    return vector->storage != NULL ? LR_OK
+                                   : lr_vector_create(&(lr_vector_params){.place = compute->place,
+                                                                          .count = compute->views.num_voxels,
+                                                                          .precision = precision,
+                                                                          .name = name,
+                                                                          .log = compute->params.log},
+                                                      vector);
+}
+
+/* --- projections of whole views --- */
+
+static lr_status forward_views(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
+                               lr_vector *values)
+{
+    const bool is_all = lr_selection_is_all(part);
+    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
+    LR_TRY(copy_vector(compute, &compute->in, image, true));
+    for (int k = 0; k < count; k++) {
+        const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+        LR_TRY(lr_progress_report(compute->params.progress, "projecting", k, count));
+        LR_TRY(run_view(compute, true, is_all ? k : part->pairs[k]));
+        LR_TRY(copy_vector(compute, &compute->out, &histo, false));
+    }
+    return LR_OK;
+}
+
+/* Projects values back. values: NULL = ones. */
+static lr_status back_views(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
+                            lr_vector *image)
+{
+    lr_vector *ones = &compute->exchange.ones, *sum = &compute->exchange.sum;
+    const bool is_all = lr_selection_is_all(part);
+    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
+    for (int k = 0; k < count; k++) {
+        LR_TRY(lr_progress_report(compute->params.progress, "projecting back", k, count));
+        if (values != NULL) {
+            const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+            LR_TRY(copy_vector(compute, &compute->in, &histo, true));
+        } else if (k == 0) {
+            LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
+            LR_TRY(lr_vector_fill(ones, 1.0));
+            LR_TRY(copy_vector(compute, &compute->in, ones, true));
+        }
+        LR_TRY(run_view(compute, false, is_all ? k : part->pairs[k]));
+
+        /* The image is the result of a single view, or the sum over several views, which is added up in double. */
+        if (count == 1) return copy_vector(compute, &compute->out, image, false);
+        LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
+        LR_TRY(exchange(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
+    }
+    return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
+}
+
+/* Projects between arrays on the host, to and from which vectors at the place are copied. in: NULL = ones are projected
+ * back. */
+static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
+                                 const lr_vector *in, lr_vector *out)
+{
+    const bool copies_in = in != NULL && !lr_vector_is_on_host(in), copies_out = !lr_vector_is_on_host(out);
+    lr_vector host_in = in != NULL ? *in : (lr_vector){0}, host_out = *out;
+    lr_vector_params params = {.name = "values of single voxels", .log = compute->params.log};
+    lr_status status = LR_OK;
+    if (copies_out) {
+        params.count = out->count;
+        LR_TRY(lr_vector_create(&params, &host_out));
+    }
+    if (copies_in) {
+        params.count = in->count;
+        status = lr_vector_create(&params, &host_in);
+        if (status == LR_OK) {
+            status = lr_vector_copy(in, &host_in);
+            if (status != LR_OK) lr_vector_destroy(&host_in);
+        }
+    }
+    if (status == LR_OK) {
+        const lr_vector *from = in != NULL ? &host_in : NULL;
+        status = is_forward ? lr_direct_views_forward(&compute->views, part, from, &host_out)
+                            : lr_direct_views_back(&compute->views, part, from, &host_out);
+        if (status == LR_OK && copies_out) status = lr_vector_copy(&host_out, out);
+        if (copies_in) lr_vector_destroy(&host_in);
+    }
+    if (copies_out) lr_vector_destroy(&host_out);
+    return status;
+}
+
+/* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
+ * voxels are copied through the host. in: NULL = ones are projected back. */
+static lr_status project(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
+                         const lr_vector *in, lr_vector *out)
+{
+    const bool is_listed = part != NULL && part->lors != NULL;
+    const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    (void)read_laps(compute); /* discards the time of earlier projections */
+    compute->device_seconds = 0;
+    const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
+                             : is_forward            ? forward_views(compute, part, in, out)
+                                                     : back_views(compute, part, in, out);
+    return gl_context_leave(compute->ctx, status);
+}
+
+/* --- updates run on the device: data, image and intermediate results stay there --- */
+
+/* The views of a subset, by their numbers. */
+struct block {
+    int *views; /* owned [num_views] */
+    int num_views;
+    struct lr_direct_image sensitivity; /* for EM; made when first needed */
+};
+
+struct lr_direct_resident {
+    struct lr_direct_view_data *views; /* [num_views] */
+    struct block *blocks;              /* owned [num_blocks], one per subset; NULL = none */
+    int num_blocks;
+    bool is_ramla; /* true = RAMLA; false = EM, whose sensitivities are kept */
+    struct lr_direct_image image, histo, back;
+    struct lr_direct_image sum; /* back-projection of a block of several views */
+    /* The members below are NULL if other functions replace the OpenGL passes. */
+    struct gl_program *discrepancy[4]; /* index: bit 0 = has an additive term, bit 1 = has factors */
+    struct gl_program *combine;
+    struct gl_stopwatch *watch;
+};
+
+static void destroy_data(struct lr_direct_compute *compute)
+{
+    struct lr_direct_resident *resident = compute->resident;
+    for (int k = 0; resident->blocks != NULL && k < resident->num_blocks; k++) {
+        image_finish(&resident->blocks[k].sensitivity);
+        free(resident->blocks[k].views);
+    }
+    free(resident->blocks);
+    resident->blocks = NULL;
+    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) {
+        image_finish(&resident->views[k].counts);
+        image_finish(&resident->views[k].additive);
+        image_finish(&resident->views[k].factors);
+    }
+    image_finish(&resident->sum);
+}
+
+static void resident_destroy(struct lr_direct_compute *compute)
+{
+    struct lr_direct_resident *resident = compute->resident;
+    if (resident == NULL) return;
+    destroy_data(compute);
+    for (int k = 0; k < 4; k++) gl_program_destroy(resident->discrepancy[k]);
+    gl_program_destroy(resident->combine);
+    image_finish(&resident->back);
+    image_finish(&resident->histo);
+    image_finish(&resident->image);
+    gl_stopwatch_destroy(resident->watch);
+    free(resident->views);
+    free(resident);
+    compute->resident = NULL;
+}
+
+static lr_status open_resident(struct lr_direct_compute *compute)
+{
+    const lr_log *log = compute->params.log;
+    if (compute->resident != NULL) return LR_OK;
+    struct lr_direct_resident *resident = compute->resident = lr_alloc(1, sizeof(*resident), "updates", log);
+    if (resident == NULL) return LR_FAILED;
+    resident->views = lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images", log);
+    lr_status status = resident->views != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) status = image_init(&resident->image, &compute->layout, "image", true);
+    if (status == LR_OK) status = image_init(&resident->histo, &compute->layout, "estimate of a view", true);
+    if (status == LR_OK) status = image_init(&resident->back, &compute->layout, "correction of a view", true);
+    if (status == LR_OK && compute->functions == NULL)
+        resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
+    if (status != LR_OK) resident_destroy(compute);
+    return status;
+}
+
+/* --- data in and out --- */
+
+static lr_status open_updates(void *self, const struct lr_update_plan *plan, bool *has_room)
+{
+    struct lr_direct_compute *compute = self;
+    const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
+    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    double bytes[2];
+    /* bytes[0] is an image with margins, bytes[1] one without. */
+    bytes[0] = bytes[1] = 4 * sizeof(float);
+    const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
+    for (int k = 0; k < 3; k++) {
+        bytes[0] *= inner[k] + 2 * compute->layout.margin[k];
+        bytes[1] *= inner[k];
+    }
+
+    const int data = 1 + plan->has_additive + plan->has_factors;
+    const int kept = plan->algorithm == LR_ALGORITHM_RAMLA ? 0 : plan->num_subsets;
+    *has_room = bytes[0] * kept + bytes[1] * data * compute->params.num_views <= room;
+
+    if (!*has_room) return LR_OK;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = open_resident(compute);
+    struct lr_direct_resident *resident = compute->resident;
+    if (status == LR_OK) {
+        destroy_data(compute);
+        resident->is_ramla = plan->algorithm == LR_ALGORITHM_RAMLA;
+        resident->num_blocks = plan->num_subsets;
+        resident->blocks =
+            lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views", compute->params.log);
+    }
+    gl_context_release(compute->ctx);
+    if (status == LR_OK && resident->blocks == NULL) return LR_FAILED;
+    return status;
+}
+
+static void close_updates(void *self)
+{
+    struct lr_direct_compute *compute = self;
+    if (compute->resident != NULL && gl_context_make_current_to_free(compute->ctx)) {
+        destroy_data(compute);
+        gl_context_release(compute->ctx);
+    }
+}
+
+static lr_status load(void *self, int subset, const struct lr_update_data *data)
+{
+    struct lr_direct_compute *compute = self;
+    struct block *block = &compute->resident->blocks[subset];
+    const bool is_all = lr_selection_is_all(data->part);
+    const int count = is_all ? compute->params.num_views : (int)data->part->num_pairs;
+    free(block->views);
+    block->num_views = count;
+    block->views = lr_alloc(count, sizeof(*block->views), "views", compute->params.log);
+    if (block->views == NULL) return LR_FAILED;
+    for (int k = 0; k < count; k++) block->views[k] = is_all ? k : data->part->pairs[k];
+    LR_TRY(gl_context_make_current(compute->ctx));
+    image_finish(&block->sensitivity);
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        struct lr_direct_view_data *view = &compute->resident->views[block->views[k]];
+        const struct {
+            const char *label;
+            const lr_vector *values; /* NULL = the data have none */
+            struct lr_direct_image *image;
+        } loads[] = {{"counts", data->measured, &view->counts},
+                     {"additive term", data->additive, &view->additive},
+                     {"factors", data->factors, &view->factors}};
+        for (int n = 0; n < 3; n++) image_finish(loads[n].image);
+        for (int n = 0; status == LR_OK && n < 3; n++) {
+            if (loads[n].values == NULL) continue;
+            const lr_vector histo =
+                lr_vector_part(loads[n].values, k * compute->views.num_voxels, compute->views.num_voxels);
+            status = image_init(loads[n].image, &compute->layout, loads[n].label, false);
+            if (status == LR_OK) status = copy_vector(compute, loads[n].image, &histo, true);
+        }
+    }
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status set_image(void *self, const lr_vector *image)
+{
+    struct lr_direct_compute *compute = self;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    lr_status status = open_resident(compute);
+    if (status == LR_OK && compute->functions == NULL) {
+        /* Both programs are built at the same time. The wait is here, so that no clock measures it. */
+        struct gl_program *forward = open_program(compute, true);
+        struct gl_program *back = open_program(compute, false);
+        status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
+        if (status == LR_OK) status = gl_program_wait(back);
+    }
+    if (status == LR_OK) status = copy_vector(compute, &compute->resident->image, image, true);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status get_image(void *self, lr_vector *image)
+{
+    struct lr_direct_compute *compute = self;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = copy_vector(compute, &compute->resident->image, image, false);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+/* --- updates --- */
+
+/* Describes a pass over all texels of an image. */
+static struct gl_pass texel_pass(const struct pass_uniforms *uniforms, const struct lr_direct_image *target)
+{
+    struct gl_pass pass = {
+        .uniforms = uniforms,
+        .uniform_bytes = sizeof(*uniforms),
+        .barriers = image_barriers,
+    };
+    const int *grid = uniforms->grid;
+    set_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
+    bind_target(&pass, target);
+    return pass;
+}
+
+/* Replaces the estimate of a view in resident->histo by the values that are back-projected. */
+static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
+{
+    struct lr_direct_resident *resident = compute->resident;
+    const struct lr_direct_view_data *data = &resident->views[view];
+    if (compute->functions != NULL) return compute->functions->discrepancy(compute->self, what, data, &resident->histo);
+    struct pass_uniforms uniforms = pass_of(compute);
+    uniforms.counts[0] = what;
+    struct gl_pass pass = texel_pass(&uniforms, &resident->histo);
+    pass.label = "DIRECT discrepancy";
+    const int which = (data->additive.texture ? 1 : 0) + (data->factors.texture ? 2 : 0);
+    static const char *const defines[4][3] = {
+        {NULL}, {"ADDITIVE", NULL}, {"FACTORS", NULL}, {"ADDITIVE", "FACTORS", NULL}};
+    struct gl_program **program = &compute->resident->discrepancy[which];
+    if (*program == NULL) *program = start_program(compute, "direct/discrepancy.comp", defines[which]);
+    pass.program = *program;
+
+    pass.textures[LR_UNIT_DIRECT_COUNTS] = data->counts.texture;
+    pass.textures[LR_UNIT_DIRECT_ADDITIVE] = data->additive.texture;
+    pass.textures[LR_UNIT_DIRECT_FACTORS] = data->factors.texture;
+    return pass.program ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
+}
+
+static lr_status combine(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                         const struct lr_direct_change *change)
+{
+    if (compute->functions != NULL) return compute->functions->change(compute->self, change, image);
+    struct pass_uniforms uniforms = pass_of(compute);
+    uniforms.counts[0] = change->what;
+    memcpy(&uniforms.counts[1], &change->lambda, sizeof(change->lambda));
+    struct gl_pass pass = texel_pass(&uniforms, image);
+    pass.label = "DIRECT update";
+    if (compute->resident->combine == NULL)
+        compute->resident->combine = start_program(compute, "direct/combine.comp", NULL);
+    pass.program = compute->resident->combine;
+    bind_source(&pass, change->by);
+    if (change->sensitivity != NULL) {
+        pass.textures[LR_UNIT_DIRECT_FACTORS] = change->sensitivity->texture;
+        pass.buffers[LR_BIND_DIRECT_SENSITIVITY].buffer = change->sensitivity->buffer;
+    }
+    return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
+}
+
+/* Makes an image for updates unless it exists. */
+static lr_status open_image(struct lr_direct_compute *compute, const char *label, struct lr_direct_image *image)
+{
+    if (lr_direct_image_exists(image)) return LR_OK;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = image_init(image, &compute->layout, label, true);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+/* Computes sum = K^T histo for the first view of a block, and sum += K^T histo for the others. */
+static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view, const struct lr_direct_image *sum)
+{
+    const struct lr_direct_image *histo = &compute->resident->histo;
+    const struct lr_direct_image *back = &compute->resident->back;
+    LR_TRY(run(compute, false, view, histo, is_first ? sum : back));
+    return is_first ? LR_OK : combine(compute, sum, &(struct lr_direct_change){.what = LR_DIRECT_DO_ADD, .by = back});
+}
+
+static lr_status add_up_sensitivity(struct lr_direct_compute *compute, const struct block *block,
+                                    struct lr_direct_image *sum)
+{
+    LR_TRY(open_image(compute, "sensitivity", sum));
+    for (int k = 0; k < block->num_views; k++) {
+        LR_TRY(find_discrepancy(compute, block->views[k], LR_DIRECT_DO_SENSITIVITY));
+        LR_TRY(add_back(compute, k == 0, block->views[k], sum));
+    }
+    return LR_OK;
+}
+
+static lr_status update(struct lr_direct_compute *compute, const struct lr_update *update)
+{
+    struct lr_direct_resident *resident = compute->resident;
+    struct block *block = &resident->blocks[update->subset];
+    struct lr_direct_image *sum = block->num_views > 1 ? &resident->sum : &resident->back;
+    const bool is_ramla = resident->is_ramla;
+    const struct lr_direct_change change = {
+        .what = is_ramla ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM,
+        .lambda = (float)update->lambda,
+        .by = sum,
+        .sensitivity = is_ramla ? NULL : &block->sensitivity,
+    };
+    if (!is_ramla && !lr_direct_image_exists(&block->sensitivity))
+        LR_TRY(add_up_sensitivity(compute, block, &block->sensitivity));
+    LR_TRY(open_image(compute, "corrections of a block", sum));
+    for (int k = 0; k < block->num_views; k++) {
+        const int view = block->views[k];
+        LR_TRY(run(compute, true, view, &resident->image, &resident->histo));
+        LR_TRY(find_discrepancy(compute, view, change.what));
+        LR_TRY(add_back(compute, k == 0, view, sum));
+    }
+    return combine(compute, &resident->image, &change);
+}
+
+/* Functions that replace the passes of OpenGL make the context current themselves where they need it: doing so in every
+ * update would take too long. */
+static lr_status run_update(void *self, const struct lr_update *next)
+{
+    struct lr_direct_compute *compute = self;
+    struct gl_stopwatch *watch = compute->resident->watch;
+    if (compute->functions == NULL) LR_TRY(gl_context_make_current(compute->ctx));
+    mark_lap(compute, watch, false);
+    const lr_status status = update(compute, next);
+    mark_lap(compute, watch, true);
+    if (compute->functions == NULL) gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
+{
+    struct lr_direct_compute *compute = self;
+    struct lr_direct_resident *resident = compute->resident;
+    struct block *block = &resident->blocks[subset];
+    LR_TRY(gl_context_make_current(compute->ctx));
+    struct lr_direct_image *sum = resident->is_ramla ? &resident->sum : &block->sensitivity;
+    lr_status status = LR_OK;
+    if (resident->is_ramla || !lr_direct_image_exists(sum)) status = add_up_sensitivity(compute, block, sum);
+    if (status == LR_OK) status = copy_vector(compute, sum, image, false);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static double read_seconds(void *self)
+{
+    struct lr_direct_compute *compute = self;
+    double seconds = 0;
+    if (compute->functions != NULL) return compute->functions->read_laps(compute->self);
+    if (compute->resident != NULL && gl_context_make_current_to_free(compute->ctx)) {
+        seconds = gl_stopwatch_seconds(compute->resident->watch);
+        gl_stopwatch_reset(compute->resident->watch);
+        gl_context_release(compute->ctx);
+    }
+    return seconds;
+}
+
+static const struct lr_backend_updates updates = {
+    .open = open_updates,
+    .load = load,
+    .sensitivity = find_sensitivity,
+    .set_image = set_image,
+    .get_image = get_image,
+    .run = run_update,
+    .seconds = read_seconds,
+    .close = close_updates,
+};
+
+/* --- timing --- */
+
+static lr_status time_task(void *self, const lr_direct_task *task, double *device_seconds)
+{
+    struct lr_direct_compute *compute = self;
+    struct lr_direct_resident *resident = compute->resident;
+    lr_status status = LR_OK;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    if (task->work == LR_DIRECT_WORK_READING) {
+        float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
+        status = values != NULL ? lr_direct_fetch(compute, &resident->image, values) : LR_FAILED;
+        free(values);
+    } else if (task->work != LR_DIRECT_WORK_TABLES) {
+        compute->is_unordered = true;
+        status = lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
+        compute->is_unordered = false;
+    } else if (compute->functions != NULL) {
+        status = compute->functions->tables(compute->self, task, device_seconds);
+    } else {
+        gl_stopwatch_reset(compute->watch);
+        gl_stopwatch_begin(compute->watch);
+        for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+            lr_direct_drop_tables(compute, task->views[k]);
+            status = lr_direct_open_tables(compute, task->views[k]) ? LR_OK : LR_FAILED;
+        }
+        gl_stopwatch_end(compute->watch);
+        *device_seconds = gl_stopwatch_seconds(compute->watch);
+    }
+    if (status == LR_OK && task->work != LR_DIRECT_WORK_READING) status = gl_context_check(compute->ctx, "timing");
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+/* --- the backend --- */
 
 /* Projects one view between arrays on the host, for struct lr_direct_views. */
 static lr_status direct_project(void *self, const struct lr_direct_projection *projection)
@@ -19,24 +868,20 @@ static lr_status direct_project(void *self, const struct lr_direct_projection *p
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in);
-    if (status == LR_OK) status = lr_direct_run_view(compute, projection->is_forward, projection->view);
+    if (status == LR_OK) status = run_view(compute, projection->is_forward, projection->view);
     if (status == LR_OK) status = lr_direct_fetch(compute, &compute->out, projection->out);
     gl_context_release(compute->ctx);
     return status;
 }
 
-/* --- the backend --- */
-
-enum { FLOATS = 4 };
-
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    return lr_direct_project_vectors(self, true, part, image, values);
+    return project(self, true, part, image, values);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    return lr_direct_project_vectors(self, false, part, values, image);
+    return project(self, false, part, values, image);
 }
 
 static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
@@ -48,23 +893,29 @@ static double device_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
     if (compute->has_laps && gl_context_make_current_to_free(compute->ctx)) {
-        compute->device_seconds += lr_direct_read_laps(compute);
+        compute->device_seconds += read_laps(compute);
         gl_context_release(compute->ctx);
     }
     return compute->device_seconds;
 }
 
-/* --- creating --- */
-
 static lr_status init(struct lr_direct_compute *compute)
 {
     const struct lr_direct_backend_params *params = &compute->params;
-    int *margin = compute->builder.margin;
-    compute->builder.ctx = compute->ctx;
-    compute->builder.params = &compute->params;
     compute->borrowed_view = -1;
     compute->views = (struct lr_direct_views){.params = &compute->params, .project = direct_project, .self = compute};
     LR_TRY(lr_direct_views_init(&compute->views));
+
+    struct lr_direct_layout *layout = &compute->layout;
+    *layout = (struct lr_direct_layout){
+        .ctx = compute->ctx,
+        .log = params->log,
+        .traffic = &compute->place->traffic,
+        .size = {params->grid.size[0], params->grid.size[1], params->grid.size[2]},
+        .quads = (params->grid.size[2] + FLOATS - 1) / FLOATS,
+        .buffers = params->storage == LR_DIRECT_BUFFERS,
+    };
+    layout->data_buffers = layout->buffers && compute->functions != NULL;
 
     /* A gather reads this far beyond the grid. The distance is rounded up to whole blocks of outputs and quads. */
     for (int view = 0; view < params->num_views; view++) {
@@ -77,28 +928,13 @@ static lr_status init(struct lr_direct_compute *compute)
         int reach[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
                         half[1] + LR_DIRECT_OUTPUTS - 1};
         if (compute->functions != NULL) compute->functions->margins(&shape, reach);
-        for (int k = 0; k < 3; k++) margin[k] = reach[k] > margin[k] ? reach[k] : margin[k];
+        for (int k = 0; k < 3; k++) layout->margin[k] = reach[k] > layout->margin[k] ? reach[k] : layout->margin[k];
         lr_direct_shape_finish(&shape);
     }
 
-    struct lr_direct_layout *layout = &compute->layout;
-    *layout = (struct lr_direct_layout){
-        .ctx = compute->ctx,
-        .log = compute->params.log,
-        .traffic = &compute->place->traffic,
-        .quads = (compute->params.grid.size[2] + FLOATS - 1) / FLOATS,
-        .buffers = compute->params.storage == LR_DIRECT_BUFFERS,
-    };
-    layout->data_buffers = layout->buffers && compute->functions != NULL;
-    for (int k = 0; k < 3; k++) {
-        layout->size[k] = compute->params.grid.size[k];
-        layout->margin[k] = compute->builder.margin[k];
-    }
-
-    LR_TRY(lr_direct_image_init(&compute->in, &compute->layout, "input of a projection", true));
-    LR_TRY(lr_direct_image_init(&compute->out, &compute->layout, "output of a projection", true));
-    compute->tables =
-        lr_alloc(compute->params.num_views, sizeof(*compute->tables), "look-up tables", compute->params.log);
+    LR_TRY(image_init(&compute->in, layout, "input of a projection", true));
+    LR_TRY(image_init(&compute->out, layout, "output of a projection", true));
+    compute->tables = lr_alloc(params->num_views, sizeof(*compute->tables), "look-up tables", params->log);
     compute->watch = gl_stopwatch_create(compute->ctx, "DIRECT");
     if (!compute->tables || !compute->watch) return LR_FAILED;
     compute->self = compute->functions != NULL ? compute->functions->create(compute) : NULL;
@@ -109,22 +945,17 @@ static void destroy(void *self)
 {
     struct lr_direct_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
-        lr_direct_resident_destroy(compute);
+        resident_destroy(compute);
         lr_vector_destroy(&compute->exchange.ones);
         lr_vector_destroy(&compute->exchange.sum);
         for (int k = 0; k < 6; k++) gl_program_destroy(compute->exchange.programs[k / 2][k % 2]);
         if (compute->self != NULL) compute->functions->destroy(compute->self);
         gl_stopwatch_destroy(compute->watch);
-        lr_direct_view_tables_finish(&compute->borrowed);
-        for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++)
-            lr_direct_view_tables_finish(&compute->tables[view]);
-        free(compute->tables);
-        lr_direct_image_finish(&compute->out);
-        lr_direct_image_finish(&compute->in);
+        lr_direct_close_tables(compute);
+        image_finish(&compute->out);
+        image_finish(&compute->in);
         gl_program_destroy(compute->back);
         gl_program_destroy(compute->forward);
-        gl_program_destroy(compute->builder.values);
-        gl_program_destroy(compute->builder.map);
         gl_context_release(compute->ctx);
     }
     lr_place_silence(compute->place); /* vectors may keep the place open after the log has ended */
@@ -146,8 +977,8 @@ static const struct lr_backend_fns compute_fns = {
     .back = back,
     .rows = rows,
     .device_seconds = device_seconds,
-    .updates = &lr_direct_compute_updates,
-    .time = lr_direct_compute_time,
+    .updates = &updates,
+    .time = time_task,
     .destroy = destroy,
 };
 

@@ -34,51 +34,14 @@ struct lr_direct_image {
     bool has_margins;
 };
 
-/* Makes an image of zeros. Images without margins cannot be projected. Here and below, the context is current. errors:
- * LR_FAILED. */
-lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
-                               bool has_margins);
-void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
-
-/* Copies values to or from an image. values: [nz][ny][nx], read if to_device, otherwise written. */
-lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               float *values, bool to_device);
-
-/* Bind an image to a pass: the source is read, the target is read and written. */
-void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
-void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
-
-/* The barriers that passes need if they write images. */
-GLbitfield lr_direct_barriers(void);
-
-/* --- steps --- */
-
-/* mSR is stored as a list of steps, which shaders/direct/gather.glsl follows. */
-
-/* One step; the shader reads it as two ivec4. */
-struct lr_direct_step {
-    int32_t along, across, quads, mask;
-    int32_t first[4]; /* one for each of LR_DIRECT_OUTPUTS outputs */
-};
-_Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
 
 /* --- tables --- */
 
-/* The look-up tables of a view, LORmap and mSRval, are built on the device and stay there. */
-
-/* State that the tables of all views share. */
-struct lr_direct_builder {
-    struct gl_context *ctx;
-    const struct lr_direct_backend_params *params;
-    int margin[3];                   /* margin of images: quads, columns along x and along y */
-    struct gl_program *map, *values; /* NULL before the first tables */
-};
-
-/* The tables of one view; all members are zero if they are not built. Here and below, the context is current. */
+/* The look-up tables of one view, LORmap and mSRval, on the device; all members are zero if they are not built. */
 struct lr_direct_view_tables {
     struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
-    struct gl_buffer *steps, *values; /* steps: struct lr_direct_step; values: float [offset][row] */
+    struct gl_buffer *steps, *values; /* steps: of a gather; values: float [offset][row] */
     struct gl_buffer *offsets;        /* offsets of mSR, ivec4 */
     int num_steps, num_offsets;
     int axis;     /* axis of a thread's outputs: 0 = x, 1 = y */
@@ -86,8 +49,6 @@ struct lr_direct_view_tables {
     int64_t bytes;
 };
 
-lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view);
-void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables);
 struct lr_direct_compute;
 
 /* Measured data of a view (lr_update_data), as images without margins. */
@@ -118,7 +79,7 @@ struct lr_direct_functions {
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* Creates the state `self` of the functions. The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
-    /* Replaces lr_direct_run. */
+    /* Computes target = K source, or target = K^T source. */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
     /* Replaces lr_direct_run_task. Images are prepared before the clock starts, and tables, too, if memory
@@ -134,10 +95,9 @@ struct lr_direct_functions {
     lr_status (*change)(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image);
     /* Gives an image back to OpenGL, which uses it next. */
     lr_status (*give_back)(void *self, const struct lr_direct_image *image);
-    /* Start and stop the clock of an update. Timed intervals must not overlap. The functions do not wait for the
+    /* Starts or stops the clock of an update. Timed intervals must not overlap. Does not wait for the
      * device. */
-    void (*begin_lap)(void *self);
-    void (*end_lap)(void *self);
+    void (*mark_lap)(void *self, bool ends);
     /* Implements lr_direct_device_attributes; NULL = not known. */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
     double (*read_laps)(void *self); /* waits; device time since the last call, s */
@@ -153,8 +113,8 @@ struct lr_direct_compute {
     lr_place *place;        /* owned */
     struct gl_context *ctx; /* the place's context */
     struct lr_direct_exchange exchange;
-    struct lr_direct_builder builder;
     struct gl_program *forward, *back;
+    struct gl_program *map_program, *values_program; /* of tables; NULL before the first ones */
     struct lr_direct_layout layout;
     struct lr_direct_image in, out;        /* images of projections between vectors */
     struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built or not kept; unused with `functions` */
@@ -168,23 +128,6 @@ struct lr_direct_compute {
     struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
-/* The uniform block of shaders/direct/direct.glsl. */
-struct lr_direct_pass {
-    int32_t grid[4], margin[4], counts[4], extent[4];
-};
-_Static_assert(sizeof(struct lr_direct_pass) == 64, "the shader's layout");
-
-/* Uniforms with grid, margin and extent; margin[3] and counts are 0. */
-struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute);
-
-/* Finds the number of workgroups for some threads, in two dimensions. */
-void lr_direct_groups(int64_t threads, int groups[3]);
-
-/* Starts a program of these passes. defines: up to two names, and a NULL at the end; may be NULL. Here and below, the
- * context is current. */
-struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
-                                     const char *const *defines);
-
 /* Returns the tables of a view, which are built if necessary. They are valid until the next call for another view.
  * errors: NULL, logged. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
@@ -192,64 +135,22 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
 /* Drops the tables of a view. */
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 
+/* Frees the tables of all views, and their programs. */
+void lr_direct_close_tables(struct lr_direct_compute *compute);
+
 /* Creates a backend that uses these functions, which must outlive it. functions: NULL = the OpenGL passes, as in
  * lr_direct_compute_create. */
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_backend *backend);
 
-/* Takes an image back from the functions if they have it. OpenGL uses it next. */
-lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
-
 /* Copy values to or from an image, which is first taken back from the functions. values: [nz][ny][nx]. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
-
-/* Returns the program of a projection. The first call starts it. errors: NULL, logged. */
-struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, bool forward);
-
-/* Computes target = K source, or target = K^T source. Source and target must differ. */
-lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
-                        const struct lr_direct_image *target);
-
-/* Runs a view's projection from compute->in to compute->out and measures its time. Does not wait for the device. */
-lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
-
-/* Returns the device time of all projections by lr_direct_run_view since the last call of this function, s. Waits for
- * the device. The context is current. */
-double lr_direct_read_laps(struct lr_direct_compute *compute);
 
 /* Runs all projections of a task into the same target. They run one after another, or in any order if is_unordered.
  * Waits for the device. device_seconds: by the device's clock, s. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);
-
-/* --- vectors --- */
-
-/* These functions project vectors. Vectors at the backend's place are copied to images with margins, and back, on the
- * device (shaders/direct/exchange.comp). Vectors are in float32. Each is on the host or at the place. */
-
-/* Copies between a vector and an image, which the functions may have at the moment. vector: [num_voxels]. The context
- * is current. errors: LR_FAILED, LR_NO_DEVICE. */
-lr_status lr_direct_copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                                const lr_vector *vector, bool to_image);
-
-/* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
- * voxels are copied through the host. in: NULL = ones are projected back. */
-lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
-                                    const lr_vector *in, lr_vector *out);
-
-/* --- updates --- */
-
-/* Updates run on the device: data, image and intermediate results stay there. */
-
-/* The functions make the context current themselves. */
-extern const struct lr_backend_updates lr_direct_compute_updates;
-
-/* Implements lr_backend_fns.time. */
-lr_status lr_direct_compute_time(void *self, const lr_direct_task *task, double *device_seconds);
-
-/* Frees compute->resident, which may be NULL. The context is current. */
-void lr_direct_resident_destroy(struct lr_direct_compute *compute);
 
 #endif

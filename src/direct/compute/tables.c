@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * The look-up tables of views, LORmap and mSRval, are built on the device and stay there while there is room. */
 #include "direct/tables.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -9,6 +11,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+
+/* A step of the gather by which shaders/direct/gather.glsl follows mSR; the shader reads it as two ivec4. */
+struct step {
+    int32_t along, across, quads, mask;
+    int32_t first[4]; /* one for each of LR_DIRECT_OUTPUTS outputs */
+};
+_Static_assert(sizeof(struct step) == 32, "the shader's layout");
 
 /* The offsets of one column of mSR. The offsets at slices `low` to `high` have the numbers from `first` on. */
 struct column {
@@ -29,7 +38,7 @@ static struct column *column_at(const struct columns *columns, int x, int y)
 }
 
 /* Counts the steps of a gather, and writes the steps if `steps` is not NULL. */
-static int walk(const struct columns *columns, struct lr_direct_step *steps)
+static int walk(const struct columns *columns, struct step *steps)
 {
     const lr_direct_tables_info *info = &columns->shape->info;
     const int along_half = info->half[columns->axis], across_half = info->half[1 - columns->axis];
@@ -40,7 +49,7 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
             bool fresh = true;
             for (int quad = quads[0]; quad <= quads[1]; quad++) {
                 /* The step gets the offsets within a quad of slices. Its mask stays 0 if there are none. */
-                struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
+                struct step step = {.along = along, .across = across, .quads = quad};
                 for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
                     /* Output j reads this column of mSR, unless it lies beyond mSR or is empty. */
                     const int place = along - j;
@@ -90,7 +99,7 @@ _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
 
 /* --- LORmap --- */
 
-static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr_direct_compute *compute,
                            const struct lr_direct_shape *shape)
 {
     const lr_direct_tables_info *info = &shape->info;
@@ -104,51 +113,51 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
         uniforms.voxel_mm[k] = info->grid.voxel_mm[k];
         uniforms.radial[k] = shape->axes[1][k];
         uniforms.size[k] = info->grid.size[k];
-        uniforms.margin[k] = builder->margin[1 + k];
+        uniforms.margin[k] = compute->layout.margin[1 + k];
     }
-    tables->map = gl_texture_create(builder->ctx,
-                                    &(struct gl_texture_params){.label = "LORmap",
-                                                                .format = GL_R16UI,
-                                                                .width = info->grid.size[0] + 2 * builder->margin[1],
-                                                                .height = info->grid.size[1] + 2 * builder->margin[2]});
+    tables->map = gl_texture_create(
+        compute->ctx, &(struct gl_texture_params){.label = "LORmap",
+                                                  .format = GL_R16UI,
+                                                  .width = info->grid.size[0] + 2 * compute->layout.margin[1],
+                                                  .height = info->grid.size[1] + 2 * compute->layout.margin[2]});
     if (tables->map == NULL) return LR_FAILED;
     const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
     struct gl_pass pass = {
         .label = "LORmap",
-        .program = builder->map,
+        .program = compute->map_program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
         .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
         .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
     };
     pass.images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
-    return gl_pass_run(builder->ctx, &pass);
+    return gl_pass_run(compute->ctx, &pass);
 }
 
 /* --- mSRval --- */
 
-static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_compute *compute,
                               const struct lr_direct_shape *shape)
 {
     const lr_direct_tables_info *info = &shape->info;
-    const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
     tables->num_offsets = (int)info->num_offsets;
     tables->num_rows = lr_direct_count_rows(shape);
     const int64_t bytes = info->num_offsets * tables->num_rows * (int64_t)sizeof(float);
     if (bytes > most) {
-        return lr_error(builder->params->log, LR_FAILED,
+        return lr_error(compute->params.log, LR_FAILED,
                         "mSRval of %d kernels of %lld offsets takes %lld MiB, and %s has tables of "
                         "%lld at most: take a larger epsilon, a smaller support or backend cpu",
                         tables->num_rows, (long long)info->num_offsets, (long long)(bytes >> 20),
-                        gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
+                        gl_context_limits(compute->ctx)->renderer, (long long)(most >> 20));
     }
-    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
+    tables->values = lr_data_buffer(compute->ctx, "mSRval", bytes, NULL);
     tables->bytes = bytes;
     const int64_t count = info->num_offsets;
-    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
+    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", compute->params.log);
     for (int64_t i = 0; list != NULL && i < count; i++)
         for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
-    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
+    if (list != NULL) tables->offsets = lr_data_buffer(compute->ctx, "mSR", count * (int64_t)sizeof(*list), list);
     free(list);
     if (tables->values == NULL || tables->offsets == NULL) return LR_FAILED;
 
@@ -175,7 +184,7 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
     }
 
     const int64_t num_samples = (int64_t)num_rows * lr_direct_count_samples(shape);
-    float(*parameters)[2] = lr_alloc(num_rows, sizeof(*parameters), "kernels", builder->params->log);
+    float(*parameters)[2] = lr_alloc(num_rows, sizeof(*parameters), "kernels", compute->params.log);
     for (int k = 0; parameters != NULL && k < num_rows; k++) {
         double kernel[2];
         lr_direct_describe_kernel(shape, k, kernel);
@@ -183,22 +192,22 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
         parameters[k][1] = (float)kernel[1];
     }
     struct gl_buffer *kernels =
-        parameters ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
+        parameters ? lr_data_buffer(compute->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
                    : NULL;
     free(parameters);
 
-    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(builder->ctx, "measured profiles", 4, NULL) : NULL;
+    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(compute->ctx, "measured profiles", 4, NULL) : NULL;
     float *samples =
-        num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", builder->params->log) : NULL;
+        num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", compute->params.log) : NULL;
     if (samples != NULL) {
         lr_direct_list_samples(shape, samples);
-        profiles = lr_data_buffer(builder->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
+        profiles = lr_data_buffer(compute->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
     }
     free(samples);
 
     struct gl_pass pass = {
         .label = "mSRval",
-        .program = builder->values,
+        .program = compute->values_program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
         .groups = {tables->num_rows, 1, 1},
@@ -208,7 +217,7 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
     pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = tables->offsets;
     pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = kernels;
     pass.buffers[LR_BIND_DIRECT_PROFILES].buffer = profiles;
-    const lr_status status = kernels && profiles ? gl_pass_run(builder->ctx, &pass) : LR_FAILED;
+    const lr_status status = kernels && profiles ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
     gl_buffer_destroy(profiles);
     gl_buffer_destroy(kernels);
     return status;
@@ -216,14 +225,14 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
 
 /* --- steps --- */
 
-static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_compute *compute,
                              const struct lr_direct_shape *shape)
 {
     const int *half = shape->info.half;
     const int64_t num_columns = (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1);
     struct columns columns = {
         .shape = shape,
-        .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", builder->params->log),
+        .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", compute->params.log),
         /* The thread's outputs lie along the axis nearer to the line, where rows of mSR are longest, since little
          * work is wasted at the ends of long rows. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
@@ -244,11 +253,11 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
 
     tables->axis = columns.axis;
     tables->num_steps = walk(&columns, NULL);
-    const int64_t bytes = tables->num_steps * (int64_t)sizeof(struct lr_direct_step);
-    struct lr_direct_step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", builder->params->log);
+    const int64_t bytes = tables->num_steps * (int64_t)sizeof(struct step);
+    struct step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", compute->params.log);
     if (steps != NULL) {
         walk(&columns, steps);
-        tables->steps = lr_data_buffer(builder->ctx, "steps of a view", bytes, steps);
+        tables->steps = lr_data_buffer(compute->ctx, "steps of a view", bytes, steps);
     }
     tables->bytes += bytes;
     free(steps);
@@ -256,39 +265,83 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     return tables->steps != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view)
-{
-    struct lr_direct_shape shape;
-    const struct lr_direct_backend_params *params = builder->params;
-    *tables = (struct lr_direct_view_tables){0};
-    if (builder->map == NULL) {
-        builder->map = gl_program_start(builder->ctx,
-                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
-    }
-    if (builder->values == NULL) {
-        builder->values = gl_program_start(
-            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
-    }
-    LR_TRY(builder->map && builder->values ? LR_OK : LR_FAILED);
+/* --- the tables of all views --- */
 
-    lr_status status = lr_direct_shape_init(
-        &shape, &(lr_direct_tables_params){
-                    .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
-    if (status == LR_OK) status = build_map(tables, builder, &shape);
-    if (status == LR_OK) status = build_values(tables, builder, &shape);
-    if (status == LR_OK) status = build_steps(tables, builder, &shape);
-    if (status == LR_OK) tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
-
-    if (status != LR_OK) lr_direct_view_tables_finish(tables);
-    lr_direct_shape_finish(&shape);
-    return status;
-}
-
-void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables)
+static void finish(struct lr_direct_view_tables *tables)
 {
     gl_buffer_destroy(tables->steps);
     gl_buffer_destroy(tables->offsets);
     gl_buffer_destroy(tables->values);
     gl_texture_destroy(tables->map);
     *tables = (struct lr_direct_view_tables){0};
+}
+
+static lr_status init(struct lr_direct_view_tables *tables, struct lr_direct_compute *compute, int view)
+{
+    struct lr_direct_shape shape;
+    const struct lr_direct_backend_params *params = &compute->params;
+    *tables = (struct lr_direct_view_tables){0};
+    if (compute->map_program == NULL) {
+        compute->map_program = gl_program_start(
+            compute->ctx, &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
+    }
+    if (compute->values_program == NULL) {
+        compute->values_program = gl_program_start(
+            compute->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
+    }
+    LR_TRY(compute->map_program && compute->values_program ? LR_OK : LR_FAILED);
+
+    lr_status status = lr_direct_shape_init(
+        &shape, &(lr_direct_tables_params){
+                    .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
+    if (status == LR_OK) status = build_map(tables, compute, &shape);
+    if (status == LR_OK) status = build_values(tables, compute, &shape);
+    if (status == LR_OK) status = build_steps(tables, compute, &shape);
+    if (status == LR_OK) tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
+
+    if (status != LR_OK) finish(tables);
+    lr_direct_shape_finish(&shape);
+    return status;
+}
+
+const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view)
+{
+    struct lr_direct_view_tables *kept = &compute->tables[view];
+    if (kept->map != NULL) return kept;
+    if (compute->borrowed_view == view) return &compute->borrowed;
+    const int64_t device_bytes = gl_context_limits(compute->ctx)->memory_bytes;
+    const int64_t most_bytes = compute->params.max_memory_bytes > 0
+                                   ? compute->params.max_memory_bytes
+                                   : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 4;
+    finish(&compute->borrowed);
+    compute->borrowed_view = -1;
+    if (init(kept, compute, view) != LR_OK) return NULL;
+    if (compute->cached_bytes + kept->bytes <= most_bytes) {
+        compute->cached_bytes += kept->bytes;
+        return kept;
+    }
+    compute->borrowed = *kept;
+    compute->borrowed_view = view;
+    *kept = (struct lr_direct_view_tables){0};
+    return &compute->borrowed;
+}
+
+void lr_direct_drop_tables(struct lr_direct_compute *compute, int view)
+{
+    compute->cached_bytes -= compute->tables[view].bytes;
+    finish(&compute->tables[view]);
+    if (compute->borrowed_view == view) {
+        finish(&compute->borrowed);
+        compute->borrowed_view = -1;
+    }
+}
+
+void lr_direct_close_tables(struct lr_direct_compute *compute)
+{
+    finish(&compute->borrowed);
+    for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++)
+        finish(&compute->tables[view]);
+    free(compute->tables);
+    gl_program_destroy(compute->values_program);
+    gl_program_destroy(compute->map_program);
 }

@@ -405,7 +405,12 @@ static lr_status read_all(struct reader *reader)
     return lr_events_judge_unknown(reader->source, reader->counts, reader->first_unknown);
 }
 
-lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream)
+static bool recognises(const struct lr_file_head *head)
+{
+    return strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL;
+}
+
+static lr_status read_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.source = source, .log = source->log, .stream = stream, .counts = &stream->info->counts};
     const lr_status status = read_all(&reader);
@@ -416,3 +421,5 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
     free(reader.header.data_path);
     return status;
 }
+
+const struct lr_event_format lr_castor_format = {"CASToR", ".Cdh", recognises, read_events, &lr_castor_writing};

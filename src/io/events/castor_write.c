@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* A header and its data while they are written. */
-struct lr_castor_writer {
+struct writer {
     struct lr_output data;
     const char *path;
     const lr_log *log;
@@ -33,9 +33,9 @@ struct lr_castor_writer {
     int64_t count, delayeds;
 };
 
-lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t count)
+static lr_status take(void *user, const lr_event *events, int64_t count)
 {
-    struct lr_castor_writer *writer = user;
+    struct writer *writer = user;
     const int lead = writer->has_tof ? 8 : 4;
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
@@ -78,7 +78,7 @@ static void put_number(struct lr_output *output, const char *key, double value)
     put_line(output, key, text);
 }
 
-static void put_header(const struct lr_castor_writer *writer, struct lr_output *output, bool is_list)
+static void put_header(const struct writer *writer, struct lr_output *output, bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     const double own_s = 1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
@@ -110,16 +110,16 @@ static void put_header(const struct lr_castor_writer *writer, struct lr_output *
 
 /* --- the files --- */
 
-static void destroy(struct lr_castor_writer *writer)
+static void destroy(struct writer *writer)
 {
     free(writer->data_path);
     free(writer->place);
     free(writer);
 }
 
-static struct lr_castor_writer *create(const char *path, const lr_scanner *scanner, const lr_log *log)
+static struct writer *create(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
-    struct lr_castor_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", log);
+    struct writer *writer = lr_alloc(1, sizeof(*writer), "a writer", log);
     if (writer == NULL) return NULL;
     int *order = NULL;
     writer->path = path;
@@ -147,7 +147,7 @@ failed:
     return NULL;
 }
 
-struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params)
+static void *create_writer(const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;
 
@@ -170,7 +170,7 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
         }
     }
 
-    struct lr_castor_writer *writer = create(params->path, params->lors->scanner, params->log);
+    struct writer *writer = create(params->path, params->lors->scanner, params->log);
     if (writer == NULL || info == NULL) return writer;
     writer->duration_s = info->duration_s;
     writer->has_tof = info->has_tof;
@@ -185,7 +185,7 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
 }
 
 /* Replaces both files, or neither. */
-static lr_status finish(struct lr_castor_writer *writer, bool is_list)
+static lr_status finish(struct writer *writer, bool is_list)
 {
     struct lr_output header;
     lr_status status = lr_output_open(&header, writer->path, writer->log);
@@ -199,8 +199,9 @@ static lr_status finish(struct lr_castor_writer *writer, bool is_list)
     return status;
 }
 
-lr_status lr_castor_writer_finish(struct lr_castor_writer *writer)
+static lr_status finish_writer(void *self)
 {
+    struct writer *writer = self;
     if (writer->delayeds > 0) {
         lr_warn(writer->log,
                 "%s: %lld delayed coincidences are left out: CASToR's list mode holds "
@@ -210,11 +211,14 @@ lr_status lr_castor_writer_finish(struct lr_castor_writer *writer)
     return finish(writer, true);
 }
 
-void lr_castor_writer_abandon(struct lr_castor_writer *writer)
+static void abandon(void *self)
 {
+    struct writer *writer = self;
     lr_output_abandon(&writer->data);
     destroy(writer);
 }
+
+const struct lr_event_writing lr_castor_writing = {create_writer, take, finish_writer, abandon};
 
 /* --- histograms --- */
 
@@ -226,7 +230,7 @@ lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const
     const bool fits = data->index == NULL ? data->count == lors->count : last < lors->count;
     LR_TRY(fits ? LR_OK : lr_error(log, LR_USAGE, "LOR data of another scanner than %s", lors->scanner->name));
 
-    struct lr_castor_writer *writer = create(path, lors->scanner, log);
+    struct writer *writer = create(path, lors->scanner, log);
     if (writer == NULL) return LR_FAILED;
     writer->duration_s = histogram->duration_s;
     for (int64_t k = 0; k < data->count; k++)

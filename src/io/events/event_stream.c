@@ -7,14 +7,8 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/stat.h>
-
-const char *lr_events_format_name(lr_events_format format)
-{
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
-    const size_t known = sizeof(names) / sizeof(names[0]);
-    return (size_t)format < known ? names[format] : names[0];
-}
 
 lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
@@ -61,7 +55,7 @@ lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *fil
     return lr_event_stream_report(stream, (double)place, (double)facts.st_size);
 }
 
-lr_status lr_events_need_scanner(const lr_events_source *source)
+lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr_event_format *format)
 {
     FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;
     if (source->scanner == NULL && file == NULL) return LR_BAD_INPUT;
@@ -69,7 +63,7 @@ lr_status lr_events_need_scanner(const lr_events_source *source)
     return source->scanner != NULL
                ? LR_OK
                : lr_error(source->log, LR_USAGE, "%s: %s list mode names no places of crystals: name its scanner",
-                          source->path, lr_events_format_name(source->format));
+                          source->path, format->name);
 }
 
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first)
@@ -97,4 +91,30 @@ lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *rep
     }
     *repeats = (int64_t)weight;
     return LR_OK;
+}
+
+/* --- what is known of events --- */
+
+bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
+{
+    const lr_event_kinds *kinds = &info->kinds;
+    int kind[2];
+    if (kinds->count == 0) return info->has_tof;
+    for (int k = 0; k < 2; k++) {
+        const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
+        kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
+        if (kind[k] >= kinds->count) return false;
+    }
+    return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
+}
+
+void lr_events_info_finish(lr_events_info *info)
+{
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
+        free(info->kinds.tof[k].edges_mm);
+    free(info->kinds.kind_of);
+    free(info->kinds.tof);
+    free(info->kinds.energy_kev);
+    free(info->tof_edges_mm);
+    *info = (lr_events_info){0};
 }

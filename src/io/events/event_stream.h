@@ -66,21 +66,41 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
     times->last_ms = time_ms > times->last_ms ? time_ms : times->last_ms;
 }
 
+/* The writer of a format. */
+struct lr_event_writing {
+    void *(*create)(const lr_events_writer_params *params);                 /* NULL after a logged error */
+    lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* of an lr_event_sink */
+    lr_status (*finish)(void *writer);                                      /* frees the writer, as abandon does */
+    void (*abandon)(void *writer);
+};
+
+/* A format of list mode. A new one adds the file that defines it, its number in lr/events.h, and its row below. */
+struct lr_event_format {
+    const char *name;                                    /* in messages: "SAFIR" */
+    const char *ending;                                  /* names of files that are not recognised by their bytes */
+    bool (*recognises)(const struct lr_file_head *head); /* by the first bytes; NULL = by the ending only */
+    /* Fills in the stream's info, then gives events to the stream and counts them; flushes the stream before it judges
+     * the file as a whole. NULL = the format is not read. */
+    lr_status (*read)(const lr_events_source *source, struct lr_event_stream *stream);
+    const struct lr_event_writing *writing; /* NULL = the format is not written */
+};
+
+#define LR_EACH_EVENT_FORMAT(USE)                                                                                      \
+    USE(LR_EVENTS_SAFIR, lr_safir_format)                                                                              \
+    USE(LR_EVENTS_SIEMENS, lr_siemens_format)                                                                          \
+    USE(LR_EVENTS_PETSIRD, lr_petsird_format)                                                                          \
+    USE(LR_EVENTS_CASTOR, lr_castor_format)                                                                            \
+    USE(LR_EVENTS_GE, lr_ge_format)                                                                                    \
+    USE(LR_EVENTS_TSV, lr_text_format)
+
+#define LR_DECLARE_EVENT_FORMAT(number, format) extern const struct lr_event_format format;
+LR_EACH_EVENT_FORMAT(LR_DECLARE_EVENT_FORMAT)
+extern const struct lr_event_writing lr_petsird_writing, lr_castor_writing;
+
 /* Recognises a format by the first bytes, else by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head);
 
-/* True if the file begins like SAFIR list mode. */
-bool lr_safir_recognises(const struct lr_file_head *head);
-
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_siemens_words, lr_safir_fields, lr_ge_keys;
-
-/* The readers, one per format. A reader fills in the stream's info, then gives events to the stream and counts them. It
- * flushes the stream before it judges the file as a whole. */
-lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);
-lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream);
-lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream);
-lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream);
-lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream);
 
 /* Warns about events whose crystals the scanner lacks. errors: LR_BAD_INPUT if the scanner lacks a crystal of every
  * event. */
@@ -88,22 +108,7 @@ lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event
 
 /* Checks that the source names a scanner. Formats that do not store places of crystals need one. errors: LR_USAGE if
  * there is no scanner; LR_BAD_INPUT if, moreover, the file cannot be opened. */
-lr_status lr_events_need_scanner(const lr_events_source *source);
-
-/* The writers that lr_events_writer calls, one per format. create returns NULL after a logged error. take is a function
- * of an lr_event_sink. finish and abandon free the writer. */
-
-struct lr_petsird_writer;
-struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params);
-lr_status lr_petsird_writer_take(void *writer, const lr_event *events, int64_t count);
-lr_status lr_petsird_writer_finish(struct lr_petsird_writer *writer);
-void lr_petsird_writer_abandon(struct lr_petsird_writer *writer);
-
-struct lr_castor_writer;
-struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params);
-lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t count);
-lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
-void lr_castor_writer_abandon(struct lr_castor_writer *writer);
+lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr_event_format *format);
 
 /* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the
  * weight is not a whole number. */

@@ -22,25 +22,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- recognising --- */
+/* --- formats --- */
 
-/* Recognises a format by the first bytes, else by the name. */
+#define ROW(number, format) [number] = &(format),
+static const struct lr_event_format *const formats[] = {LR_EACH_EVENT_FORMAT(ROW)};
+enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
+
+/* NULL = unknown. */
+static const struct lr_event_format *find(lr_events_format format)
+{
+    return (size_t)format < NUM_FORMATS ? formats[format] : NULL;
+}
+
+const char *lr_events_format_name(lr_events_format format)
+{
+    return find(format) != NULL ? find(format)->name : "unknown";
+}
+
 lr_events_format lr_events_head_format(const struct lr_file_head *head)
 {
-    static const struct {
-        lr_events_format format;
-        const char *ending;
-    } named[] = {
-        {LR_EVENTS_SAFIR, ".safir"}, {LR_EVENTS_PETSIRD, ".petsird"}, {LR_EVENTS_CASTOR, ".Cdh"},
-        {LR_EVENTS_GE, ".BLF"},      {LR_EVENTS_SIEMENS, ".l"},
-    };
-    static const char ge_group[] = "MiceList";
-    if (lr_safir_recognises(head)) return LR_EVENTS_SAFIR;
-    if (lr_head_begins(head, "yardl", 5)) return LR_EVENTS_PETSIRD;
-    if (strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL) return LR_EVENTS_CASTOR;
-    if (lr_head_is_hdf5(head) && lr_head_holds(head, ge_group, sizeof(ge_group) - 1)) return LR_EVENTS_GE;
-    for (size_t k = 0; k < sizeof(named) / sizeof(named[0]); k++)
-        if (lr_path_ends(head->path, named[k].ending)) return named[k].format;
+    for (int k = 1; k < NUM_FORMATS; k++)
+        if (formats[k]->recognises != NULL && formats[k]->recognises(head)) return (lr_events_format)k;
+    for (int k = 1; k < NUM_FORMATS; k++)
+        if (formats[k]->read != NULL && lr_path_ends(head->path, formats[k]->ending)) return (lr_events_format)k;
     return LR_EVENTS_UNKNOWN;
 }
 
@@ -75,14 +79,8 @@ static void hold_back(void *user, lr_log_level level, lr_status status, const ch
 
 static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    switch (source->format) {
-    case LR_EVENTS_SAFIR: return lr_safir_events(source, stream);
-    case LR_EVENTS_SIEMENS: return lr_siemens_events(source, stream);
-    case LR_EVENTS_PETSIRD: return lr_petsird_events(source, stream);
-    case LR_EVENTS_CASTOR: return lr_castor_events(source, stream);
-    case LR_EVENTS_GE: return lr_ge_events(source, stream);
-    default: break;
-    }
+    const struct lr_event_format *format = find(source->format);
+    if (format != NULL && format->read != NULL) return format->read(source, stream);
 
     /* The format is not known. The error names the likely mistake. */
     struct lr_file_head head;
@@ -152,30 +150,6 @@ lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given
     free(stream);
     lr_events_info_finish(&own);
     return status;
-}
-
-bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    int kind[2];
-    if (kinds->count == 0) return info->has_tof;
-    for (int k = 0; k < 2; k++) {
-        const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
-        kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
-        if (kind[k] >= kinds->count) return false;
-    }
-    return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
-}
-
-void lr_events_info_finish(lr_events_info *info)
-{
-    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
-        free(info->kinds.tof[k].edges_mm);
-    free(info->kinds.kind_of);
-    free(info->kinds.tof);
-    free(info->kinds.energy_kev);
-    free(info->tof_edges_mm);
-    *info = (lr_events_info){0};
 }
 
 /* --- coincidence --- */
@@ -530,4 +504,50 @@ lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *
     const lr_status status = lr_events_from_columns(columns, &sink, log);
     *data = (lr_prompts_delayeds){.counts = binning.counts};
     return finish_binning(&binning, status, data);
+}
+
+/* --- writing --- */
+
+struct lr_events_writer {
+    const struct lr_event_writing *format;
+    void *writer;
+};
+
+lr_events_writer *lr_events_writer_create_sized(size_t given_bytes, const lr_events_writer_params *given)
+{
+    LR_TAKE(lr_events_writer_params, params, given, given_bytes);
+    const struct lr_event_format *format = find(params->format);
+    for (int k = 1; params->format == LR_EVENTS_UNKNOWN && k < NUM_FORMATS; k++)
+        if (formats[k]->writing != NULL && lr_path_ends(params->path, formats[k]->ending)) format = formats[k];
+    if (format == NULL || format->writing == NULL) {
+        lr_error(params->log, LR_USAGE,
+                 "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files", params->path);
+        return NULL;
+    }
+    lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
+    if (writer == NULL) return NULL;
+    writer->format = format->writing;
+    writer->writer = writer->format->create(params);
+    if (writer->writer != NULL) return writer;
+    free(writer);
+    return NULL;
+}
+
+lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
+{
+    return (lr_event_sink){.take = writer->format->take, .user = writer->writer};
+}
+
+lr_status lr_events_writer_finish(lr_events_writer *writer)
+{
+    const lr_status status = writer->format->finish(writer->writer);
+    free(writer);
+    return status;
+}
+
+void lr_events_writer_abandon(lr_events_writer *writer)
+{
+    if (writer == NULL) return;
+    writer->format->abandon(writer->writer);
+    free(writer);
 }

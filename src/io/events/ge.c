@@ -230,10 +230,16 @@ static lr_status read_list(struct reader *reader)
     return lr_events_judge_unknown(source, &reader->counts, first_unknown);
 }
 
-lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream)
+static bool recognises(const struct lr_file_head *head)
+{
+    static const char group[] = "MiceList";
+    return lr_head_is_hdf5(head) && lr_head_holds(head, group, sizeof(group) - 1);
+}
+
+static lr_status read_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.source = source, .stream = stream};
-    LR_TRY(lr_events_need_scanner(source));
+    LR_TRY(lr_events_need_scanner(source, &lr_ge_format));
     LR_TRY(lr_hdf5_input_open(&reader.in, source->path, source->log));
     const lr_status status = read_list(&reader);
     stream->info->counts = reader.counts;
@@ -242,6 +248,8 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     lr_hdf5_input_close(&reader.in);
     return status;
 }
+
+const struct lr_event_format lr_ge_format = {"GE", ".BLF", recognises, read_events, NULL};
 
 /* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015). Each event has
  * correction_lists/sens, atten and contam, in the order of the list. Each pair of crystals has all_xtals/xtal_ids

@@ -838,7 +838,12 @@ static lr_status read_events(struct reader *reader)
     return lr_events_judge_unknown(reader->source, counts, reader->first_unknown);
 }
 
-lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream)
+static bool recognises(const struct lr_file_head *head)
+{
+    return lr_head_begins(head, "yardl", 5);
+}
+
+static lr_status read_file(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.source = source, .stream = stream, .counts = &stream->info->counts};
     reader.crystals.petsird = &reader.petsird;
@@ -857,3 +862,5 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
     lr_petsird_close(&reader.petsird);
     return status;
 }
+
+const struct lr_event_format lr_petsird_format = {"PETSIRD", ".petsird", recognises, read_file, &lr_petsird_writing};

@@ -391,7 +391,7 @@ struct waiting {
     uint32_t number; /* order of events within a list */
 };
 
-struct lr_petsird_writer {
+struct writer {
     struct lr_output output;
     struct layout layout;
     const char *path;
@@ -410,7 +410,7 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
 
 /* Converts an event to the file's numbers. The crystal with the higher type and number comes first in v0.10.0 and
  * later. The source's bins must then also fit the event with its crystals exchanged. */
-static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
+static lr_status convert(struct writer *writer, const lr_event *event, struct waiting *out)
 {
     const struct layout *layout = &writer->layout;
     const lr_scanner *scanner = layout->lors->scanner;
@@ -466,7 +466,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */
-static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at)
+static void put_lists(struct writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;
     struct lr_output *output = &writer->output;
@@ -489,7 +489,7 @@ static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at
     }
 }
 
-static lr_status put_block(struct lr_petsird_writer *writer)
+static lr_status put_block(struct writer *writer)
 {
     struct lr_output *output = &writer->output;
     int at = 0;
@@ -508,9 +508,9 @@ static lr_status put_block(struct lr_petsird_writer *writer)
     return output->error != 0 ? LR_FAILED : LR_OK;
 }
 
-lr_status lr_petsird_writer_take(void *user, const lr_event *events, int64_t count)
+static lr_status take(void *user, const lr_event *events, int64_t count)
 {
-    struct lr_petsird_writer *writer = user;
+    struct writer *writer = user;
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
         int64_t repeats;
@@ -528,7 +528,7 @@ lr_status lr_petsird_writer_take(void *user, const lr_event *events, int64_t cou
 
 /* --- the file --- */
 
-static void destroy(struct lr_petsird_writer *writer)
+static void destroy(struct writer *writer)
 {
     struct layout *layout = &writer->layout;
     for (int k = 0; layout->bins != NULL && k < layout->num_kinds * layout->num_kinds; k++)
@@ -546,7 +546,7 @@ static void destroy(struct lr_petsird_writer *writer)
     free(writer);
 }
 
-struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params)
+static void *create_writer(const lr_events_writer_params *params)
 {
     const int minor = params->petsird_minor;
     if (minor != 0 && minor != 9 && minor != 10 && minor != 12) {
@@ -555,7 +555,7 @@ struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params
                  params->petsird_minor);
         return NULL;
     }
-    struct lr_petsird_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
+    struct writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
     if (writer == NULL) return NULL;
     writer->path = params->path;
     writer->log = params->log;
@@ -577,8 +577,9 @@ struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params
     return writer;
 }
 
-lr_status lr_petsird_writer_finish(struct lr_petsird_writer *writer)
+static lr_status finish_writer(void *self)
 {
+    struct writer *writer = self;
     (void)put_block(writer);
     lr_yardl_put_unsigned(&writer->output, 0); /* the stream ends */
     if (writer->beyond > 0) {
@@ -590,11 +591,14 @@ lr_status lr_petsird_writer_finish(struct lr_petsird_writer *writer)
     return status;
 }
 
-void lr_petsird_writer_abandon(struct lr_petsird_writer *writer)
+static void abandon(void *self)
 {
+    struct writer *writer = self;
     lr_output_abandon(&writer->output);
     destroy(writer);
 }
+
+const struct lr_event_writing lr_petsird_writing = {create_writer, take, finish_writer, abandon};
 
 /* --- a scanner alone --- */
 
@@ -603,8 +607,8 @@ lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, 
     lr_lors *lors = lr_lors_create(scanner, log);
     if (lors == NULL) return LR_FAILED;
     const lr_events_writer_params params = {.path = path, .lors = lors, .log = log};
-    struct lr_petsird_writer *writer = lr_petsird_writer_create(&params);
-    const lr_status status = writer != NULL ? lr_petsird_writer_finish(writer) : LR_FAILED;
+    struct writer *writer = create_writer(&params);
+    const lr_status status = writer != NULL ? finish_writer(writer) : LR_FAILED;
     lr_lors_destroy(lors);
     return status;
 }

@@ -115,7 +115,7 @@ static const struct signature *find_signature(const char *start, size_t length)
     return NULL;
 }
 
-bool lr_safir_recognises(const struct lr_file_head *head)
+static bool recognises(const struct lr_file_head *head)
 {
     const struct signature *found = find_signature(head->bytes, head->count);
     return found != NULL && head->count > strlen(found->text);
@@ -194,10 +194,10 @@ static lr_status read_records(struct reader *reader, FILE *file)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
+static lr_status read_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.path = source->path, .log = source->log, .stream = stream};
-    LR_TRY(lr_events_need_scanner(source));
+    LR_TRY(lr_events_need_scanner(source, &lr_safir_format));
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_status status = LR_BAD_INPUT;
     char start[SIGNATURE_BYTES], *found_map = NULL;
@@ -237,3 +237,5 @@ done:
     lr_c_locale_leave(locale);
     return status;
 }
+
+const struct lr_event_format lr_safir_format = {"SAFIR", ".safir", recognises, read_events, NULL};

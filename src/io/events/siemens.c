@@ -429,10 +429,10 @@ static lr_status read_from(struct reader *reader, FILE *file)
     return lr_events_judge_unknown(reader->stream->source, counts, first);
 }
 
-lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)
+static lr_status read_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
-    LR_TRY(lr_events_need_scanner(source));
+    LR_TRY(lr_events_need_scanner(source, &lr_siemens_format));
     FILE *file = lr_file_open(reader.path, "", reader.log);
     lr_status status = file != NULL ? LR_OK : LR_BAD_INPUT;
     if (status == LR_OK) status = read_header(source->companion, reader.path, &reader.header, reader.log);
@@ -446,3 +446,5 @@ lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stre
     free(reader.layout.ring_of);
     return status;
 }
+
+const struct lr_event_format lr_siemens_format = {"Siemens", ".l", NULL, read_events, NULL};

@@ -145,10 +145,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     const bool is_exact = lr_listmode_is_exact(compute);
     if (is_exact) lr_listmode_exact_init(compute);
     for (int g = 0; !is_exact && g < LR_LISTMODE_GROUPS; g++) {
-        bool has_events = false;
-        for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
-            has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
-        if (has_events) {
+        if (lr_listmode_has_group(params->events, g)) {
             compute->largest_elements[g] = lr_listmode_largest_element(
                 params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
         }
@@ -179,15 +176,12 @@ static lr_status init(struct lr_listmode_compute *compute)
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
 
-    /* The last entry of the tube's table is repeated, since linear interpolation at that entry reads the next one. */
     const lr_listmode_tube *tube = &params->model->tube;
     if (tube->table != NULL) {
-        const int64_t count = (int64_t)tube->table_count + 1;
-        float *table = lr_alloc(count, sizeof(*table), "the tube's table", params->log);
-        for (int64_t k = 0; table != NULL && k < count; k++)
-            table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
+        float *table = lr_listmode_tube_table(tube, params->log);
         if (table != NULL)
-            compute->table = lr_data_buffer(compute->ctx, "the tube's table", count * (int64_t)sizeof(*table), table);
+            compute->table = lr_data_buffer(compute->ctx, "the tube's table",
+                                            (tube->table_count + INT64_C(1)) * (int64_t)sizeof(*table), table);
         free(table);
         LR_TRY(compute->table != NULL ? LR_OK : LR_FAILED);
     }

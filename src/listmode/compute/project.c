@@ -117,10 +117,7 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
     const struct lr_listmode_events *events = params->events;
     bool is_added = false;
     for (int axis = 0; axis < 3; axis++) {
-        bool has_events = false;
-        for (int64_t r = 0; r < events->layout.num_pairs; r++)
-            has_events = has_events || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-        if (!has_events) continue;
+        if (!lr_listmode_has_axis(events, axis)) continue;
         p->axis = axis;
         p->uniforms = lr_listmode_pass_of(p->compute, axis);
         if (p->forward)

@@ -124,16 +124,6 @@ static struct project begin(const struct lr_native_listmode *native, const lr_se
         .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
 }
 
-/* True if any event has this axis. */
-static bool has_events(const struct project *project, int axis)
-{
-    const struct lr_listmode_events *events = project->native->params.events;
-    bool has = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++)
-        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-    return has;
-}
-
 /* Takes the selected events of the current axis, chunk by chunk. */
 static lr_status take_axis(struct project *project)
 {
@@ -191,7 +181,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     project.job.to = values->values;
     const struct lr_native_frame *frame = &project.frame;
     for (int axis = 0; axis < 3; axis++) {
-        if (!has_events(&project, axis)) continue;
+        if (!lr_listmode_has_axis(native->params.events, axis)) continue;
         frame_init(&project.frame, project.job.model, axis);
         float *numbers =
             lr_alloc(frame->slices * frame->plane, sizeof(*numbers), "an image in slices", native->params.log);
@@ -217,31 +207,14 @@ struct slabs {
     int num;
 };
 
-/* The slice in which time of flight puts an event; it may be beyond the grid. */
-static double centre_slice(const struct lr_native_listmode_job *job, int64_t k)
-{
-    const int axis = job->frame->axis;
-    const lr_grid *grid = &job->model->grid;
-    struct lr_listmode_line line;
-    lr_listmode_line_of(job->events, k, axis, &line);
-    const double centre = line.middle[axis] + line.tof_mm * line.direction[axis];
-    return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
-}
-
-/* Largest distance in slices from an event's centre slice to its elements, with one slice for rounding. */
-static double event_reach(const struct lr_native_listmode_job *job)
-{
-    const double longest = job->events->reach_mm + job->model->reach_mm;
-    return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
-}
-
 /* Finds the first event of the chunk whose centre is not below a slice. Centres ascend. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
+    const struct lr_native_listmode_job *job = chunk->job;
     int64_t low = chunk->begin, high = chunk->end;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (centre_slice(chunk->job, middle) < slice)
+        if (lr_listmode_centre_slice(job->model, job->events, middle, job->frame->axis) < slice)
             low = middle + 1;
         else
             high = middle;
@@ -253,14 +226,16 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct slabs *slabs = user;
     const struct chunk *chunk = slabs->chunk;
+    const struct lr_native_listmode_job *job = chunk->job;
+    const double reach = lr_listmode_reach_slices(job->model, job->events, job->frame->axis);
     const int64_t size = slabs->slices[1] - slabs->slices[0];
     for (int64_t k = begin; k < end; k++) {
         const int slab[2] = {slabs->slices[0] + (int)(size * k / slabs->num),
                              slabs->slices[0] + (int)(size * (k + 1) / slabs->num)};
         int64_t range[2] = {chunk->begin, chunk->end};
         if (chunk->has_tof) {
-            range[0] = first_from(chunk, slab[0] - event_reach(chunk->job));
-            range[1] = first_from(chunk, slab[1] + event_reach(chunk->job));
+            range[0] = first_from(chunk, slab[0] - reach);
+            range[1] = first_from(chunk, slab[1] + reach);
         }
         chunk->native->kernels->back(chunk->job, range, slab, memory_of(chunk->native, worker));
     }
@@ -269,14 +244,12 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
 /* Adds the elements of a chunk to job->sums, slab of slices by slab. Each voxel adds the events in order. */
 static void take_back(const struct chunk *chunk)
 {
-    const int threads = chunk->native->params.threads, size = chunk->job->frame->slices;
-    struct slabs slabs = {.chunk = chunk, .slices = {0, size}, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
-    if (chunk->has_tof) {
-        const double low = floor(centre_slice(chunk->job, chunk->begin) - event_reach(chunk->job));
-        const double high = ceil(centre_slice(chunk->job, chunk->end - 1) + event_reach(chunk->job));
-        slabs.slices[0] = (int)fmin(fmax(low, 0.0), size);
-        slabs.slices[1] = (int)fmax(fmin(high, size), slabs.slices[0]);
-    }
+    const struct lr_native_listmode_job *job = chunk->job;
+    const int threads = chunk->native->params.threads, axis = job->frame->axis;
+    const int64_t range[2] = {chunk->begin, chunk->end};
+    struct slabs slabs = {
+        .chunk = chunk, .slices = {0, job->frame->slices}, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
+    if (chunk->has_tof) lr_listmode_range_slices(job->model, job->events, range, axis, slabs.slices);
     lr_parallel_for(threads, slabs.num, 1, work_slabs, &slabs);
 }
 
@@ -293,7 +266,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     double *total = lr_alloc(count, sizeof(*total), "an image", native->params.log);
     lr_status status = total != NULL ? LR_OK : LR_FAILED;
     for (int axis = 0; status == LR_OK && axis < 3; axis++) {
-        if (!has_events(&project, axis)) continue;
+        if (!lr_listmode_has_axis(native->params.events, axis)) continue;
         frame_init(&project.frame, project.job.model, axis);
         double *sums = lr_alloc(frame->slices * frame->plane, sizeof(*sums), "an image in slices", native->params.log);
         project.job.sums = sums;

@@ -34,21 +34,13 @@ struct lr_pairs {
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
     struct lr_merge_programs merge;                     /* each is started at first use */
-    struct gl_timer *timer;
-    double device_seconds; /* device time of the last projection */
+    struct gl_stopwatch *watch;                         /* times the projections */
 };
 
 /* Creates the method, which serves exact mode if no module hides another and there is no attenuation or penetration
  * along lines. The context is current, here and below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
-
-/* The functions of struct lr_method. Forward with `deterministic` needs the image on the host. */
-lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
-lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
-lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
-lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
-lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* Returns a program, which is started at first use. errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
@@ -67,9 +59,6 @@ struct lr_pairs_pass {
     float scale[4];
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
-
-/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
-lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 
 /* Module pairs list[begin .. end-1], their values counted from those of the first pair. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,

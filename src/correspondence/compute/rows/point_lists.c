@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "correspondence/compute/rows/deliver.h"
 #include "correspondence/compute/rows/merge.h"
 #include "gl/vectors.h"
 

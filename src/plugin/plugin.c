@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Access to the plugins. A plugin that is linked to the calling program or plugin is found by its weak symbol. All
+ * other plugins are loaded. Tests that link the plugins define LR_LINKED. */
 #include "plugin/plugin.h"
 
 #include "base/log.h"
@@ -11,7 +14,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_of_this_build(const struct lr_plugin_name *name, const struct lr_plugin *plugin, const lr_log *log)
+#if !defined(LR_LINKED)
+#pragma weak lr_gl_plugin
+#pragma weak lr_cuda_plugin
+#pragma weak lr_hdf5_plugin
+#endif
+#pragma weak lr_viewer_plugin
+#pragma weak lr_mpi_plugin
+
+/* A plugin's file, and the words for the error if it is missing. */
+struct name {
+    const char *file, *symbol;
+    const char *what;     /* "OpenGL" */
+    const char *packages; /* packages that may be missing */
+};
+
+static bool is_of_this_build(const struct name *name, const struct lr_plugin *plugin, const lr_log *log)
 {
     if (strcmp(plugin->build, lr_plugin_build) == 0) return true;
     lr_error(log, LR_NO_DEVICE,
@@ -21,7 +39,8 @@ static bool is_of_this_build(const struct lr_plugin_name *name, const struct lr_
     return false;
 }
 
-const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log)
+/* Finds, loads and checks a plugin, and gives it the pool and the records of errors. */
+static const void *load(const struct name *name, const lr_log *log)
 {
     static const struct lr_part_places places = {
         .variable = "LORASTER_PLUGINS",
@@ -54,4 +73,34 @@ const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log)
         loaded[k]->use_errors(lr_errors_in_use());
     }
     return plugin;
+}
+
+#define GET(table, ...) (&(table) != NULL ? &(table) : load(&(struct name){.symbol = #table, __VA_ARGS__}, log))
+
+const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log)
+{
+    return GET(lr_gl_plugin, .file = "lr_gl.so", .what = "OpenGL", .packages = "libegl1 and libopengl0");
+}
+
+const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log)
+{
+    return GET(lr_cuda_plugin, .file = "lr_cuda.so", .what = "CUDA",
+               .packages = "libegl1 and libopengl0, through which CUDA works here, and NVIDIA's driver");
+}
+
+const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log)
+{
+    return GET(lr_hdf5_plugin, .file = "lr_hdf5.so", .what = "HDF5", .packages = "libhdf5-103-1");
+}
+
+const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log)
+{
+    return GET(lr_viewer_plugin, .file = "lr_viewer.so", .what = "viewer",
+               .packages = "libglfw3, libegl1 and libopengl0");
+}
+
+const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log)
+{
+    return GET(lr_mpi_plugin, .file = "lr_mpi.so", .what = "MPI",
+               .packages = "libopenmpi-dev, openmpi-bin and liblapacke-dev");
 }
