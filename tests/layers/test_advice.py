@@ -20,7 +20,7 @@ def sentences(path):
 
 
 def main():
-    table = (SOURCES / "cli" / "args.c").read_text().split("answers[] = {")[1].split("};")[0]
+    table = (SOURCES / "cli" / "advice.c").read_text().split("answers[] = {")[1].split("};")[0]
     known = re.findall(rf"\{{{STRING},", table)
     assert len(known) > 10, known
     folders = (path for path in SOURCES.iterdir() if path.is_dir() and path.name not in ("cli", "viewer"))
