@@ -289,33 +289,3 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         return lr_error(op->params.log, status, "%s; %s", first_reason, op->log_filter.reason);
     return status;
 }
-
-/* ---- the OpenGL devices of this machine ---- */
-
-int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
-{
-    lr_device none = {.way = "OpenGL"};
-    struct lr_kept_error kept;
-    lr_log_keep_error(&kept, none.reason, sizeof(none.reason));
-    const struct lr_gl_plugin *gl = lr_plugin_gl(&kept.log);
-    if (gl != NULL) return gl->list_devices(devices, capacity, log);
-    if (capacity > 0) devices[0] = none;
-    return 1;
-}
-
-bool lr_gl_is_hardware(int device, const lr_log *log)
-{
-    lr_device devices[16];
-    int usable = 0;
-    const lr_device *refused = NULL;
-    const int count = lr_device_list(devices, 16, NULL);
-    for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* Only entries whose name begins like this are hardware that EGL has found. */
-        const bool is_refused_hardware =
-            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
-        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
-    }
-    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
-    return false;
-}

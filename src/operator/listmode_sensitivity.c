@@ -20,21 +20,21 @@
 #include <string.h>
 
 /* LORs stored as events. numbers: the LORs' numbers, if factors are looked up by them; else NULL. */
-struct lr_drawn_lines {
+struct drawn_lines {
     lr_event *events;
     int64_t *numbers;
 };
 
-struct lr_line_sum;
+struct line_sum;
 
 /* Lines of one group that are projected together. */
-struct lr_line_batch {
-    struct lr_line_sum *sum;
+struct line_batch {
+    struct line_sum *sum;
     int group;
     int64_t first, end; /* range in the group */
     struct lr_listmode_sample sample;
-    bool is_drawn;                /* true if packed has the LORs; false if the device will draw them */
-    struct lr_drawn_lines packed; /* [at_once] the LORs, ascending */
+    bool is_drawn;             /* true if packed has the LORs; false if the device will draw them */
+    struct drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
     lr_status status; /* status of making `lines` */
@@ -42,7 +42,7 @@ struct lr_line_batch {
 
 /* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups,
  * which are projected one after the other. The scatter of the groups' sums gives the error. */
-struct lr_line_sum {
+struct line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
     const lr_lors *lors;                     /* LORs from which lines are drawn */
@@ -53,26 +53,15 @@ struct lr_line_sum {
     double stride; /* LORs per line */
     int num_groups;
     bool has_scatter;
-    double *total;                   /* [num_voxels] */
-    double *group, *squares;         /* [num_voxels] sum of the group; squared sums of groups; NULL without scatter */
-    int64_t at_once;                 /* most lines of a batch */
-    struct lr_drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
-    struct lr_line_batch batches[2]; /* the current batch and the next one, alternately */
-    float *factors;                  /* [at_once] factors of the LORs; NULL = all are 1 */
-    lr_vector image;                 /* image in the backend's precision */
-    bool by_device;                  /* the device draws LORs, if it has the memory */
+    double *total;                /* [num_voxels] */
+    double *group, *squares;      /* [num_voxels] sum of the group; squared sums of groups; NULL without scatter */
+    int64_t at_once;              /* most lines of a batch */
+    struct drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
+    struct line_batch batches[2]; /* the current batch and the next one, alternately */
+    float *factors;               /* [at_once] factors of the LORs; NULL = all are 1 */
+    lr_vector image;              /* image in the backend's precision */
+    bool by_device;               /* the device draws LORs, if it has the memory */
 };
-
-/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter are filled in. Close it in any case. */
-lr_status lr_line_sum_open(struct lr_line_sum *sum);
-void lr_line_sum_close(struct lr_line_sum *sum);
-
-/* Projects all lines back. sum->total becomes the sum of all groups, sum->squares the sum of the groups' squares.
- * errors: LR_CANCELLED; errors of backends. */
-lr_status lr_line_sum_run(struct lr_line_sum *sum);
-
-/* The variance of a voxel's total, by the scatter of its groups. */
-double lr_line_sum_variance(const struct lr_line_sum *sum, int64_t v);
 
 /* LORs of a batch. A backend is opened for each batch, which on a graphics processor takes as long as projecting a
  * million LORs. Smaller batches on processors can be stopped sooner. */
@@ -83,8 +72,8 @@ enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
 /* A batch whose lines are drawn by several threads, block by block. */
 struct lines {
-    struct lr_line_sum *sum;
-    const struct lr_line_batch *batch;
+    struct line_sum *sum;
+    const struct line_batch *batch;
     struct {
         /* number of lines of the block that are used; index of the first among all used lines */
         int64_t count, place;
@@ -94,7 +83,7 @@ struct lines {
 static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 {
     struct lines *lines = user;
-    struct lr_line_sum *sum = lines->sum;
+    struct line_sum *sum = lines->sum;
     const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
     struct lr_lor_place place = {.lors = sum->lors};
     int64_t at = begin;
@@ -114,7 +103,7 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct lines *lines = user;
-    const struct lr_drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
+    const struct drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
     const size_t count = (size_t)lines->blocks[begin / LINES_OF_BLOCK].count;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
@@ -124,7 +113,7 @@ static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 }
 
 /* Draws the LORs of a batch that are in coincidence and near the region. Returns their number. */
-static int64_t gather(struct lr_line_batch *batch)
+static int64_t gather(struct line_batch *batch)
 {
     struct lines lines = {.sum = batch->sum, .batch = batch};
     const int64_t count = batch->sample.count;
@@ -140,9 +129,9 @@ static int64_t gather(struct lr_line_batch *batch)
     return sum;
 }
 
-static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_log *log)
+static lr_listmode_params params_of(const struct line_batch *batch, const lr_log *log)
 {
-    const struct lr_line_sum *sum = batch->sum;
+    const struct line_sum *sum = batch->sum;
     return (lr_listmode_params){.lors = sum->family->lors,
                                 .grid = &sum->op->grid,
                                 .events = batch->packed.events,
@@ -151,7 +140,7 @@ static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_
                                 .log = log};
 }
 
-static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
+static lr_status open_lines(struct line_batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
     batch->status = lr_listmode_events_open(&batch->lines, &params, batch->is_drawn ? NULL : &batch->sample);
@@ -162,9 +151,9 @@ static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
 /* Makes the lines of a batch. It may run in a separate thread, so it logs nothing. */
 static void prepare(void *user)
 {
-    struct lr_line_batch *batch = user;
+    struct line_batch *batch = user;
     /* If the sensitivity is computed in parts, this part takes every step-th line. */
-    const struct lr_line_sum *sum = batch->sum;
+    const struct line_sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
     batch->sample =
@@ -181,9 +170,9 @@ static void prepare(void *user)
 }
 
 /* Projects a batch. The device draws and holds the batch's lines if it has the memory, else the host does. */
-static lr_status project(struct lr_line_batch *batch)
+static lr_status project(struct line_batch *batch)
 {
-    struct lr_line_sum *sum = batch->sum;
+    struct line_sum *sum = batch->sum;
     const struct lr_listmode_family *family = sum->family;
     const lr_log *log = sum->op->params.log;
     const struct lr_listmode_backend_params params = {.model = &family->model,
@@ -224,7 +213,7 @@ static lr_status project(struct lr_line_batch *batch)
 
 static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
 {
-    const struct lr_line_sum *sum = user;
+    const struct line_sum *sum = user;
     (void)worker;
     for (int64_t v = begin; v < end; v++)
         (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
@@ -232,7 +221,7 @@ static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
 
 static void end_group(void *user, int64_t begin, int64_t end, int worker)
 {
-    const struct lr_line_sum *sum = user;
+    const struct line_sum *sum = user;
     (void)worker;
     for (int64_t v = begin; v < end; v++) {
         sum->total[v] += sum->group[v];
@@ -242,9 +231,9 @@ static void end_group(void *user, int64_t begin, int64_t end, int worker)
 }
 
 /* Adds a prepared batch and frees its lines. */
-static lr_status add_batch(struct lr_line_batch *batch)
+static lr_status add_batch(struct line_batch *batch)
 {
-    struct lr_line_sum *sum = batch->sum;
+    struct line_sum *sum = batch->sum;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
     /* If the lines could not be opened before, they are opened again with a log, which then names the error. */
@@ -261,9 +250,9 @@ static lr_status add_batch(struct lr_line_batch *batch)
 }
 
 /* Sets up the batch after `before`, or the first one if NULL. false: there are no more batches. */
-static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *before)
+static bool next_batch(struct line_batch *batch, const struct line_batch *before)
 {
-    const struct lr_line_sum *sum = batch->sum;
+    const struct line_sum *sum = batch->sum;
     const int groups = sum->num_groups;
     const int64_t most = sum->at_once * sum->family->sensitivity_parts;
     batch->group = before != NULL ? before->group : 0;
@@ -278,9 +267,11 @@ static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *
     return batch->group < groups && batch->first < lines;
 }
 
-lr_status lr_line_sum_run(struct lr_line_sum *sum)
+/* Projects all lines back. sum->total becomes the sum of all groups, sum->squares the sum of the groups' squares.
+ * errors: LR_CANCELLED; errors of backends. */
+static lr_status line_sum_run(struct line_sum *sum)
 {
-    struct lr_line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
+    struct line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
     lr_status status = LR_OK;
     bool is_there = next_batch(batch, NULL);
     if (is_there) prepare(batch);
@@ -309,7 +300,7 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
 
         if (sum->group != NULL && (!goes_on || next->group != batch->group))
             lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
-        struct lr_line_batch *const done = batch;
+        struct line_batch *const done = batch;
         batch = next;
         next = done;
         is_there = goes_on;
@@ -317,14 +308,15 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
     return status;
 }
 
-double lr_line_sum_variance(const struct lr_line_sum *sum, int64_t v)
+/* The variance of a voxel's total, by the scatter of its groups. */
+static double line_sum_variance(const struct line_sum *sum, int64_t v)
 {
     const double groups = sum->num_groups;
     const double scatter = sum->squares[v] - sum->total[v] * sum->total[v] / groups;
     return scatter > 0.0 ? groups / (groups - 1.0) * scatter : 0.0;
 }
 
-static bool open_drawn(struct lr_drawn_lines *drawn, const struct lr_line_sum *sum)
+static bool open_drawn(struct drawn_lines *drawn, const struct line_sum *sum)
 {
     const lr_log *log = sum->op->params.log;
     const bool has_factors = sum->family->factors.get != NULL;
@@ -333,7 +325,8 @@ static bool open_drawn(struct lr_drawn_lines *drawn, const struct lr_line_sum *s
     return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
 }
 
-lr_status lr_line_sum_open(struct lr_line_sum *sum)
+/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter are filled in. Close it in any case. */
+static lr_status line_sum_open(struct line_sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
     const lr_log *log = sum->op->params.log;
@@ -361,7 +354,7 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
 
-void lr_line_sum_close(struct lr_line_sum *sum)
+static void line_sum_close(struct line_sum *sum)
 {
     free(sum->group);
     free(sum->total);
@@ -467,7 +460,7 @@ static struct lr_operator *open_guide(struct lr_operator *op)
 }
 
 struct grading {
-    const struct lr_line_sum *sum;
+    const struct line_sum *sum;
     struct plan *plan;
     int tiles[2]; /* number of tiles of a slice along x and y */
 };
@@ -488,7 +481,7 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
-    const struct lr_line_sum *sum = grading->sum;
+    const struct line_sum *sum = grading->sum;
     const int *size = grading->plan->op->grid.size;
     (void)worker;
     for (int64_t tile = begin; tile < end; tile++) {
@@ -501,7 +494,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         for (int y = first[1]; y < last[1]; y++) {
             const int64_t row = ((int64_t)z * size[1] + y) * size[0];
             for (int64_t v = row + first[0]; v < row + last[0]; v++) {
-                variance += lr_line_sum_variance(sum, v);
+                variance += line_sum_variance(sum, v);
                 total += sum->total[v];
             }
         }
@@ -537,7 +530,7 @@ static int compare_pieces(const void *a, const void *b)
 
 /* Lists the pieces. The cost of a piece is the share of the whole sensitivity in its box, after the box is widened by
  * the reach of LORs. */
-static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
+static void find_pieces(struct plan *plan, const struct line_sum *sum)
 {
     const int *size = plan->op->grid.size;
     const bool has_blobs = plan->op->listmode->info.blobs.radius_mm > 0;
@@ -597,15 +590,15 @@ static lr_status open_plan(struct plan *plan)
     struct lr_operator *guide = plan->variance != NULL ? open_guide(op) : NULL;
     if (guide == NULL) return LR_FAILED;
     const int64_t share = plan->num_lines / 4 + 1;
-    struct lr_line_sum sum = {.op = guide,
-                              .family = guide->listmode,
-                              .lors = family->lors,
-                              .seed = family->seed ^ UINT64_MAX,
-                              .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
-                              .num_groups = GUIDE_GROUPS,
-                              .has_scatter = true};
-    lr_status status = lr_line_sum_open(&sum);
-    status = status == LR_OK ? lr_line_sum_run(&sum) : status;
+    struct line_sum sum = {.op = guide,
+                           .family = guide->listmode,
+                           .lors = family->lors,
+                           .seed = family->seed ^ UINT64_MAX,
+                           .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
+                           .num_groups = GUIDE_GROUPS,
+                           .has_scatter = true};
+    lr_status status = line_sum_open(&sum);
+    status = status == LR_OK ? line_sum_run(&sum) : status;
     if (status == LR_OK) {
         struct grading grading = {.sum = &sum, .plan = plan};
         for (int k = 0; k < 2; k++) grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
@@ -615,7 +608,7 @@ static lr_status open_plan(struct plan *plan)
         /* Standard error of the mean voxel over the mean sensitivity, divided by sqrt(stride - 1). */
         double variance = 0.0, total = 0.0;
         for (int64_t v = 0; v < sum.image.count; v++) {
-            variance += lr_line_sum_variance(&sum, v);
+            variance += line_sum_variance(&sum, v);
             total += sum.total[v];
         }
         const double mean_error =
@@ -646,7 +639,7 @@ static lr_status open_plan(struct plan *plan)
         }
         find_pieces(plan, &sum);
     }
-    lr_line_sum_close(&sum);
+    line_sum_close(&sum);
     lr_operator_destroy(guide);
     return status;
 }
@@ -661,7 +654,7 @@ struct ball {
 /* Finds the pairs of modules whose lines may pass near the region. A line between two crystals is no farther from the
  * line between the centres of their modules' balls than the balls' radius. *lors: the caller destroys it; NULL with
  * LR_OK: there are none. */
-static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
+static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
     const lr_log *log = sum->op->params.log;
@@ -709,7 +702,7 @@ struct result {
 };
 
 /* Writes the voxels of a level into the result. sum: lines of a box of the image that begins at the voxel `first`. */
-static void put_level(const struct lr_line_sum *sum, const struct plan *plan, int level, const int first[3],
+static void put_level(const struct line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
     const int *size = sum->op->grid.size, *whole = plan->op->grid.size;
@@ -735,12 +728,12 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
                                                 .first = {piece->first[0], piece->first[1], piece->first[2]},
                                                 .last = {piece->last[0], piece->last[1], piece->last[2]}};
     struct lr_listmode_region region;
-    struct lr_line_sum sum = {.op = &op,
-                              .family = &family,
-                              .region = &region,
-                              .reach_mm = reach_of(&family.model),
-                              .seed = family.seed ^ (uint64_t)level << 56,
-                              .num_groups = 2};
+    struct line_sum sum = {.op = &op,
+                           .family = &family,
+                           .region = &region,
+                           .reach_mm = reach_of(&family.model),
+                           .seed = family.seed ^ (uint64_t)level << 56,
+                           .num_groups = 2};
     lr_lors *lors = NULL;
     lr_status status = lr_listmode_region_init(&region, &voxels, op.params.threads, op.params.log);
     status = status == LR_OK ? take_pairs(&sum, &lors) : status;
@@ -769,11 +762,11 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
         }
         op.listmode = &family;
         op.info.num_voxels = lr_grid_num_voxels(&op.grid);
-        status = lr_line_sum_open(&sum);
+        status = line_sum_open(&sum);
         sum.by_device = false;
-        status = status == LR_OK ? lr_line_sum_run(&sum) : status;
+        status = status == LR_OK ? line_sum_run(&sum) : status;
         if (status == LR_OK) put_level(&sum, plan, level, piece->first, result);
-        lr_line_sum_close(&sum);
+        line_sum_close(&sum);
     }
     lr_listmode_region_finish(&region);
     lr_lors_destroy(lors);
@@ -790,16 +783,16 @@ static lr_status compute(struct lr_operator *op, float *values)
     struct result result = {.values = values};
     lr_status status = open_plan(&plan);
     if (status == LR_OK) {
-        struct lr_line_sum sum = {.op = op,
-                                  .family = family,
-                                  .lors = family->lors,
-                                  .seed = family->seed,
-                                  .num_lines = plan.num_lines,
-                                  .num_groups = 2};
-        status = lr_line_sum_open(&sum);
-        if (status == LR_OK) status = lr_line_sum_run(&sum);
+        struct line_sum sum = {.op = op,
+                               .family = family,
+                               .lors = family->lors,
+                               .seed = family->seed,
+                               .num_lines = plan.num_lines,
+                               .num_groups = 2};
+        status = line_sum_open(&sum);
+        if (status == LR_OK) status = line_sum_run(&sum);
         if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
-        lr_line_sum_close(&sum);
+        line_sum_close(&sum);
     }
     for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
     if (status != LR_OK) goto done;

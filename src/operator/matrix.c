@@ -107,7 +107,8 @@ static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
     return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
 }
 
-int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
+/* Bytes of num_rows rows if they are like the sample, including the last staging. */
+static int64_t estimate_bytes(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
 {
     const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
     const double elements = (double)sample->num_elements * share;
@@ -702,7 +703,7 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
                                     .progress_filter = wish->progress_filter,
                                     .num_rows = lr_grid_num_voxels(params->grid)};
     lr_status status;
-    const int64_t estimate = lr_matrix_estimate(&matrix, sample, generation.num_rows);
+    const int64_t estimate = estimate_bytes(&matrix, sample, generation.num_rows);
     if (estimate > lr_stored_memory_limit(params)) {
         status = decline(params, wish, "storing it needs an estimated", estimate);
         goto done;

@@ -58,9 +58,6 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
                          const lr_log *log);
 void lr_matrix_finish(struct lr_matrix *matrix);
 
-/* Bytes of num_rows rows if they are like the sample, including the last staging. */
-int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows);
-
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
 

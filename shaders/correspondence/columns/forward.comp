@@ -40,12 +40,6 @@ Cells make_cells(Axial a, Axial b, ivec2 qs)
     return Cells(a, b, qs, vec2(cell_low(a, qs.x), cell_low(b, qs.y)));
 }
 
-int first_voxel(ivec2 column)
-{
-    ivec2 voxel = column / num_samples.xy;
-    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
-}
-
 float voxel_value(int row, int k)
 {
 #ifdef ONE_POINT_ALONG

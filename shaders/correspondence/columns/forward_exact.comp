@@ -49,12 +49,6 @@ struct Cells {
     vec2 faces;
 };
 
-int first_voxel(ivec2 column)
-{
-    ivec2 voxel = column / num_samples.xy;
-    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
-}
-
 // The image at point k of a column, at its mirror image, and at both after half a turn.
 vec4 values_at(int row, int k)
 {

@@ -33,14 +33,6 @@ int thread_of_entry()
     return int(gl_LocalInvocationIndex) % LR_LIST_SHARE;
 }
 
-// A crystal's number across the columns and along them: its transaxial and its axial number.
-ivec2 crystal_numbers(ColumnModule module, uint crystal)
-{
-    int k = int(crystal);
-    return module.counts.z == 1 ? ivec2(k % module.counts.x, k / module.counts.x)
-                                : ivec2(k / module.counts.y, k % module.counts.y);
-}
-
 // The LOR's axial cells as primary and secondary.
 struct Cells {
     Axial a, b;
@@ -53,12 +45,6 @@ Cells make_cells(Axial a, Axial b, ivec2 qs)
 {
     vec2 middles = vec2(stack_middles[a.first + qs.x], stack_middles[b.first + qs.y]);
     return Cells(a, b, qs, middles, middles - a.along - 0.5 * vec2(a.face, b.face));
-}
-
-int first_voxel(ivec2 column)
-{
-    ivec2 voxel = column / num_samples.xy;
-    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
 }
 
 void visit_strip(ColumnPair pair, Strip strip, ivec2 column, Cells cells)
@@ -152,8 +138,8 @@ void visit_entry(Entry entry)
     ColumnPair pair = column_pairs[entry.pair];
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     uint num_b = uint(j.counts.x * j.counts.y);
-    ivec2 on_i = crystal_numbers(i, entry.number / num_b);
-    ivec2 on_j = crystal_numbers(j, entry.number % num_b);
+    ivec2 on_i = crystal_numbers(i, int(entry.number / num_b));
+    ivec2 on_j = crystal_numbers(j, int(entry.number % num_b));
     ivec2 qs =
         ivec2(i.centre.w > 0.0 ? on_i.y : i.counts.y - 1 - on_i.y, j.centre.w > 0.0 ? on_j.y : j.counts.y - 1 - on_j.y);
     if (!entry_counts(pair, on_i.x * j.counts.x + on_j.x, qs)) return;

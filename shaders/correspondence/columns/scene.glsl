@@ -152,3 +152,10 @@ float way_along(int k)
     return column_points[num_points.x + num_points.y + num_points.z + k].x;
 #endif
 }
+
+// A crystal's number across the columns and along them: its transaxial and its axial number.
+ivec2 crystal_numbers(ColumnModule module, int number)
+{
+    ivec4 n = module.counts;
+    return n.z == 1 ? ivec2(number % n.x, number / n.x) : ivec2(number / n.y, number % n.y);
+}

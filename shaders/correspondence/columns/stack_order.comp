@@ -63,19 +63,13 @@ uint stack_place(ColumnPair pair, StackMember member, ivec2 on_i, ivec2 on_j)
     return stacks.first + uint(((on_a.x * b.counts.x + on_b.x) * stacks.count_a + q) * stacks.count_b + s);
 }
 
-ivec2 crystal(ColumnModule module, int number)
-{
-    ivec4 n = module.counts;
-    return n.z == 1 ? ivec2(number % n.x, number / n.x) : ivec2(number / n.y, number % n.y);
-}
-
 // Neighbouring threads have neighbouring values in LOR order, which they write.
 void move_to_file(ColumnPair pair, StackMember member, int k)
 {
 #ifdef TO_LOR_ORDER
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     int num_j = j.counts.x * j.counts.y;
-    ivec2 on_i = crystal(i, k / num_j), on_j = crystal(j, k % num_j);
+    ivec2 on_i = crystal_numbers(i, k / num_j), on_j = crystal_numbers(j, k % num_j);
     to[pair.first + uint(k)] = in_coincidence(pair, on_i, on_j) ? from[stack_place(pair, member, on_i, on_j)] : 0.0;
 #endif
 }

@@ -146,3 +146,10 @@ vec2 points_between(vec2 shares, vec2 low, vec2 faces)
     return vec2(max(ceil(fma(min(from.x, from.y), scale, -1e-3)), 0.0),
                 min(fma(max(to.x, to.y), scale, 1e-3), float(num_points.z - 1)));
 }
+
+// The number of the first voxel along the axis in a column of points.
+int first_voxel(ivec2 column)
+{
+    ivec2 voxel = column / num_samples.xy;
+    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
+}
