@@ -6,9 +6,10 @@
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 
-#include "fixtures.h"
+#include "../cases.h"
 
 #include "operator/backend.h"
+#include "unit/scanners.h"
 
 #define TEST_PI 3.14159265358979323846
 
@@ -64,38 +65,67 @@ static inline void end_backend(void *object)
 }
 
 /* Takes over the scanner. All is kept. */
-static inline void setup_init(struct setup *setup, lr_scanner *scanner, const struct setup_options *options)
+static inline struct setup setup_of(lr_scanner *scanner, const struct setup_options *options)
 {
     lr_grid *grid = kept(1, sizeof(*grid));
     struct lr_backend *backend = calloc(1, sizeof(*backend));
     *grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
-    *setup = (struct setup){.log = kept_log(), .scanner = keep(scanner)};
-    setup->lors = keep(lr_lors_create(scanner, &setup->log->log));
+    struct setup setup = {.log = kept_log(), .scanner = keep(scanner)};
+    setup.lors = keep(lr_lors_create(scanner, &setup.log->log));
     struct lr_backend_params params = {
         .scanner = scanner,
-        .lors = setup->lors,
+        .lors = setup.lors,
         .grid = grid,
         .mode = options->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : options->mode,
         .rays = options->rays ? options->rays : 4,
         .mu = options->mu,
         .mu_steps = options->mu_steps ? options->mu_steps : 1,
         .threads = options->threads ? options->threads : 2,
-        .log = &setup->log->log,
+        .log = &setup.log->log,
         .progress = options->progress,
         .penetration = options->penetration,
     };
     for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
     assert_non_null(backend);
     assert_ok(lr_cpu_backend_create(&params, backend));
-    setup->backend = *(struct lr_backend *)keep_object(backend, end_backend);
-    assert_true(setup->backend.fns->computes_in_double);
+    setup.backend = *(struct lr_backend *)keep_object(backend, end_backend);
+    assert_true(setup.backend.fns->computes_in_double);
+    return setup;
 }
 
 static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules)
 {
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
-    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", lr_last_error(NULL));
-    return scanner;
+    return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
+}
+
+static inline struct setup exact_setup(const lr_module *modules, int num_modules)
+{
+    return setup_of(scanner_of(modules, num_modules), &(struct setup_options){.mode = LR_MODE_EXACT});
+}
+
+/* Counts against what is expected: Pearson's statistic over LORs that are expected often enough, and the rest as one,
+ * within so many standard deviations. `given`: numbers that the expectations were fitted to. */
+static inline void check_counts(const char *name, const double *counts, const double *expected, int64_t num_lors,
+                                int given, int least_degrees, double sigmas)
+{
+    enum { FEWEST = 25 };
+    double chi2 = 0, rest[2] = {0, 0};
+    int degrees = -given;
+    for (int64_t lor = 0; lor < num_lors; lor++) {
+        assert_true(expected[lor] > 0 || counts[lor] == 0);
+        if (expected[lor] < FEWEST) {
+            rest[0] += counts[lor];
+            rest[1] += expected[lor];
+        } else {
+            chi2 += pow(counts[lor] - expected[lor], 2) / expected[lor];
+            degrees++;
+        }
+    }
+    print_message("%s: chi2 %.1f over %d LORs; others: %g counted, %.1f expected\n", name, chi2, degrees, rest[0],
+                  rest[1]);
+    assert_true(degrees >= least_degrees);
+    assert_true(fabs(chi2 - degrees) <= sigmas * sqrt(2.0 * degrees));
+    assert_true(fabs(rest[0] - rest[1]) <= sigmas * sqrt(rest[1]));
 }
 
 /* Rows of points, into a dense matrix, sums, or both. */
@@ -191,8 +221,7 @@ static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t
     int64_t count = 0;
     for (int mode = 0; mode < 2; mode++) {
         uint64_t same = seed;
-        struct setup setup;
-        setup_init(&setup, make(&same), &(struct setup_options){.mode = modes[mode], .rays = rays});
+        struct setup setup = setup_of(make(&same), &(struct setup_options){.mode = modes[mode], .rays = rays});
         matrices[mode] = point_matrix(&setup, points, num_points);
         count = setup.lors->count * num_points;
     }

@@ -84,19 +84,21 @@ static inline int find_chords(const lr_scanner *scanner, const struct crystal_bo
 /* A scanner whose crystals attenuate. */
 static inline lr_scanner *stopping_scanner(const lr_module *modules, int num_modules, double mu)
 {
-    lr_scanner *scanner = lr_scanner_create(
+    return lr_scanner_create(
         &(lr_scanner_params){.modules = modules, .num_modules = num_modules, .crystal_mu_per_mm = mu});
-    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", lr_last_error(NULL));
-    return scanner;
 }
 
 static inline lr_scanner *stopping_ring(const lr_ring *ring, double mu, int min_module_difference)
 {
-    lr_scanner *scanner = lr_scanner_create_ring(
+    return lr_scanner_create_ring(
         &(lr_scanner_params){.crystal_mu_per_mm = mu, .coincidence = {.min_module_difference = min_module_difference}},
         ring);
-    if (scanner == NULL) fail_msg("the test's ring was refused: %s", lr_last_error(NULL));
-    return scanner;
+}
+
+static inline struct setup stopping_setup(const lr_module *modules, int num_modules, double mu, int rays)
+{
+    return setup_of(stopping_scanner(modules, num_modules, mu),
+                    &(struct setup_options){.rays = rays, .penetration = true});
 }
 
 static inline lr_module deep(lr_module module, double depth_mm)

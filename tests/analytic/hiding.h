@@ -8,13 +8,11 @@
 #ifndef LR_TEST_HIDING_H
 #define LR_TEST_HIDING_H
 
-#include "fixtures.h"
+#include "analytic.h"
 
 #include "base/vec.h"
 
 #include <Random123/philox.h>
-
-#define TEST_PI 3.14159265358979323846
 
 /* A line within so many pitches of an edge may fall on either side of it in single precision. */
 #define BORDERLINE_PITCHES 1e-4

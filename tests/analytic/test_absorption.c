@@ -34,9 +34,8 @@ static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double
     const double points[1][3] = {{point[0], point[1], point[2]}};
     double *rows[2];
     for (int with = 0; with < 2; with++) {
-        struct setup setup;
-        setup_init(&setup, funnel(),
-                   &(struct setup_options){.mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
+        struct setup setup = setup_of(
+            funnel(), &(struct setup_options){.mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
         rows[with] = point_matrix(&setup, points, 1);
         assert_int_equal(setup.lors->count, NUM_CRYSTALS);
     }
@@ -167,8 +166,4 @@ static void test_image_elsewhere(void **state)
     for (int a = 0; a < NUM_CRYSTALS; a++) assert_true(found[a] == 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_constant_box), CASE(test_any_image), CASE(test_image_elsewhere)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("absorption", CASE(test_constant_box), CASE(test_any_image), CASE(test_image_elsewhere))

@@ -26,8 +26,7 @@ static void test_planted_module(void **state)
     const double whole = rectangle_angle(-50, 50, -50, 50, 100);
     const double hidden = rectangle_angle(-45, 5, -15, 35, 100);
     for (int k = 0; k < 2; k++) {
-        struct setup setup;
-        setup_init(&setup, planted(k == 0 ? 5 : 3), &(struct setup_options){.mode = LR_MODE_EXACT});
+        struct setup setup = setup_of(planted(k == 0 ? 5 : 3), &(struct setup_options){.mode = LR_MODE_EXACT});
         double *row = point_matrix(&setup, origin, 1);
         const double covered = 2 * TEST_PI * pair_sum(&setup, row, PRIMARY, COVERED);
         const double blocker = 2 * TEST_PI * pair_sum(&setup, row, PRIMARY, BLOCKER);
@@ -42,8 +41,7 @@ static void test_blocked_crystals_vanish(void **state)
 {
     const double origin[1][3] = {{0, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
-        struct setup setup;
-        setup_init(&setup, planted(3), &(struct setup_options){.mode = (lr_mode)mode});
+        struct setup setup = setup_of(planted(3), &(struct setup_options){.mode = (lr_mode)mode});
         double *row = point_matrix(&setup, origin, 1);
         int num_blocked = 0, num_seen = 0;
         for (int s = 0; s < 8; s++) {
@@ -97,8 +95,7 @@ static void test_tie(void **state)
     } places[] = {{0, 4}, {1e-8, 4}, {0.1, 0}, {-0.1, 4}};
     const lr_module modules[2] = {level_module(0, 50, 0, (int[2]){2, 2}, 2, 1),
                                   level_module(0, -50, 0, (int[2]){1, 1}, 4, 4)};
-    struct setup setup;
-    setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.rays = 1});
+    struct setup setup = setup_of(scanner_of(modules, 2), &(struct setup_options){.rays = 1});
     for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
         const double point[3] = {0, places[n].y, 0};
         lr_pixel pixels[4];
@@ -109,9 +106,5 @@ static void test_tie(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_planted_module), CASE(test_blocked_crystals_vanish),
-                                       CASE(test_crowded), CASE(test_tie)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("first hit", CASE(test_planted_module), CASE(test_blocked_crystals_vanish), CASE(test_crowded),
+          CASE(test_tie))

@@ -377,10 +377,6 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
     if (kind == NULL || !fixture_backend_is_usable(backend)) return kind == NULL ? 1 : 77;
-    void *given = (void *)(uintptr_t)kind;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate_setup_teardown(test_elements, NULL, destroy_kept, given),
-        cmocka_unit_test_prestate_setup_teardown(test_pictures, NULL, destroy_kept, given),
-        cmocka_unit_test_prestate_setup_teardown(test_projections, NULL, destroy_kept, given)};
-    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    struct CMUnitTest tests[] = {CASE(test_elements), CASE(test_pictures), CASE(test_projections)};
+    return test_run(NULL, backend, tests, sizeof(tests) / sizeof(tests[0]), (void *)(uintptr_t)kind);
 }

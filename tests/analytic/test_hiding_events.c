@@ -6,9 +6,6 @@
 
 enum { NUM_EVENTS = 60000 };
 
-/* LORs that are expected less often count together. */
-#define FEWEST 25
-
 /* Standard deviations. Some 40 sums are compared, so that one seed in 400 fails by chance. */
 #define SIGMAS 4
 
@@ -65,27 +62,6 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
     return row;
 }
 
-static void check_lors(const struct hiding *hiding, int point, const double *counts, const double *expected)
-{
-    double chi2 = 0, rest[2] = {0, 0};
-    int degrees = -1; /* the total is given */
-    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
-        assert_true(expected[lor] > 0 || counts[lor] == 0);
-        if (expected[lor] < FEWEST) {
-            rest[0] += counts[lor];
-            rest[1] += expected[lor];
-        } else {
-            chi2 += pow(counts[lor] - expected[lor], 2) / expected[lor];
-            degrees++;
-        }
-    }
-    print_message("%s, point %d: chi2 %.1f over %d LORs; others: %g counted, %.1f expected\n",
-                  hiding->arrangement->name, point, chi2, degrees, rest[0], rest[1]);
-    assert_true(degrees >= 10);
-    assert_true(fabs(chi2 - degrees) <= SIGMAS * sqrt(2.0 * degrees));
-    assert_true(fabs(rest[0] - rest[1]) <= SIGMAS * sqrt(rest[1]));
-}
-
 static void check_panels(const struct hiding *hiding, const double *counts, const double *expected)
 {
     double sums[MOST_PANELS][MOST_PANELS][2] = {{{0}}};
@@ -121,14 +97,12 @@ static void test_events(void **state)
             double *counts = kept_doubles(hiding.lors->count);
             double *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);
-            check_lors(&hiding, point, counts, expected);
+            char name[64];
+            snprintf(name, sizeof(name), "%s, point %d", arrangements[n].name, point);
+            check_counts(name, counts, expected, hiding.lors->count, 1, 10, SIGMAS); /* the total is given */
             check_panels(&hiding, counts, expected);
         }
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_events)};
-    return cmocka_run_group_tests_name("hiding events", tests, NULL, NULL);
-}
+test_main("hiding events", CASE(test_events))

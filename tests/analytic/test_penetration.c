@@ -21,12 +21,11 @@ static const double origin[1][3] = {{0, 0, 0}};
  * angle on the detection plane, which lines meet to about 0.5 / R: all of it, to less. */
 static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_points)
 {
-    struct setup setup, plane;
-    setup_init(&setup, opaque, &(struct setup_options){.rays = 12, .penetration = true});
+    struct setup setup = setup_of(opaque, &(struct setup_options){.rays = 12, .penetration = true});
     double *rows = point_matrix(&setup, points, num_points);
     const lr_scanner_params copy = {
         .modules = opaque->modules, .num_modules = opaque->num_modules, .num_positions = opaque->num_positions};
-    setup_init(&plane, lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
+    struct setup plane = setup_of(lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
     double *expected = point_matrix(&plane, points, num_points);
     const int64_t count = num_points * setup.lors->count;
     const double l2 = l2_apart(rows, expected, count);
@@ -47,14 +46,9 @@ static void test_opaque_crystals(void **state)
                                   deep(level_module(0.5, -24, 0, (int[2]){5, 5}, 1.7, 1.7), 10)};
     check_opaque(stopping_scanner(modules, 2, 1e7), points, 3);
     /* Modules that touch at their front edges: whichever way a line goes, it meets a front first. */
-    const int nu = 4, nv = 3;
-    const double pitch = 2 * 15 * tan(TEST_PI / 6) / nu - 1e-9;
-    const lr_ring ring = {.radius_mm = 15,
-                          .modules = 6,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {pitch, pitch},
-                          .face_mm = {pitch, pitch},
-                          .depth_mm = 10};
+    const int crystals[2] = {4, 3};
+    const double pitch = 2 * 15 * tan(TEST_PI / 6) / 4 - 1e-9;
+    const lr_ring ring = plain_ring(15, 6, crystals, pitch, pitch, 10);
     check_opaque(stopping_ring(&ring, 1e7, 0), points, 3);
 }
 
@@ -63,8 +57,7 @@ static void test_opaque_crystals(void **state)
 static void check_line(lr_scanner *scanner)
 {
     const double mu = scanner->crystal_mu_per_mm;
-    struct setup setup;
-    setup_init(&setup, scanner, &(struct setup_options){.rays = 1, .penetration = true});
+    struct setup setup = setup_of(scanner, &(struct setup_options){.rays = 1, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
     struct crystal_box *boxes = crystal_boxes(scanner);
     struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
@@ -108,8 +101,7 @@ static void test_module_before(void **state)
     const lr_module modules[3] = {
         single_primary(), deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
         deep(make_module((double[3]){0, 60, 0}, (double[3]){1, 1, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, 6, 6), 20)};
-    struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 3, mu), &(struct setup_options){.rays = 1, .penetration = true});
+    struct setup setup = stopping_setup(modules, 3, mu, 1);
     double *row = point_matrix(&setup, origin, 1);
     assert_close(row[lr_lors_number(setup.lors, 0, 1)],
                  SINGLE_WEIGHT(mu) * exp(-mu * 3 * sqrt(2)) * (1 - exp(-mu * 30)), 1e-11);
@@ -135,9 +127,7 @@ static void test_parallax(void **state)
                                           deep(make_module((double[3]){0, -50, 0}, (double[3]){1, tangent, 0},
                                                            (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
                                                depth)};
-            struct setup setup;
-            setup_init(&setup, stopping_scanner(modules, 2, mu),
-                       &(struct setup_options){.rays = 1, .penetration = true});
+            struct setup setup = stopping_setup(modules, 2, mu, 1);
             double *row = point_matrix(&setup, origin, 1);
             double sum = 0, moment = 0;
             for (int crystal = 0; crystal < 2501; crystal++) {
@@ -161,10 +151,8 @@ static void test_sum_rule(void **state)
     const lr_module modules[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
                                   deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
     double sums[2][2];
-    struct setup setup;
     for (int k = 0; k < 2; k++) {
-        setup_init(&setup, stopping_scanner(modules, 2, k == 0 ? mu : 1e7),
-                   &(struct setup_options){.rays = 16, .penetration = true});
+        struct setup setup = stopping_setup(modules, 2, k == 0 ? mu : 1e7, 16);
         point_sums(&setup, points, 2, sums[k]);
     }
     for (int k = 0; k < 2; k++) {
@@ -182,8 +170,7 @@ static void test_mirror(void **state)
     static const double points[2][3] = {{1.3, 0.7, -0.9}, {-1.3, 0.7, -0.9}};
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
-    struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, 0.087), &(struct setup_options){.rays = 16, .penetration = true});
+    struct setup setup = stopping_setup(modules, 2, 0.087, 16);
     double *rows = point_matrix(&setup, points, 2);
     double off2 = 0, norm2 = 0;
     int num_elements = 0;
@@ -204,24 +191,18 @@ static void test_mirror(void **state)
 static void test_rules(void **state)
 {
     static const double points[1][3] = {{5.2, -4.0, 0.4}};
-    const int nu = 3, nv = 2;
-    const lr_ring ring = {.radius_mm = 9,
-                          .modules = 6,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {3, 3},
-                          .face_mm = {2.8, 2.8},
-                          .depth_mm = 12};
-    struct setup free_setup, ruled;
+    enum { NU = 3, NV = 2 };
+    static const int crystals[2] = {NU, NV};
+    const lr_ring ring = plain_ring(9, 6, crystals, 3, 2.8, 12);
     const struct setup_options options = {.rays = 3, .penetration = true};
-    setup_init(&free_setup, stopping_ring(&ring, 0.08, 0), &options);
-    setup_init(&ruled, stopping_ring(&ring, 0.08, 3), &options);
+    struct setup free_setup = setup_of(stopping_ring(&ring, 0.08, 0), &options);
+    struct setup ruled = setup_of(stopping_ring(&ring, 0.08, 3), &options);
     double *all = point_matrix(&free_setup, points, 1), *some = point_matrix(&ruled, points, 1);
     int num_kept = 0, num_gone = 0;
     for (int64_t lor = 0; lor < free_setup.lors->count; lor++) {
         const lr_lor at = lr_lors_describe(free_setup.lors, lor);
-        const int a = at.module_i * nu * nv + at.q * nu + at.p;
-        const int b = at.module_j * nu * nv + at.s * nu + at.r;
-        const int64_t same = lr_lors_number(ruled.lors, a, b);
+        const int64_t same =
+            lr_lors_number(ruled.lors, (at.module_i * NV + at.q) * NU + at.p, (at.module_j * NV + at.s) * NU + at.r);
         if (same >= 0) {
             assert_close(some[same], all[lor], 1e-12);
             num_kept += all[lor] > 0;
@@ -244,9 +225,7 @@ static void test_convergence(void **state)
     double *rows[6];
     int64_t count = 0;
     for (int k = 0; k < 6; k++) {
-        struct setup setup;
-        setup_init(&setup, stopping_scanner(modules, 3, 0.087),
-                   &(struct setup_options){.rays = k < 5 ? 2 << k : 128, .penetration = true});
+        struct setup setup = stopping_setup(modules, 3, 0.087, k < 5 ? 2 << k : 128);
         rows[k] = point_matrix(&setup, points, 4);
         count = 4 * setup.lors->count;
     }
@@ -264,9 +243,9 @@ static void test_adjoint(void **state)
     const lr_grid grid = lr_grid_centred((int[3]){4, 3, 2}, (double[3]){2, 2, 2});
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){4, 4}, 2, 1.8), 10),
                                   deep(level_module(1, -14, 0, (int[2]){4, 4}, 2, 1.8), 12)};
-    struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, 0.087),
-               &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
+    struct setup setup =
+        setup_of(stopping_scanner(modules, 2, 0.087),
+                 &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
     double x[24], back[24];
     double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors);
@@ -284,53 +263,36 @@ static void test_absorption(void **state)
     lr_image *mu = keep(lr_image_create(&grid, NULL));
     for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
-    struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, 0.09),
-               &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
+    struct setup setup = setup_of(stopping_scanner(modules, 2, 0.09),
+                                  &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
     /* 21 voxels of 1 mm, and half of one on either side where mu falls to zero: midpoints of 0.1 mm
      * integrate the ramps exactly but at their ends, by at most 1e-3 / 21. */
     assert_close(row[0], SINGLE_WEIGHT(0.09) * (1 - exp(-0.09 * 30)) * exp(-0.01f * 21.0), 1e-4);
 }
 
-static lr_status create(struct test_log *log, lr_mode mode)
-{
-    const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
-    lr_scanner *scanner = keep(stopping_scanner(modules, 2, 0.08));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-    const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
-    struct lr_backend backend;
-    test_log_init(log);
-    const lr_status status = lr_cpu_backend_create(&(struct lr_backend_params){.scanner = scanner,
-                                                                               .lors = lors,
-                                                                               .grid = &grid,
-                                                                               .mode = mode,
-                                                                               .rays = 1,
-                                                                               .samples = {1, 1, 1},
-                                                                               .threads = 1,
-                                                                               .penetration = true,
-                                                                               .log = &log->log},
-                                                   &backend);
-    if (status == LR_OK) {
-        lr_pixel pixel;
-        assert_fails(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE, log, "several crystals");
-        backend.fns->destroy(backend.self);
-    }
-    return status;
-}
-
 static void test_refusals(void **state)
 {
-    struct test_log log;
-    assert_fails(create(&log, LR_MODE_EXACT), LR_USAGE, &log, "no exact mode");
-    assert_ok(create(&log, LR_MODE_SAMPLED));
+    const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
+    struct setup setup = stopping_setup(modules, 2, 0.08, 1);
+    const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    struct lr_backend backend;
+    lr_pixel pixel;
+    assert_fails(lr_cpu_backend_create(&(struct lr_backend_params){.scanner = setup.scanner,
+                                                                   .lors = setup.lors,
+                                                                   .grid = &grid,
+                                                                   .mode = LR_MODE_EXACT,
+                                                                   .rays = 1,
+                                                                   .samples = {1, 1, 1},
+                                                                   .threads = 1,
+                                                                   .penetration = true,
+                                                                   .log = &setup.log->log},
+                                       &backend),
+                 LR_USAGE, setup.log, "no exact mode");
+    assert_fails(setup.backend.fns->picture(setup.backend.self, origin[0], 0, &pixel), LR_USAGE, setup.log,
+                 "several crystals");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_opaque_crystals), CASE(test_one_line),    CASE(test_module_before),
-                                       CASE(test_parallax),        CASE(test_sum_rule),    CASE(test_mirror),
-                                       CASE(test_rules),           CASE(test_convergence), CASE(test_adjoint),
-                                       CASE(test_absorption),      CASE(test_refusals)};
-    return cmocka_run_group_tests_name("penetration", tests, NULL, NULL);
-}
+test_main("penetration", CASE(test_opaque_crystals), CASE(test_one_line), CASE(test_module_before), CASE(test_parallax),
+          CASE(test_sum_rule), CASE(test_mirror), CASE(test_rules), CASE(test_convergence), CASE(test_adjoint),
+          CASE(test_absorption), CASE(test_refusals))

@@ -63,8 +63,7 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
 {
     const lr_grid grid = lr_grid_centred(grid_size, (double[3]){9, 9, 9});
     const struct setup_options options = make_options(mode, threads, &grid, mu);
-    struct setup setup;
-    setup_init(&setup, ring(), &options);
+    struct setup setup = setup_of(ring(), &options);
     struct results results = {.num_lors = setup.lors->count};
     double *x = kept_random_doubles(NUM_VOXELS, -1.0, 1.0, &seed),
            *y = kept_random_doubles(results.num_lors, -1.0, 1.0, &seed);
@@ -123,8 +122,7 @@ static void test_rows_are_means_of_points(void **state)
         const lr_grid grid = lr_grid_centred(grid_size, (double[3]){9, 9, 9});
         const struct setup_options options = make_options(mode, 2, &grid, NULL);
         struct results all = compute(mode, 2, NULL, 1);
-        struct setup setup;
-        setup_init(&setup, ring(), &options);
+        struct setup setup = setup_of(ring(), &options);
         double points[6][3];
         for (int k = 0; k < 6; k++)
             lr_grid_sample_point(&grid, &(lr_sample){voxel, {samples[0], samples[1], samples[2]}, k}, points[k]);
@@ -146,8 +144,7 @@ static void test_pictures_hold_the_row(void **state)
     uint64_t seed = test_seed();
     lr_image *mu = make_mu(&seed);
     struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, mu);
-    struct setup setup;
-    setup_init(&setup, ring(), &options);
+    struct setup setup = setup_of(ring(), &options);
     double *row = point_matrix(&setup, point, 1);
     double *sums = kept_doubles(setup.lors->count);
     int num_excluded = 0, num_gaps = 0;
@@ -204,8 +201,7 @@ static void test_stopping(void **state)
     enum { NUM_POINTS = 100 };
     int num_calls = 0, num_rows = 0;
     const lr_progress progress = {stop_at_half, &num_calls};
-    struct setup setup;
-    setup_init(&setup, ring(), &(struct setup_options){.threads = 1, .progress = &progress});
+    struct setup setup = setup_of(ring(), &(struct setup_options){.threads = 1, .progress = &progress});
     double points[NUM_POINTS][3] = {{0}};
     const struct lr_rows rows = {.points_mm = (const double(*)[3])points, .end = NUM_POINTS};
     struct dense_rows dense = {.num_lors = setup.lors->count};
@@ -219,17 +215,11 @@ static void test_stopping(void **state)
 
 static void test_exact_mode_has_no_picture(void **state)
 {
-    struct setup setup;
     lr_pixel pixels[4 * 4 * 16];
-    setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
+    struct setup setup = setup_of(ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
     assert_fails(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE, setup.log,
                  "sampled mode");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_same_bits_for_any_threads), CASE(test_rows_are_means_of_points),
-                                       CASE(test_pictures_hold_the_row), CASE(test_stopping),
-                                       CASE(test_exact_mode_has_no_picture)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("projection", CASE(test_same_bits_for_any_threads), CASE(test_rows_are_means_of_points),
+          CASE(test_pictures_hold_the_row), CASE(test_stopping), CASE(test_exact_mode_has_no_picture))

@@ -57,8 +57,7 @@ static double *render(const struct configuration *configuration, const double (*
     const lr_module modules[2] = {
         upright_module(465, 90, 0, size, 4.3, configuration->face),
         upright_module(465, 90 + configuration->angle_deg, 0, size, 4.3, configuration->face)};
-    struct setup setup;
-    setup_init(&setup, scanner_of(modules, 2), options);
+    struct setup setup = setup_of(scanner_of(modules, 2), options);
     double *matrix = point_matrix(&setup, points, NUM_POINTS);
     *num_lors = setup.lors->count;
     return matrix;
@@ -98,8 +97,7 @@ static void test_one_line(void **state)
         const double d = cases[k][0];
         const lr_module modules[2] = {upright_module(d, 90, 0, (int[2]){1, 1}, 4, 4),
                                       upright_module(d / 2, -90, 0, (int[2]){1, 1}, 50, 50)};
-        struct setup setup;
-        setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.rays = 1});
+        struct setup setup = setup_of(scanner_of(modules, 2), &(struct setup_options){.rays = 1});
         const double omega = 4 * atan(16 / (2 * d * sqrt(4 * d * d + 32)));
         const double excess = point_sum(&setup, 0, 0, 0) * 2 * TEST_PI / omega - 1;
         assert_close(point_sum(&setup, 0, 0, 0), 16 / (d * d) / (2 * TEST_PI), 1e-14);
@@ -107,8 +105,4 @@ static void test_one_line(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_law), CASE(test_one_line)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("sampling", CASE(test_law), CASE(test_one_line))

@@ -22,15 +22,11 @@ static const struct ring_case cases[] = {
 
 static double central_sum(const struct ring_case *ring, const double face[2])
 {
-    const lr_ring shape = {.radius_mm = ring->radius,
-                           .modules = ring->modules,
-                           .block_crystals = {&ring->crystals[0], &ring->crystals[1]},
-                           .pitch_mm = {ring->pitch[0], ring->pitch[1]},
-                           .face_mm = {face[0], face[1]},
-                           .depth_mm = 10};
-    struct setup setup;
-    setup_init(&setup, lr_scanner_create_ring(&(lr_scanner_params){.name = ring->name}, &shape),
-               &(struct setup_options){.mode = LR_MODE_EXACT});
+    lr_ring shape = plain_ring(ring->radius, ring->modules, ring->crystals, 0, 0, 10);
+    memcpy(shape.pitch_mm, ring->pitch, sizeof(shape.pitch_mm));
+    memcpy(shape.face_mm, face, sizeof(shape.face_mm));
+    struct setup setup = setup_of(lr_scanner_create_ring(&(lr_scanner_params){.name = ring->name}, &shape),
+                                  &(struct setup_options){.mode = LR_MODE_EXACT});
     return point_sum(&setup, 0, 0, 0);
 }
 
@@ -52,15 +48,10 @@ static void test_ring_centres(void **state)
 /* Two module rings with a gap between them. */
 static lr_scanner *two_rings(void)
 {
-    const int size = 13;
-    const lr_ring shape = {.radius_mm = 59,
-                           .modules = 18,
-                           .rings = 2,
-                           .ring_pitch_mm = 27.85,
-                           .block_crystals = {&size, &size},
-                           .pitch_mm = {1.55, 1.55},
-                           .face_mm = {1.45, 1.45},
-                           .depth_mm = 15};
+    const int crystals[2] = {13, 13};
+    lr_ring shape = plain_ring(59, 18, crystals, 1.55, 1.45, 15);
+    shape.rings = 2;
+    shape.ring_pitch_mm = 27.85;
     return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
 }
 
@@ -80,8 +71,7 @@ static void test_monte_carlo(void **state)
     enum { NUM_LINES = 150000 };
     static const double points[4][3] = {{0, 0, 0}, {20, 0, 0}, {-11, 17, 9}, {4, -30, -15}};
     uint64_t seed = test_seed();
-    struct setup setup;
-    setup_init(&setup, two_rings(), &(struct setup_options){.mode = LR_MODE_EXACT});
+    struct setup setup = setup_of(two_rings(), &(struct setup_options){.mode = LR_MODE_EXACT});
     double sums[4];
     point_sums(&setup, points, 4, sums);
     for (int n = 0; n < 4; n++) {
@@ -104,16 +94,11 @@ static void test_outside(void **state)
 {
     static const double points[6][3] = {{0, 0, 40}, {10, 5, -60}, {70, 0, 0}, {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
-        struct setup setup;
-        setup_init(&setup, two_rings(), &(struct setup_options){.mode = (lr_mode)mode});
+        struct setup setup = setup_of(two_rings(), &(struct setup_options){.mode = (lr_mode)mode});
         double sums[6];
         point_sums(&setup, points, 6, sums);
         for (int n = 0; n < 6; n++) assert_true(sums[n] == 0);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_ring_centres), CASE(test_monte_carlo), CASE(test_outside)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("sensitivity", CASE(test_ring_centres), CASE(test_monte_carlo), CASE(test_outside))

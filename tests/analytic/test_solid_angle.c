@@ -31,8 +31,7 @@ static double rendered(double x, double d, double z, double a, double b)
     };
     modules[0].pitch_mm[0] = modules[0].face_mm[0] = a;
     modules[0].pitch_mm[1] = modules[0].face_mm[1] = b;
-    struct setup setup;
-    setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+    struct setup setup = exact_setup(modules, 2);
     const double sum = point_sum(&setup, 0, 0, 0);
     return 2 * TEST_PI * sum;
 }
@@ -107,18 +106,17 @@ static void test_wide_polygon(void **state)
 }
 
 /* Two opposed modules of 9 x 9 crystals of 4.3 mm without gaps, planes at +-465 mm. */
-static void opposed(struct setup *setup)
+static struct setup opposed(void)
 {
     const int size[2] = {9, 9};
     const lr_module modules[2] = {upright_module(465, 90, 0, size, 4.3, 4.3),
                                   upright_module(465, -90, 0, size, 4.3, 4.3)};
-    setup_init(setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+    return exact_setup(modules, 2);
 }
 
 static void test_sums(void **state)
 {
-    struct setup setup;
-    opposed(&setup);
+    struct setup setup = opposed();
     const double side = 9 * 4.3;
     assert_close(point_sum(&setup, 0, 0, 0), on_axis(side, side, 465) / (2 * TEST_PI), 1e-12);
     assert_close(point_sum(&setup, 0, 0, 0), 1.100487169734e-03, 1e-12);
@@ -133,8 +131,7 @@ static void test_sums(void **state)
  * / 425 around the foot of the point: what both share, as one rectangle. */
 static void test_sum_off_axis_is_one_rectangle(void **state)
 {
-    struct setup setup;
-    opposed(&setup);
+    struct setup setup = opposed();
     const double half = 9 * 4.3 / 2, blow = 505.0 / 425.0;
     /* Relative to the foot (5, -7): primary -5 +- half, 7 +- half; image blow * (5 +- half), ... */
     const double x0 = fmax(-5 - half, blow * (5 - half)), x1 = fmin(-5 + half, blow * (5 + half));
@@ -149,8 +146,7 @@ static void test_mirror_pair(void **state)
     const int size[2] = {27, 60};
     const lr_module modules[2] = {upright_module(465, 90, 0, size, 4.3, 4.0),
                                   upright_module(465, -90, 0, size, 4.3, 4.0)};
-    struct setup setup;
-    setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+    struct setup setup = exact_setup(modules, 2);
     const double centre[1][3] = {{0, 0, 0}};
     double *row = point_matrix(&setup, centre, 1);
     const int first = setup.scanner->first_crystal[1];
@@ -162,14 +158,5 @@ static void test_mirror_pair(void **state)
     assert_int_equal(num_elements, 27 * 60);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_rectangles_on_axis),
-                                       CASE(test_rectangles_off_axis),
-                                       CASE(test_small_polygons),
-                                       CASE(test_wide_polygon),
-                                       CASE(test_sums),
-                                       CASE(test_sum_off_axis_is_one_rectangle),
-                                       CASE(test_mirror_pair)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("solid angle", CASE(test_rectangles_on_axis), CASE(test_rectangles_off_axis), CASE(test_small_polygons),
+          CASE(test_wide_polygon), CASE(test_sums), CASE(test_sum_off_axis_is_one_rectangle), CASE(test_mirror_pair))

@@ -82,8 +82,7 @@ static void test_counted_lines(void **state)
     uint64_t seed = test_seed();
     int total = 0;
     for (int trial = 0; trial < 4; trial++) {
-        struct setup setup;
-        setup_init(&setup, tilted(&seed), &(struct setup_options){.mode = LR_MODE_EXACT});
+        struct setup setup = setup_of(tilted(&seed), &(struct setup_options){.mode = LR_MODE_EXACT});
         int counts[NUM_TILTED][NUM_TILTED] = {{0}};
         double points[NUM_POINTS][3], expected[NUM_TILTED][NUM_TILTED] = {{0}};
         for (int n = 0; n < NUM_POINTS; n++) {
@@ -124,8 +123,7 @@ static void test_along_the_plane(void **state)
                         40.0 / size, 40.0 / size),
             level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5),
         };
-        struct setup setup;
-        setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+        struct setup setup = exact_setup(modules, 2);
         double *row = point_matrix(&setup, origin, 1);
         for (int r = 1; r < 10; r++) { /* r counts from x = -55 */
             double sum = 0;
@@ -138,8 +136,4 @@ static void test_along_the_plane(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(test_tilted), CASE(test_counted_lines), CASE(test_along_the_plane)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("tilted", CASE(test_tilted), CASE(test_counted_lines), CASE(test_along_the_plane))

@@ -5,7 +5,8 @@
  * the axis, where gaps between crystals stand opposite to gaps: 0.2 % rms, no voxel 2 % off. One
  * point in the voxel on the axis would be 15 % off in the first case. Along z, gaps line up in planes
  * half a pitch apart, of few rings in whole slices. */
-#include "fixtures.h"
+#include "../cases.h"
+#include "unit/scanners.h"
 
 struct reference {
     const char *scanner;
@@ -33,12 +34,7 @@ static const struct reference references[] = {
 static lr_scanner *few_rings(void)
 {
     static const int crystals[2] = {8, 6};
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = 12,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4, 4},
-                          .face_mm = {3.6, 3.6},
-                          .depth_mm = 10};
+    const lr_ring ring = plain_ring(60, 12, crystals, 4, 3.6, 10);
     return lr_scanner_create_ring(&(lr_scanner_params){.name = "six rings"}, &ring);
 }
 
@@ -84,8 +80,4 @@ static void voxels_are_right_by_default(void **state)
     for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) check(&references[k]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CASE(voxels_are_right_by_default)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("voxel mean", CASE(voxels_are_right_by_default))

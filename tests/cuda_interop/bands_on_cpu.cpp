@@ -40,9 +40,7 @@ struct half_values {
 
     half_values()
     {
-        for (uint32_t bits = 0; bits < 1u << 16; bits++) {
-            of[bits] = (float)value_of_half(bits);
-        }
+        for (uint32_t bits = 0; bits < 1u << 16; bits++) of[bits] = (float)value_of_half(bits);
     }
 };
 
@@ -60,8 +58,7 @@ struct split_pair {
 static split_pair split(float a, float b)
 {
     const uint32_t high[2] = {half_bits(a), half_bits(b)};
-    const uint32_t low[2] = {half_bits(a - (float)half_value(high[0])),
-                             half_bits(b - (float)half_value(high[1]))};
+    const uint32_t low[2] = {half_bits(a - (float)half_value(high[0])), half_bits(b - (float)half_value(high[1]))};
     return {high[0] | high[1] << 16, low[0] | low[1] << 16};
 }
 
@@ -114,8 +111,7 @@ struct products {
     const uint16_t *numbers;
     float sums[MOST_SLICES][OUTPUTS];
 
-    template <band_kernels>
-    void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
+    template <band_kernels> void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
     {
         slab = own;
         numbers = from;
@@ -124,28 +120,22 @@ struct products {
     /* k: of a half's sources. */
     halves one_weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
     {
-        const int4 entry =
-            pass.weights[(number * LR_CUDA_BAND_ROWS + output / OCTET) * LR_CUDA_BAND_BLOCK +
-                         output % OCTET * 4 + k / 2];
+        const int4 entry = pass.weights[(number * LR_CUDA_BAND_ROWS + output / OCTET) * LR_CUDA_BAND_BLOCK +
+                                        output % OCTET * 4 + k / 2];
         const int of[4] = {entry.x, entry.y, entry.z, entry.w};
         const int shift = k % 2 * 16;
-        return {half_value((uint32_t)of[half] >> shift & 0xffff),
-                half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
+        return {half_value((uint32_t)of[half] >> shift & 0xffff), half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
     }
 
-    template <band_kernels Kernels>
-    halves weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
+    template <band_kernels Kernels> halves weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
     {
-        if (Kernels == BAND_ONE) {
-            return one_weight(pass, number, half, k, output);
-        }
+        if (Kernels == BAND_ONE) return one_weight(pass, number, half, k, output);
         const int4 spots = pass.spots[number];
         const int of[4] = {spots.x, spots.y, spots.z, spots.w};
         const int place = of[output / OCTET * 2 + half] - output % OCTET;
         const int32_t *kernels = kernel_at(pass, warp.octet * OCTET, warp.row);
-        const int32_t kernel = Kernels == BAND_FORWARD
-                                   ? kernels[pass.steps[number].kernel[half] + k]
-                                   : own_kernels[output];
+        const int32_t kernel =
+            Kernels == BAND_FORWARD ? kernels[pass.steps[number].kernel[half] + k] : own_kernels[output];
         const uint32_t both = pass.spans[place + k + kernel];
         return {half_value(both & 0xffff), half_value(both >> 16)};
     }
@@ -155,8 +145,8 @@ struct products {
         for (int z = 0; z < LR_CUDA_BAND_SLICES * pass.height; z++) {
             const double high = half_value(column[z * OCTET]);
             const double low = half_value(column[(pass.slices + z) * OCTET]);
-            sums[z][output] += slab.unit * weight_unit *
-                               (float)(high * weight.high + high * weight.low + low * weight.high);
+            sums[z][output] +=
+                slab.unit * weight_unit * (float)(high * weight.high + high * weight.low + low * weight.high);
         }
     }
 
@@ -165,11 +155,8 @@ struct products {
     {
         const int outputs[2] = {0, OUTPUTS - 1}, sources[2] = {0, OCTET - 1};
         for (int k = 0; k < 8; k++) {
-            const halves ahead =
-                weight<Kernels>(pass, number, k % 2, sources[k / 2 % 2], outputs[k / 4]);
-            if (!std::isfinite(ahead.high)) {
-                wrong_weights++;
-            }
+            const halves ahead = weight<Kernels>(pass, number, k % 2, sources[k / 2 % 2], outputs[k / 4]);
+            if (!std::isfinite(ahead.high)) wrong_weights++;
         }
     }
 
@@ -204,24 +191,19 @@ struct slab_room {
         refused += pass.pitch % OCTET != 0 || pass.width > 256 || 2 * pass.slices > 256;
         uint16_t *to = numbers.data() + first;
         for (int octet = at[1]; octet < at[1] + pass.width; octet++) {
-            for (int plane = 0; plane < 2; plane++) {
-                for (int z = at[0]; z < at[0] + pass.slices; z++, to += OCTET) {
+            for (int plane = 0; plane < 2; plane++)
+                for (int z = at[0]; z < at[0] + pass.slices; z++, to += OCTET)
                     bring_slice(pass, sorted, {z, plane, octet, at[2]}, to);
-                }
-            }
         }
     }
 
-    void bring_slice(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                     const int (&at)[4], uint16_t *to)
+    void bring_slice(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int (&at)[4], uint16_t *to)
     {
         const int slices = pass.layout.size[2], octets = pass.pitch / OCTET;
-        const bool is_there = at[0] >= 0 && at[0] < slices && at[2] >= 0 && at[2] < octets &&
-                              at[3] >= 0 && at[3] < pass.num_lattice_rows;
+        const bool is_there =
+            at[0] >= 0 && at[0] < slices && at[2] >= 0 && at[2] < octets && at[3] >= 0 && at[3] < pass.num_lattice_rows;
         const int64_t from = (((int64_t)at[3] * octets + at[2]) * 2 + at[1]) * slices + at[0];
-        for (int k = 0; k < OCTET; k++) {
-            to[k] = is_there ? sorted.numbers[from * OCTET + k] : 0;
-        }
+        for (int k = 0; k < OCTET; k++) to[k] = is_there ? sorted.numbers[from * OCTET + k] : 0;
     }
 };
 
@@ -230,11 +212,9 @@ void store(const lr_cuda_bands &pass, int slice, const products &of, float4 *tar
     for (int output = 0; output < OUTPUTS; output++) {
         const place at = place_of(of.warp, output);
         const int column = column_at(pass, at.l, at.row);
-        for (int z = 0; column >= 0 && z < LR_CUDA_BAND_SLICES * pass.height &&
-                        slice + z < pass.layout.size[2];
-             z++) {
-            float *texels = reinterpret_cast<float *>(target + pass.layout.margin[0] +
-                                                      (int64_t)pass.layout.extent[0] * column);
+        for (int z = 0; column >= 0 && z < LR_CUDA_BAND_SLICES * pass.height && slice + z < pass.layout.size[2]; z++) {
+            float *texels =
+                reinterpret_cast<float *>(target + pass.layout.margin[0] + (int64_t)pass.layout.extent[0] * column);
             texels[slice + z] = of.sums[z][output];
         }
     }
@@ -275,8 +255,8 @@ int first_after(const lr_cuda_bands &pass, const band_block &block, const band_w
 }
 
 template <band_kernels Kernels>
-void gather_block(const lr_cuda_bands &pass, const band_block &block,
-                  const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
+void gather_block(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
+                  slab_room &room, float4 *target)
 {
     for (int number = 0; number < pass.sides * LR_CUDA_BAND_PAIRS; number++) {
         products own = start(pass, band_warp_at(pass, block, number));
@@ -297,8 +277,7 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
     }
 }
 
-template <band_kernels Kernels>
-int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *target)
+template <band_kernels Kernels> int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *target)
 {
     slab_room room(pass);
     for (int slice = 0; slice < pass.layout.size[2]; slice += LR_CUDA_BAND_SLICES * pass.height) {
@@ -311,8 +290,8 @@ int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *
 }
 
 template <int Kept>
-void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted,
-              int number, sort_threads of)
+void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted, int number,
+              sort_threads of)
 {
     std::vector<row_sorter<Kept>> own((size_t)of.slices * of.groups + 3); /* some to spare */
     float peak = 0;
@@ -322,13 +301,9 @@ void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band
     }
     if (!std::isfinite(peak)) {
         peak = 0;
-        for (const row_sorter<Kept> &thread : own) {
-            peak = std::max(peak, thread.look_again(source));
-        }
+        for (const row_sorter<Kept> &thread : own) peak = std::max(peak, thread.look_again(source));
     }
-    for (row_sorter<Kept> &thread : own) {
-        thread.store(pass, source, sorted, peak);
-    }
+    for (row_sorter<Kept> &thread : own) thread.store(pass, source, sorted, peak);
     sorted.units[number] = unit_of(peak);
 }
 
@@ -339,9 +314,7 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
     const int64_t of_row = (int64_t)octets * sorted_octet(slices);
     for (int row = 0; row < pass.num_lattice_rows; row++) {
         sorted.is_clear = row % 3 == 2;
-        if (sorted.is_clear) {
-            std::fill_n(sorted.numbers + row * of_row, of_row, 0);
-        }
+        if (sorted.is_clear) std::fill_n(sorted.numbers + row * of_row, of_row, 0);
         row % 3 == 0   ? sort_row<2>(pass, source, sorted, row, {5, 2})
         : row % 3 == 1 ? sort_row<1>(pass, source, sorted, row, {slices, octets + 1})
                        : sort_row<3>(pass, source, sorted, row, {slices + 1, 1});
@@ -363,30 +336,25 @@ struct filled {
           spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch),
           kernels((size_t)pass.num_kernel_rows * pass.kernel_pitch)
     {
-        for (int k = 0; k < pass.num_tiles; k++) {
+        for (int k = 0; k < pass.num_tiles; k++)
             tiles.push_back(int2{lists_of.tiles[2 * k], lists_of.tiles[2 * k + 1]});
-        }
         for (int k = 0; k < pass.num_lists; k++) {
             const int32_t *list = lists_of.lists + 4 * k;
             lists.push_back(int4{list[0], list[1], list[2], list[3]});
         }
-        for (int k = 0; k < pass.num_lists * pass.num_cuts; k++) {
+        for (int k = 0; k < pass.num_lists * pass.num_cuts; k++)
             cuts.push_back(int2{lists_of.cuts[2 * k], lists_of.cuts[2 * k + 1]});
-        }
         for (int k = 0; k < fill.num_steps + 2; k++) {
             const int32_t *of = lists_of.spots + 4 * k;
             spots.push_back(int4{of[0], of[1], of[2], of[3]});
         }
-        for (int k = 0; k < pass.num_spans; k++) {
+        for (int k = 0; k < pass.num_spans; k++)
             ranges.push_back(int2{lists_of.ranges[2 * k], lists_of.ranges[2 * k + 1]});
-        }
         for (int k = 0; k < pass.num_lattice_rows; k++) {
             const int32_t *base = lists_of.bases + 4 * k;
             bases.push_back(int4{base[0], base[1], base[2], base[3]});
         }
-        for (int64_t k = 0; k < (int64_t)fill.num_offsets * pass.num_rows; k++) {
-            peak = std::max(peak, fill.values[k]);
-        }
+        for (int64_t k = 0; k < (int64_t)fill.num_offsets * pass.num_rows; k++) peak = std::max(peak, fill.values[k]);
     }
 };
 
@@ -394,22 +362,16 @@ void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool 
 {
     const int64_t weights = (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
     const int64_t entries = (int64_t)pass.num_spans * pass.num_rows * pass.span_pitch;
-    for (int64_t k = 0; k < weights && pass.num_rows == 1; k++) {
-        fill_band_weights(pass, fill, forward, k);
-    }
-    for (int64_t k = 0; k < entries && pass.num_rows > 1; k++) {
-        fill_band_span(pass, fill, forward, k);
-    }
+    for (int64_t k = 0; k < weights && pass.num_rows == 1; k++) fill_band_weights(pass, fill, forward, k);
+    for (int64_t k = 0; k < entries && pass.num_rows > 1; k++) fill_band_span(pass, fill, forward, k);
     const int64_t kernels = (int64_t)pass.num_kernel_rows * pass.kernel_pitch;
-    for (int64_t k = 0; k < kernels && pass.num_rows > 1; k++) {
-        fill_band_kernel(pass, fill, k);
-    }
+    for (int64_t k = 0; k < kernels && pass.num_rows > 1; k++) fill_band_kernel(pass, fill, k);
 }
 
 } // namespace
 
-int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
-                 const cpu_band_lists *lists, const float *source, float *target)
+int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill, const cpu_band_lists *lists,
+                 const float *source, float *target)
 {
     filled own(pass, fill, *lists);
     pass.steps = lists->steps;
@@ -429,20 +391,16 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
 
 void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {
-    for (int view = 0; view < sizes->num_views; view++) {
-        for (int forward = 0; forward < 2 && views[view].bands[0].num_tiles > 0; forward++) {
+    for (int view = 0; view < sizes->num_views; view++)
+        for (int forward = 0; forward < 2 && views[view].bands[0].num_tiles > 0; forward++)
             fill_tables(views[view].bands[forward], views[view].band_fills[forward], forward != 0);
-        }
-    }
 }
 
-int on_cpu_filled_bands(bool forward, const lr_cuda_bands *filled, const float *source,
-                        float *target)
+int on_cpu_filled_bands(bool forward, const lr_cuda_bands *filled, const float *source, float *target)
 {
     const lr_cuda_bands &pass = *filled;
     std::vector<float> units(pass.num_lattice_rows);
-    std::vector<uint16_t> numbers(
-        (size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00);
+    std::vector<uint16_t> numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00);
     const lr_cuda_band_source sorted = {numbers.data(), units.data(), false};
     sort_source(pass, source, sorted);
     float4 *to = reinterpret_cast<float4 *>(target);

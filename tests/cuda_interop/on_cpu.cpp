@@ -12,8 +12,7 @@ namespace
 {
 
 /* All threads of a block do the first half before one begins the second. */
-template <bool Forward>
-void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map &map)
+template <bool Forward> void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map &map)
 {
     const int outputs[3] = {LR_CUDA_TILE_PLACES, LR_CUDA_TILE_LISTS, LR_CUDA_TILE_QUADS};
     const int threads = outputs[0] * outputs[1] * outputs[2];
@@ -22,12 +21,8 @@ void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map 
         for (int place = 0; place < pass.layout.size[pass.along]; place += outputs[0]) {
             for (int quad = 0; quad < pass.layout.quads; quad += outputs[2]) {
                 const cloud_tile tile = {{place, pass.least_list + list, quad}};
-                for (int k = 0; k < threads; k++) {
-                    stage_tile(pass, images, tile, shared.data(), k, threads);
-                }
-                for (int k = 0; k < threads; k++) {
-                    gather_tile<Forward>(pass, images, map, tile, shared.data(), k);
-                }
+                for (int k = 0; k < threads; k++) stage_tile(pass, images, tile, shared.data(), k, threads);
+                for (int k = 0; k < threads; k++) gather_tile<Forward>(pass, images, map, tile, shared.data(), k);
             }
         }
     }
@@ -36,9 +31,8 @@ void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map 
 std::vector<int4> list_of(const int32_t *entries, int32_t count)
 {
     std::vector<int4> list(count);
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count; i++)
         list[i] = int4{entries[4 * i], entries[4 * i + 1], entries[4 * i + 2], entries[4 * i + 3]};
-    }
     return list;
 }
 
@@ -51,11 +45,8 @@ void fill_value_block(const lr_cuda_value_fill &fill, int block)
         shares[k] = value_share_at(fill, block, k);
         sums[k] = fill_values(fill, shares[k]);
     }
-    for (int half = LR_CUDA_VALUE_THREADS / 2; half >= shares[0].rows; half /= 2) {
-        for (int k = 0; k < half; k++) {
-            sums[k] += sums[k + half];
-        }
-    }
+    for (int half = LR_CUDA_VALUE_THREADS / 2; half >= shares[0].rows; half /= 2)
+        for (int k = 0; k < half; k++) sums[k] += sums[k + half];
     for (int k = 0; k < LR_CUDA_VALUE_THREADS; k++) {
         const float largest = normalise_values(fill, shares[k], sums[k % shares[k].rows]);
         *fill.peak = max(*fill.peak, largest);
@@ -85,17 +76,13 @@ void on_cpu_change(lr_cuda_change pass)
 void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {
     for (int view = 0; view < sizes->num_views; view++) {
-        for (int64_t k = 0; k < sizes->map + 100; k++) {
-            fill_map(views[view].map, k);
-        }
-        for (int block = 0; block < sizes->value_blocks; block++) {
-            fill_value_block(views[view].values, block);
-        }
+        for (int64_t k = 0; k < sizes->map + 100; k++) fill_map(views[view].map, k);
+        for (int block = 0; block < sizes->value_blocks; block++) fill_value_block(views[view].values, block);
     }
 }
 
-void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
-                  const uint16_t *map, const float *source, float *target)
+void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const uint16_t *map,
+                  const float *source, float *target)
 {
     const std::vector<int4> list = list_of(points, pass.num_points);
     pass.points = list.data();
@@ -106,14 +93,13 @@ void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *
         forward ? tiles<true>(pass, both, entries) : tiles<false>(pass, both, entries);
         return;
     }
-    const int64_t threads =
-        (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
-    run_kernel(forward ? cloud<true, array_images> : cloud<false, array_images>, blocks_for(threads),
-               LR_CUDA_GROUP, pass, both, entries);
+    const int64_t threads = (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
+    run_kernel(forward ? cloud<true, array_images> : cloud<false, array_images>, blocks_for(threads), LR_CUDA_GROUP,
+               pass, both, entries);
 }
 
-void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets,
-                   const uint16_t *map, const float *source, float *target)
+void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const uint16_t *map,
+                   const float *source, float *target)
 {
     const std::vector<int4> list = list_of(offsets, pass.num_offsets);
     pass.offsets = list.data();
@@ -121,26 +107,23 @@ void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int
                                reinterpret_cast<float4 *>(target)};
     const int64_t threads = (int64_t)pass.layout.size[0] * pass.layout.size[1] *
                             (kind == CPU_VOXELS ? pass.layout.size[2] : pass.layout.quads);
-    const auto kernel = kind == CPU_VOXELS
-                            ? (forward ? voxels<true, array_images> : voxels<false, array_images>)
-                            : (forward ? texels<true, array_images> : texels<false, array_images>);
+    const auto kernel = kind == CPU_VOXELS ? (forward ? voxels<true, array_images> : voxels<false, array_images>)
+                                           : (forward ? texels<true, array_images> : texels<false, array_images>);
     run_kernel(kernel, blocks_for(threads), LR_CUDA_GROUP, pass, both, lor_map{pass.layout, map});
 }
 
-void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables,
-                    const int32_t *indices, int64_t num_weights, const float *source, float *target)
+void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables, const int32_t *indices,
+                    int64_t num_weights, const float *source, float *target)
 {
     std::vector<float4> list(num_weights);
     pass.weights = list.data();
     const int64_t entries = (int64_t)pass.first[LR_CUDA_CLASSES] * LR_CUDA_OUTPUTS * pass.num_rows;
-    run_kernel(forward ? weights<true> : weights<false>, blocks_for(entries), LR_CUDA_GROUP, pass,
-               *tables, indices);
+    run_kernel(forward ? weights<true> : weights<false>, blocks_for(entries), LR_CUDA_GROUP, pass, *tables, indices);
 
     const int pieces = (pass.layout.size[2] + LR_CUDA_SLICES - 1) / LR_CUDA_SLICES;
     const dim3 blocks = {(unsigned)(pass.num_places[0] - 1) / LR_CUDA_COLUMN_WARPS + 1,
                          (unsigned)(pass.num_places[1] * pieces - 1) / LR_CUDA_COLUMN_LANES + 1};
-    run_kernel(forward ? columns<true> : columns<false>, blocks,
-               {LR_CUDA_COLUMN_LANES, LR_CUDA_COLUMN_WARPS}, pass,
+    run_kernel(forward ? columns<true> : columns<false>, blocks, {LR_CUDA_COLUMN_LANES, LR_CUDA_COLUMN_WARPS}, pass,
                reinterpret_cast<const float4 *>(source), reinterpret_cast<float4 *>(target));
 }
 
@@ -148,9 +131,6 @@ void on_cpu_product(fft_product product, float *values, const float *spectrum)
 {
     product.values = reinterpret_cast<float2 *>(values);
     product.spectrum = reinterpret_cast<const float2 *>(spectrum);
-    for (int volume = 0; volume < product.volumes; volume++) {
-        for (int64_t bin = 0; bin < product.bins + 3; bin++) {
-            multiply_bin(product, volume, bin);
-        }
-    }
+    for (int volume = 0; volume < product.volumes; volume++)
+        for (int64_t bin = 0; bin < product.bins + 3; bin++) multiply_bin(product, volume, bin);
 }

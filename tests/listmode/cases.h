@@ -1,18 +1,296 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A scanner of six panels, which has lines along every axis, and backends of the family `listmode` for it. */
+ * Projections of list mode by operators, which the public interface creates, and by backends alone; a scanner of
+ * six panels, which has lines along every axis, and a ring. */
 #ifndef LR_TEST_LISTMODE_CASES_H
 #define LR_TEST_LISTMODE_CASES_H
 
-#include "test.h"
+#include "../cases.h"
 
-#include "numbers.h"
-
+#include "common/bindings.h"
 #include "listmode/backend.h"
 #include "plugin/plugin.h"
 
+#include <lr/listmode.h>
+#include <lr/recon.h>
 #include <lr/vector.h>
+
+/* --- numbers --- */
+
+/* Random floats, so that both precisions hold them. */
+static inline double *case_random(int64_t count, uint64_t *seed)
+{
+    double *values = kept_doubles(count);
+    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)test_random(seed);
+    return values;
+}
+
+static inline double *case_ones(int64_t count)
+{
+    double *values = kept_doubles(count);
+    for (int64_t k = 0; k < count; k++) values[k] = 1.0;
+    return values;
+}
+
+/* Projections of random numbers, or of given values. */
+struct both {
+    int64_t num_voxels, count;
+    double *x, *y, *values, *image;
+};
+
+/* Outputs are 1, so that what is left of them shows. */
+static inline struct both case_inputs(int64_t num_voxels, int64_t count, const double *y)
+{
+    uint64_t seed = 31;
+    struct both both = {.num_voxels = num_voxels, .count = count};
+    both.x = case_random(num_voxels, &seed);
+    both.y = case_random(count, &seed);
+    for (int64_t k = 0; y != NULL && k < count; k++) both.y[k] = y[k];
+    both.values = case_ones(count);
+    both.image = case_ones(num_voxels);
+    return both;
+}
+
+static inline void expect_adjoint(const struct both *both, double tolerance)
+{
+    assert_true(dot_product(both->values, both->values, both->count) > 0);
+    assert_close(dot_product(both->values, both->y, both->count), dot_product(both->x, both->image, both->num_voxels),
+                 tolerance);
+}
+
+static inline void expect_both(const struct both *found, const struct both *expected, double of_values, double of_image)
+{
+    assert_true(l2_apart(found->values, expected->values, expected->count) < of_values);
+    assert_true(l2_apart(found->image, expected->image, expected->num_voxels) < of_image);
+}
+
+/* Sums of x over rows, by event. */
+struct rows_seen {
+    const double *x;
+    double *sums;
+    int64_t next, elements;
+};
+
+static inline lr_status see_row(void *user, const lr_row *row)
+{
+    struct rows_seen *seen = user;
+    assert_int_equal(row->row, seen->next++);
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
+        assert_true(row->probability[k] > 0);
+        seen->sums[row->lor[k]] += seen->x[row->row] * row->probability[k];
+    }
+    seen->elements += row->count;
+    return LR_OK;
+}
+
+/* Factors of LORs from the first number on, within the second. */
+static inline double case_factor(const double range[2], int64_t lor)
+{
+    return range[0] + range[1] * (double)(lor * 7919 % 1000) * 1e-3;
+}
+
+static inline lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    for (int64_t k = 0; k < span->count; k++) {
+        if (span->numbers != NULL && k > 0) assert_true(span->numbers[k] > span->numbers[k - 1]);
+        values[k] = (float)case_factor(user, span->numbers != NULL ? span->numbers[k] : span->first + k);
+    }
+    return LR_OK;
+}
+
+static double usual_range[2] = {0.5, 1};
+static const lr_lor_source factors = {get_factors, usual_range};
+
+static inline lr_events_info tof_info(double resolution_ps)
+{
+    return (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps};
+}
+
+static inline lr_grid shifted_grid(const int size[3], const double voxel_mm[3], const double shift_mm[3])
+{
+    lr_grid grid = lr_grid_centred(size, voxel_mm);
+    for (int k = 0; k < 3; k++) grid.origin_mm[k] += shift_mm[k];
+    return grid;
+}
+
+/* --- operators --- */
+
+static struct test_log test_log;
+
+/* A ring of modules of `crystals`; sizes_mm: of their pitch, face and depth. */
+static inline lr_scanner *case_ring(double radius_mm, int modules, const int crystals[2], const double sizes_mm[5],
+                                    const lr_coincidence *rules)
+{
+    const lr_ring ring = {.radius_mm = radius_mm,
+                          .modules = modules,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {sizes_mm[0], sizes_mm[1]},
+                          .face_mm = {sizes_mm[2], sizes_mm[3]},
+                          .depth_mm = sizes_mm[4]};
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring", .coincidence = *rules}, &ring);
+}
+
+/* Ten modules of 4 x 3 crystals. */
+static inline lr_scanner *decagon(const lr_coincidence *rules)
+{
+    return case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 5, 5, 10}, rules);
+}
+
+static const lr_coincidence usual_rules = {.min_module_difference = 3};
+
+/* params->log: test_log */
+static inline lr_operator *open_operator(const lr_listmode_params *params)
+{
+    test_log_init(&test_log);
+    lr_operator *op = lr_listmode_create(params);
+    if (op == NULL) fail_msg("%s", test_log.error);
+    return op;
+}
+
+static inline lr_operator *kept_operator(const lr_listmode_params *params)
+{
+    return keep(open_operator(params));
+}
+
+/* Projects all events, or a part of them. */
+static inline void forward(lr_operator *op, const lr_selection *part, const double *image, double *values)
+{
+    const lr_vector from = lr_vector_of_doubles(image, test_num_voxels(op));
+    lr_vector to = lr_vector_of_doubles(values, test_num_values(op, part));
+    if (lr_operator_forward(op, part, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+}
+
+static inline void back(lr_operator *op, const double *values, double *image)
+{
+    const lr_vector from = lr_vector_of_doubles(values, test_num_values(op, NULL));
+    lr_vector to = lr_vector_of_doubles(image, test_num_voxels(op));
+    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+}
+
+static inline double *sensitivity_of(lr_operator *op, const lr_selection *part)
+{
+    double *values = kept_doubles(test_num_voxels(op));
+    lr_vector image = lr_vector_of_doubles(values, test_num_voxels(op));
+    assert_ok(lr_operator_sensitivity(op, part, &image));
+    return values;
+}
+
+static inline struct both both_of(lr_operator *op, const double *y)
+{
+    struct both both = case_inputs(test_num_voxels(op), test_num_values(op, NULL), y);
+    forward(op, NULL, both.x, both.values);
+    back(op, both.y, both.image);
+    return both;
+}
+
+/* By operators that end with the projection. image, values: NULL = ones. info: NULL, or what is told of it. */
+static inline struct both both_by(const lr_listmode_params *params, const double *y)
+{
+    lr_operator *op = open_operator(params);
+    const struct both both = both_of(op, y);
+    lr_operator_destroy(op);
+    return both;
+}
+
+static inline double *values_by(const lr_listmode_params *params, const double *image)
+{
+    lr_operator *op = open_operator(params);
+    double *values = kept_doubles(test_num_values(op, NULL));
+    forward(op, NULL, image != NULL ? image : case_ones(test_num_voxels(op)), values);
+    lr_operator_destroy(op);
+    return values;
+}
+
+static inline double *image_by(const lr_listmode_params *params, const double *values)
+{
+    lr_operator *op = open_operator(params);
+    double *image = kept_doubles(test_num_voxels(op));
+    back(op, values != NULL ? values : case_ones(test_num_values(op, NULL)), image);
+    lr_operator_destroy(op);
+    return image;
+}
+
+static inline double *sensitivity_by(const lr_listmode_params *params, lr_listmode_info *info)
+{
+    lr_operator *op = open_operator(params);
+    double *image = sensitivity_of(op, NULL);
+    if (info != NULL) *info = *lr_listmode_get_info(op);
+    lr_operator_destroy(op);
+    return image;
+}
+
+/* A reconstruction of data at the operator's place to an image there, to which nothing crosses: sensitivities, of which
+ * that of a scanner's events has been made before, stay there, and sums alone come to the host. */
+static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *given, double *image)
+{
+    enum { MOST_SUMS = 128 };
+    const int64_t sums_bytes = LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
+    lr_place *place = lr_operator_place(op);
+    lr_vector data = kept_vector(place, given->data->count, LR_FLOAT32);
+    lr_vector there = kept_vector(place, test_num_voxels(op), LR_FLOAT32);
+    lr_vector host = lr_vector_of_doubles(image, there.count);
+    assert_ok(lr_vector_copy(given->data, &data));
+    lr_recon_params params = *given;
+    params.op = op;
+    params.data = &data;
+    params.log = &test_log.log;
+    const lr_traffic before = lr_place_get_info(place).traffic;
+    if (lr_recon(&params, &there) != LR_OK) fail_msg("%s", test_log.error);
+    const lr_traffic after = lr_place_get_info(place).traffic;
+    assert_int_equal(after.to_device - before.to_device, 0);
+    assert_int_equal((after.to_host - before.to_host) % sums_bytes, 0);
+    assert_true(after.to_host - before.to_host <= MOST_SUMS * sums_bytes);
+    assert_ok(lr_vector_copy(&there, &host));
+}
+
+/* An event of a LOR, with its crystals in either order. */
+static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned)
+{
+    int32_t crystals[2];
+    lr_lors_crystals(lors, number, crystals);
+    return (lr_event){.crystals = {crystals[turned], crystals[!turned]}, .weight = 1};
+}
+
+/* LR_TEST_MEMORY_BYTES, the most that a device has; 0 = all. */
+static inline int64_t most_bytes(void)
+{
+    const char *const bytes = getenv("LR_TEST_MEMORY_BYTES");
+    return bytes != NULL ? atoll(bytes) : 0;
+}
+
+static inline bool is_on_device(void)
+{
+    return test_backend_is("cuda") || test_backend_is("compute");
+}
+
+/* main for the backend that argv[1] names; argv[2]: the only test to run. set_up: before every test. */
+static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFunction set_up, struct CMUnitTest *tests,
+                           size_t count)
+{
+    test_backend = argc > 1 ? argv[1] : usual;
+    test_log_init(&test_log);
+    if (test_backend_is("cuda")) {
+        lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test_log.log});
+        if (place == NULL) {
+            print_message("skipped: %s\n", test_log.error);
+            return 77;
+        }
+        lr_place_close(place);
+    }
+    for (size_t k = 0; k < count; k++) tests[k].setup_func = set_up;
+    return test_run(argc > 2 ? argv[2] : NULL, "listmode", tests, count, NULL);
+}
+
+#define backend_main(usual, set_up, ...)                                                                               \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
+        return case_run(argc, argv, usual, set_up, tests, sizeof(tests) / sizeof(tests[0]));                           \
+    }
+
+/* --- six panels --- */
 
 /* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle: the hits are at multiples of 10 mm.
  * Panel 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
@@ -33,10 +311,7 @@ static inline lr_scanner *case_scanner(void)
         module->u[axis == 0 ? 1 : 0] = 1.0;
         module->v[axis == 2 ? 1 : 2] = 1.0;
     }
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.name = "six panels", .modules = modules, .num_modules = PANELS});
-    assert_non_null(scanner);
-    return scanner;
+    return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = PANELS}));
 }
 
 /* The crystal of a panel at these millimetres along its two axes, ascending. */
@@ -58,11 +333,7 @@ static inline void case_point(int32_t crystal, double point[3])
  * chance. */
 static inline lr_grid case_grid(void)
 {
-    lr_grid grid = lr_grid_centred((const int[3]){38, 27, 22}, (const double[3]){4, 5, 6});
-    grid.origin_mm[0] += 1.3;
-    grid.origin_mm[1] -= 2.1;
-    grid.origin_mm[2] += 0.7;
-    return grid;
+    return shifted_grid((const int[3]){38, 27, 22}, (const double[3]){4, 5, 6}, (const double[3]){1.3, -2.1, 0.7});
 }
 
 enum case_model { CASE_LINE, CASE_TUBE, CASE_TABLE, CASE_PAPER, NUM_CASES };
@@ -82,8 +353,7 @@ static inline void case_kernel(lr_listmode_params *params, enum case_model model
 /* Random lines between different panels; with time of flight places within 150 mm of the middle. */
 static inline lr_event *case_events(int64_t count, uint64_t *seed)
 {
-    lr_event *events = calloc((size_t)count, sizeof(*events));
-    assert_non_null(events);
+    lr_event *events = kept(count, sizeof(*events));
     for (int64_t k = 0; k < count; k++) {
         const int a = (int)(test_random(seed) * PANELS);
         const int b = (a + 1 + (int)(test_random(seed) * (PANELS - 1))) % PANELS;
@@ -95,24 +365,17 @@ static inline lr_event *case_events(int64_t count, uint64_t *seed)
     return events;
 }
 
-/* Returns true, and prints the reason, if this machine has no device for the backend. */
-static inline bool case_lacks_device(const char *name)
+static inline void expect_same_events(const struct lr_listmode_events *a, const struct lr_listmode_events *b)
 {
-    struct test_log log;
-    test_log_init(&log);
-    if (strcmp(name, "cuda") != 0) return false;
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log.log});
-    if (place == NULL) print_message("skipped: %s\n", log.error);
-    lr_place_close(place);
-    return place == NULL;
+    const size_t bytes = (size_t)b->layout.count * sizeof(int32_t);
+    assert_memory_equal(a->groups, b->groups, (size_t)b->layout.num_pairs * sizeof(*b->groups));
+    assert_memory_equal(a->crystals[0], b->crystals[0], bytes);
+    assert_memory_equal(a->crystals[1], b->crystals[1], bytes);
+    assert_memory_equal(a->tof_mm, b->tof_mm, bytes);
+    assert_memory_equal(a->number, b->number, bytes);
 }
 
-/* LR_TEST_MEMORY_BYTES where nothing else is asked for. */
-static inline int64_t case_memory(const lr_listmode_params *params)
-{
-    const char *const bytes = getenv("LR_TEST_MEMORY_BYTES");
-    return params->max_memory_bytes == 0 && bytes != NULL ? atoll(bytes) : params->max_memory_bytes;
-}
+/* --- backends --- */
 
 /* A backend with all that it stands on. */
 struct case_backend {
@@ -120,6 +383,7 @@ struct case_backend {
     struct lr_listmode_events events;
     struct lr_backend backend;
     struct lr_listmode_backend_params params;
+    struct test_log log;
 };
 
 static lr_place *case_shared_place;
@@ -164,100 +428,104 @@ static inline lr_status case_arrange(struct case_backend *open, const lr_listmod
     return status == LR_OK && open->events.held == NULL ? lr_listmode_events_arrange(&open->events, params) : status;
 }
 
-/* Makes the model and the events of a backend, but not the backend. */
-static inline void case_models(struct case_backend *open, const lr_listmode_params *params, struct test_log *log)
+static inline void end_backend(void *object)
 {
-    lr_listmode_params logged = *params;
-    test_log_init(log);
-    logged.log = &log->log;
-    lr_status status = lr_listmode_model_init(&open->model, &logged);
-    open->events = (struct lr_listmode_events){0};
-    open->params = (struct lr_listmode_backend_params){.model = &open->model,
-                                                       .events = &open->events,
-                                                       .threads = params->threads > 0 ? params->threads : 2,
-                                                       .max_memory_bytes = case_memory(params),
-                                                       .variant = params->variant,
-                                                       .place = case_place(params->backend),
-                                                       .log = &log->log};
-    status = status == LR_OK ? case_arrange(open, &logged) : status;
-    if (status != LR_OK) fail_msg("%s", log->error);
-}
-
-static inline void case_close_models(struct case_backend *open)
-{
+    struct case_backend *open = object;
+    if (open->backend.fns != NULL) open->backend.fns->destroy(open->backend.self);
     lr_listmode_events_finish(&open->events);
     lr_listmode_model_finish(&open->model);
+    free(open);
 }
 
-static inline void case_open(struct case_backend *open, const lr_listmode_params *params, const char *name)
+/* Makes the model and the events of a backend, but not the backend; until the end of the case. */
+static inline struct case_backend *case_models(const lr_listmode_params *params, const char *name)
 {
-    static struct test_log log;
-    lr_listmode_params named = *params;
-    named.backend = name;
-    case_models(open, &named, &log);
-    if (case_create(name, &open->params, &open->backend) != LR_OK) fail_msg("%s", log.error);
+    struct case_backend *open = calloc(1, sizeof(*open));
+    lr_listmode_params logged = *params;
+    assert_non_null(open);
+    test_log_init(&open->log);
+    logged.log = &open->log.log;
+    logged.backend = name;
+    lr_status status = lr_listmode_model_init(&open->model, &logged);
+    open->params = (struct lr_listmode_backend_params){
+        .model = &open->model,
+        .events = &open->events,
+        .threads = params->threads > 0 ? params->threads : 2,
+        .max_memory_bytes = params->max_memory_bytes != 0 ? params->max_memory_bytes : most_bytes(),
+        .variant = params->variant,
+        .place = case_place(name),
+        .log = &open->log.log};
+    status = status == LR_OK ? case_arrange(open, &logged) : status;
+    if (status != LR_OK) fail_msg("%s", open->log.error);
+    return keep_object(open, end_backend);
 }
 
-static inline void case_close(struct case_backend *open)
+static inline struct case_backend *case_open(const lr_listmode_params *params, const char *name)
 {
-    open->backend.fns->destroy(open->backend.self);
-    case_close_models(open);
+    struct case_backend *open = case_models(params, name);
+    if (case_create(name, &open->params, &open->backend) != LR_OK) fail_msg("%s", open->log.error);
+    return open;
 }
 
 /* --- projections of doubles in whatever precision the backend has --- */
 
-static inline lr_vector case_vector(const struct case_backend *open, int64_t count)
+/* values: NULL = left as made. */
+static inline lr_vector case_vector(const struct case_backend *open, int64_t count, const double *values)
 {
-    lr_vector vector;
-    const lr_vector_params params = {.count = count,
-                                     .precision = open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32};
-    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    lr_vector vector = kept_vector(NULL, count, open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32);
+    const lr_vector from = lr_vector_of_doubles(values, count);
+    if (values != NULL) assert_ok(lr_vector_copy(&from, &vector));
     return vector;
-}
-
-static inline void case_put(lr_vector *vector, const double *values)
-{
-    for (int64_t k = 0; k < vector->count; k++)
-        if (vector->precision == LR_FLOAT64)
-            ((double *)vector->values)[k] = values[k];
-        else
-            ((float *)vector->values)[k] = (float)values[k];
-}
-
-static inline void case_get(const lr_vector *vector, double *values)
-{
-    for (int64_t k = 0; k < vector->count; k++) {
-        values[k] =
-            vector->precision == LR_FLOAT64 ? ((double *)vector->values)[k] : (double)((float *)vector->values)[k];
-    }
 }
 
 /* values: overwritten; what stood there before is handed to the backend, so that stale ones show. */
 static inline void case_forward(const struct case_backend *open, const lr_selection *part, const double *image,
                                 double *values)
 {
-    lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid));
-    lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part));
-    case_put(&from, image);
-    case_put(&to, values);
-    assert_int_equal(open->backend.fns->forward(open->backend.self, part, &from, &to), LR_OK);
-    case_get(&to, values);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
+    const int before = num_kept();
+    const lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
+    lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part), values);
+    lr_vector found = lr_vector_of_doubles(values, to.count);
+    assert_ok(open->backend.fns->forward(open->backend.self, part, &from, &to));
+    assert_ok(lr_vector_copy(&to, &found));
+    destroy_kept_since(before);
 }
 
 /* values NULL: 1. */
 static inline void case_back(const struct case_backend *open, const lr_selection *part, const double *values,
                              double *image)
 {
-    lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part));
-    lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid));
-    if (values != NULL) case_put(&from, values);
-    case_put(&to, image);
-    assert_int_equal(open->backend.fns->back(open->backend.self, part, values != NULL ? &from : NULL, &to), LR_OK);
-    case_get(&to, image);
-    lr_vector_destroy(&from);
-    lr_vector_destroy(&to);
+    const int before = num_kept();
+    const lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part), values);
+    lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
+    lr_vector found = lr_vector_of_doubles(image, to.count);
+    assert_ok(open->backend.fns->back(open->backend.self, part, values != NULL ? &from : NULL, &to));
+    assert_ok(lr_vector_copy(&to, &found));
+    destroy_kept_since(before);
+}
+
+static inline void case_project(const struct case_backend *open, const lr_selection *part, const struct both *both)
+{
+    case_forward(open, part, both->x, both->values);
+    case_back(open, part, both->y, both->image);
+}
+
+static inline struct both case_both_of(const struct case_backend *open, const lr_selection *part)
+{
+    const int64_t count = lr_selection_count(&open->events.layout, part);
+    const struct both both = case_inputs(lr_grid_num_voxels(&open->model.grid), count, NULL);
+    case_project(open, part, &both);
+    return both;
+}
+
+/* By a backend that ends with the projection. */
+static inline struct both case_both(const lr_listmode_params *params, const char *name, const double *y)
+{
+    const struct both both = case_inputs(lr_grid_num_voxels(params->grid), params->count, y);
+    const int before = num_kept();
+    case_project(case_open(params, name), NULL, &both);
+    destroy_kept_since(before);
+    return both;
 }
 
 #endif

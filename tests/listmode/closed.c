@@ -10,26 +10,18 @@
 /* Half the speed of light in mm per ps, over the FWHM of a Gaussian in its standard deviations. */
 #define SIGMA_MM_PER_PS (0.299792458 / 2 / (2 * sqrt(2 * log(2))))
 
-static const char *backend;
-static lr_scanner *scanner;
 static lr_lors lors;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
-    scanner = case_scanner();
-    lors = (lr_lors){.scanner = scanner};
+    lors = (lr_lors){.scanner = case_scanner()};
     return 0;
 }
 
-static int teardown(void **state)
+/* Closed forms hold to rounding, of single precision but for the reference. */
+static double error_of(double of_reference)
 {
-    lr_scanner_destroy(scanner);
-    return 0;
-}
-
-static bool is_double(void)
-{
-    return strcmp(backend, "cpu") == 0;
+    return test_backend_is("cpu") ? of_reference : 1e-6;
 }
 
 /* An event on a grid. */
@@ -41,36 +33,32 @@ struct trial {
     double bin_mm;        /* 0 = tof_mm is exact */
 };
 
-static void open_trial(const struct trial *trial, struct case_backend *open)
+static const struct case_backend *open_trial(const struct trial *trial)
 {
     const lr_events_info info = {
         .has_tof = trial->resolution_ps > 0, .tof_resolution_ps = trial->resolution_ps, .tof_bin_mm = trial->bin_mm};
     lr_listmode_params params = {
         .lors = &lors, .grid = &trial->grid, .events = &trial->event, .count = 1, .info = &info};
     case_kernel(&params, trial->model);
-    case_open(open, &params, backend);
+    return case_open(&params, test_backend);
 }
 
 /* Value of the event for an image; NULL: an image of ones. */
 static double value_on(const struct trial *trial, const double *image)
 {
-    struct case_backend open;
-    double *ones = image == NULL ? case_ones(lr_grid_num_voxels(&trial->grid)) : NULL;
+    const int before = num_kept();
     double value = -7; /* stale */
-    open_trial(trial, &open);
-    case_forward(&open, NULL, image != NULL ? image : ones, &value);
-    case_close(&open);
-    free(ones);
+    case_forward(open_trial(trial), NULL, image != NULL ? image : case_ones(lr_grid_num_voxels(&trial->grid)), &value);
+    destroy_kept_since(before);
     return value;
 }
 
 static double *elements_of(const struct trial *trial)
 {
-    struct case_backend open;
     double *image = case_ones(lr_grid_num_voxels(&trial->grid)); /* stale */
-    open_trial(trial, &open);
-    case_back(&open, NULL, NULL, image);
-    case_close(&open);
+    const int before = num_kept();
+    case_back(open_trial(trial), NULL, NULL, image);
+    destroy_kept_since(before);
     return image;
 }
 
@@ -84,6 +72,13 @@ static lr_event across(int axis, const int from_mm[2], const int to_mm[2], doubl
 {
     return event_between(case_crystal(2 * axis, from_mm[0], from_mm[1]), case_crystal(2 * axis + 1, to_mm[0], to_mm[1]),
                          tof_mm);
+}
+
+/* Along an axis, at the same millimetres of both panels. */
+static lr_event straight(int axis, int u_mm, int v_mm, double tof_mm)
+{
+    const int at_mm[2] = {u_mm, v_mm};
+    return across(axis, at_mm, at_mm, tof_mm);
 }
 
 static double event_length(const lr_event *event)
@@ -247,7 +242,7 @@ static double *expected_elements(const struct trial *trial)
 {
     const struct expected expected = expect(trial);
     const int *size = trial->grid.size;
-    double *elements = case_doubles(lr_grid_num_voxels(&trial->grid));
+    double *elements = kept_doubles(lr_grid_num_voxels(&trial->grid));
     for (int slice = 0; slice < size[expected.axis]; slice++) {
         const double factor = expected_factor(&expected, slice);
         const bool sums = trial->model != CASE_LINE && !expected.tube.as_paper && factor > 0;
@@ -266,18 +261,15 @@ static double *expected_elements(const struct trial *trial)
  * differences, and NVIDIA's OpenGL compiler fuses products and sums. */
 static double element_error(const struct trial *trial)
 {
-    return trial->bin_mm > 0                ? (is_double() ? 3e-6 : 6e-6)
-           : is_double()                    ? 1e-11
-           : strcmp(backend, "native") != 0 ? 4e-6
-                                            : 2e-6;
+    if (trial->bin_mm > 0) return test_backend_is("cpu") ? 3e-6 : 6e-6;
+    return test_backend_is("cpu") ? 1e-11 : test_backend_is("native") ? 2e-6 : 4e-6;
 }
 
 static void check_elements(const struct trial *trial)
 {
     const int64_t count = lr_grid_num_voxels(&trial->grid);
     double *expected = expected_elements(trial), *found = elements_of(trial);
-    double most = 0;
-    for (int64_t k = 0; k < count; k++) most = fmax(most, expected[k]);
+    const double most = largest_number(expected, count);
     for (int64_t k = 0; k < count; k++) {
         if (fabs(found[k] - expected[k]) > element_error(trial) * most) {
             fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of "
@@ -286,8 +278,6 @@ static void check_elements(const struct trial *trial)
                      trial->event.crystals[1], (int)k, found[k], expected[k]);
         }
     }
-    free(expected);
-    free(found);
 }
 
 /* FWHM of 6 and 60 mm, and bins narrower and wider than these. */
@@ -310,7 +300,6 @@ static void test_elements(void **state)
             check_elements(&trial);
         }
     }
-    free(events);
 }
 
 /* --- a box of ones: the length of the line in it --- */
@@ -328,7 +317,7 @@ static void test_chords(void **state)
         trial.event = across(axis, ends[k / 9][0], ends[k / 9][1], 0);
         const double box = trial.grid.size[axis] * trial.grid.voxel_mm[axis];
         const double chord = box * event_length(&trial.event) / (2 * PANEL_MM);
-        assert_close(value_on(&trial, NULL), chord, is_double() ? 1e-12 : 1e-6);
+        assert_close(value_on(&trial, NULL), chord, error_of(1e-12));
     }
 }
 
@@ -339,11 +328,23 @@ static void test_ends(void **state)
         struct trial trial = {.grid = lr_grid_centred((const int[3]){43, 44, 45}, (const double[3]){7, 7, 7}),
                               .model = normalised[model],
                               .event = across(1, (const int[2]){40, -30}, (const int[2]){-50, 20}, 0)};
-        assert_close(value_on(&trial, NULL), event_length(&trial.event), is_double() ? 1e-12 : 1e-6);
+        assert_close(value_on(&trial, NULL), event_length(&trial.event), error_of(1e-12));
     }
 }
 
 /* --- time of flight --- */
+
+/* A row of voxels of 2 mm through the middle, and an event along it. */
+static struct trial row_trial(int axis, int voxels, double resolution_ps, double bin_mm)
+{
+    int size[3] = {1, 1, 1};
+    size[axis] = voxels;
+    return (struct trial){.grid = lr_grid_centred(size, (const double[3]){2, 2, 2}),
+                          .model = CASE_LINE,
+                          .resolution_ps = resolution_ps,
+                          .bin_mm = bin_mm,
+                          .event = straight(axis, 0, 0, 3)};
+}
 
 static double normal(double z)
 {
@@ -369,7 +370,7 @@ static void test_area(void **state)
             const double area = (normal(high) - normal(low)) / held;
             const double value = value_on(&trial, NULL);
             assert_true(area > 0 || value == 0);
-            assert_true(fabs(value - area) < (is_double() ? 1e-12 : 1e-6));
+            assert_true(fabs(value - area) < error_of(1e-12));
         }
     }
 }
@@ -379,7 +380,7 @@ static void test_direction(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){50, 50, 50}, (const double[3]){4, 4, 4});
     const int64_t count = lr_grid_num_voxels(&grid);
-    double *image = case_doubles(count);
+    double *image = kept_doubles(count);
     for (int axis = 0; axis < 3; axis++) {
         for (int64_t k = 0; k < count; k++) {
             double centre[3];
@@ -395,12 +396,11 @@ static void test_direction(void **state)
             const double value = value_on(&trial, image);
             assert_true(fabs(value - expected) < 0.02);
             trial.event = event_between(trial.event.crystals[1], trial.event.crystals[0], -33);
-            assert_close(value_on(&trial, image), value, is_double() ? 1e-12 : 1e-6);
+            assert_close(value_on(&trial, image), value, error_of(1e-12));
             trial.event.tof_mm = 33;
             assert_true(fabs(value_on(&trial, image) + expected) < 0.02);
         }
     }
-    free(image);
 }
 
 /* The variance along a line is the sum of those of bin and Gaussian, which that cut at three standard deviations
@@ -410,13 +410,7 @@ static void test_width(void **state)
     const double cut = 6 * exp(-4.5) / sqrt(2 * acos(-1.0)) / (normal(3) - normal(-3));
     for (int k = 0; k < 10 * 3; k++) {
         const int axis = k % 3;
-        struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){axis == 0 ? 121 : 1, axis == 1 ? 121 : 1, axis == 2 ? 121 : 1},
-                                    (const double[3]){2, 2, 2}),
-            .model = CASE_LINE,
-            .resolution_ps = resolutions_ps[k / 3 % 2],
-            .bin_mm = bins_mm[k / 6],
-            .event = across(axis, (const int[2]){0, 0}, (const int[2]){0, 0}, 3)};
+        const struct trial trial = row_trial(axis, 121, resolutions_ps[k / 3 % 2], bins_mm[k / 6]);
         const double sigma = SIGMA_MM_PER_PS * trial.resolution_ps;
         if (3 * sigma + 0.5 * trial.bin_mm + 3 > PANEL_MM) continue; /* the ends of the line cut it */
         double *elements = elements_of(&trial), sums[3] = {0};
@@ -427,10 +421,9 @@ static void test_width(void **state)
         }
         const double mean = sums[1] / sums[0], variance = sums[2] / sums[0] - mean * mean;
         const double expected = trial.bin_mm * trial.bin_mm / 12 + sigma * sigma * (1 - cut);
-        assert_close(sums[0], 1, is_double() ? 1e-9 : 3e-6);
+        assert_close(sums[0], 1, test_backend_is("cpu") ? 1e-9 : 3e-6);
         assert_true(fabs(mean - 3) < 1e-3);
         assert_close(variance, expected + 4.0 / 12, 1e-3); /* of a slice that is cut, 2 % of sigma^2 */
-        free(elements);
     }
 }
 
@@ -445,13 +438,7 @@ static double twice_normal(double x)
 static void test_far_from_the_middle(void **state)
 {
     for (int axis = 0; axis < 3; axis++) {
-        const struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){axis == 0 ? 81 : 1, axis == 1 ? 81 : 1, axis == 2 ? 81 : 1},
-                                    (const double[3]){2, 2, 2}),
-            .model = CASE_LINE,
-            .resolution_ps = resolutions_ps[1],
-            .bin_mm = bins_mm[0],
-            .event = across(axis, (const int[2]){0, 0}, (const int[2]){0, 0}, 3)};
+        const struct trial trial = row_trial(axis, 81, resolutions_ps[1], bins_mm[0]);
         const double sigma = SIGMA_MM_PER_PS * trial.resolution_ps;
         const double half = 1 / sigma, bin = 0.5 * trial.bin_mm / sigma;
         double *elements = elements_of(&trial);
@@ -468,7 +455,6 @@ static void test_far_from_the_middle(void **state)
             compared++;
         }
         assert_true(compared > 60);
-        free(elements);
     }
 }
 
@@ -496,16 +482,12 @@ static void test_bins_add_up(void **state)
         }
         lr_listmode_params params = {
             .lors = &lors, .grid = &grid, .events = events, .count = 2 * reach + 1, .info = &info};
-        struct case_backend open;
         case_kernel(&params, trial.model);
-        case_open(&open, &params, backend);
-        case_forward(&open, NULL, image, values);
-        case_close(&open);
+        case_forward(case_open(&params, test_backend), NULL, image, values);
         for (int bin = 0; bin <= 2 * reach; bin++) sum += info.tof_bin_mm * values[bin];
         assert_true(whole > 10);
-        assert_close(sum, whole, is_double() ? 1e-9 : 2e-6);
+        assert_close(sum, whole, test_backend_is("cpu") ? 1e-9 : 2e-6);
     }
-    free(image);
 }
 
 /* Over places a millimetre apart the values add up to the one without time of flight. */
@@ -527,7 +509,6 @@ static void test_sum(void **state)
         assert_true(whole > 10);
         assert_close(sum, whole, 1e-4);
     }
-    free(image);
 }
 
 /* --- lines that broke other programs --- */
@@ -544,7 +525,7 @@ static void test_faces(void **state)
         const int axis = k % 3;
         struct trial trial = {.grid = lr_grid_centred((const int[3]){20, 20, 20}, (const double[3]){5, 5, 5}),
                               .model = (enum case_model)(k / 3),
-                              .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+                              .event = straight(axis, 10, 0, 0)};
         double *elements = elements_of(&trial);
         for (int slice = 0; slice < 20; slice++) {
             double shares[4];
@@ -555,14 +536,13 @@ static void test_faces(void **state)
                 at[axis == 2 ? 1 : 2] = 9 + n / 2;  /* at -2.5 and 2.5 mm */
                 shares[n] = elements[row_of(&trial.grid, at)];
                 assert_true(shares[n] > 0);
-                assert_close(shares[n], shares[0], is_double() ? 1e-13 : 1e-6);
+                assert_close(shares[n], shares[0], error_of(1e-13));
             }
-            if (trial.model == CASE_LINE) assert_close(shares[0], 5.0 / 4, is_double() ? 1e-13 : 1e-6);
+            if (trial.model == CASE_LINE) assert_close(shares[0], 5.0 / 4, error_of(1e-13));
         }
-        free(elements);
         if (trial.model != CASE_PAPER) {
-            trial.event = across(axis, (const int[2]){50, 0}, (const int[2]){50, 0}, 0);
-            assert_close(value_on(&trial, NULL), 50.0, is_double() ? 1e-12 : 1e-6);
+            trial.event = straight(axis, 50, 0, 0);
+            assert_close(value_on(&trial, NULL), 50.0, error_of(1e-12));
         }
     }
 }
@@ -572,15 +552,14 @@ static void test_centres(void **state)
 {
     for (int axis = 0; axis < 3; axis++) {
         struct trial trial = {.grid = lr_grid_centred((const int[3]){21, 21, 21}, (const double[3]){5, 5, 5}),
-                              .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+                              .event = straight(axis, 10, 0, 0)};
         double *elements = elements_of(&trial);
         for (int64_t k = 0; k < lr_grid_num_voxels(&trial.grid); k++) {
             double centre[3];
             lr_grid_voxel_centre(&trial.grid, k, centre);
             const bool on_line = fabs(centre[axis == 0 ? 1 : 0] - 10) < 1 && fabs(centre[axis == 2 ? 1 : 2]) < 1;
-            assert_true(fabs(elements[k] - (on_line ? 5.0 : 0.0)) < (is_double() ? 1e-13 : 1e-6));
+            assert_true(fabs(elements[k] - (on_line ? 5.0 : 0.0)) < error_of(1e-13));
         }
-        free(elements);
     }
 }
 
@@ -607,10 +586,9 @@ static void test_diagonals(void **state)
         const double value = value_on(&trial, image);
         trial.event = event_between(trial.event.crystals[1], trial.event.crystals[0], -7);
         assert_true(value > 0);
-        assert_close(value_on(&trial, image), value, is_double() ? 1e-12 : 1e-6);
+        assert_close(value_on(&trial, image), value, error_of(1e-12));
         check_elements(&trial);
     }
-    free(image);
 }
 
 /* Lines beside the image, and time of flight out of it, see nothing. */
@@ -625,7 +603,7 @@ static void test_misses(void **state)
         /* beside a corner: through the panels' edges, 190 mm from the middle */
         trial.event = event_between(case_crystal(1, 100, 0), case_crystal(3, 100, 0), 0);
         assert_true(value_on(&trial, NULL) == 0);
-        trial.event = across(0, (const int[2]){0, 0}, (const int[2]){0, 0}, 0);
+        trial.event = straight(0, 0, 0, 0);
         assert_true(value_on(&trial, NULL) > 0);
         trial.resolution_ps = 200; /* three standard deviations are 38 mm */
         const float places[4] = {-116, 116, -4000, 3e30f};
@@ -634,23 +612,10 @@ static void test_misses(void **state)
             assert_true(value_on(&trial, NULL) == 0);
             double *elements = elements_of(&trial);
             for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) assert_true(elements[v] == 0);
-            free(elements);
         }
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements),    cmocka_unit_test(test_chords),
-        cmocka_unit_test(test_ends),        cmocka_unit_test(test_area),
-        cmocka_unit_test(test_direction),   cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_width),       cmocka_unit_test(test_far_from_the_middle),
-        cmocka_unit_test(test_bins_add_up), cmocka_unit_test(test_faces),
-        cmocka_unit_test(test_centres),     cmocka_unit_test(test_diagonals),
-        cmocka_unit_test(test_misses),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (case_lacks_device(backend)) return 77;
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+backend_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area),
+             CASE(test_direction), CASE(test_sum), CASE(test_width), CASE(test_far_from_the_middle),
+             CASE(test_bins_add_up), CASE(test_faces), CASE(test_centres), CASE(test_diagonals), CASE(test_misses))

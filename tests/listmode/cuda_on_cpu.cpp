@@ -21,8 +21,7 @@ namespace
 {
 
 // Runs a kernel on as many threads, or a few more.
-template <class Pass>
-int run_threads(void (*kernel)(Pass), const Pass &pass, int64_t threads, void *stream)
+template <class Pass> int run_threads(void (*kernel)(Pass), const Pass &pass, int64_t threads, void *stream)
 {
     cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
     run_kernel(kernel, (unsigned)(threads / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_GROUP, pass);
@@ -34,19 +33,14 @@ std::vector<float> image;
 std::vector<int32_t> sums;
 
 struct shared_image {
-    float load(int at) const
-    {
-        return image.at((size_t)at);
-    }
+    float load(int at) const { return image.at((size_t)at); }
 };
 
 struct shared_sums {
     void add(int at, float number) const
     {
         int32_t &sum = sums.at((size_t)at);
-        if (__builtin_add_overflow(sum, (int32_t)lrintf(number), &sum)) {
-            throw "a sum that does not fit";
-        }
+        if (__builtin_add_overflow(sum, (int32_t)lrintf(number), &sum)) throw "a sum that does not fit";
     }
 };
 
@@ -54,10 +48,7 @@ struct global_image {
     const float *numbers;
     int count;
 
-    float load(int at) const
-    {
-        return at >= 0 && at < count ? numbers[at] : throw "read outside of an image";
-    }
+    float load(int at) const { return at >= 0 && at < count ? numbers[at] : throw "read outside of an image"; }
 };
 
 template <class Sharer, class Tile>
@@ -72,21 +63,19 @@ void read_events(const lr_cuda_list_pass &pass, const list_block &block, const T
     }
 }
 
-template <class Tile>
-void forward(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
+template <class Tile> void forward(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
 {
-    if (pass.is_line) {
+    if (pass.is_line)
         read_events<line_sharer<line_reader<Tile>>>(pass, block, tile);
-    } else if (pass.tube.table != nullptr) {
+    else if (pass.tube.table != nullptr)
         read_events<tube_sharer<table_share, line_reader<Tile>>>(pass, block, tile);
-    } else {
+    else
         read_events<tube_sharer<gaussian_share, line_reader<Tile>>>(pass, block, tile);
-    }
 }
 
 template <class Sharer, class Tile>
-void write_event(const lr_cuda_list_pass &pass, const list_block &block, int event,
-                 const list_taking &taking, const Tile &tile)
+void write_event(const lr_cuda_list_pass &pass, const list_block &block, int event, const list_taking &taking,
+                 const Tile &tile)
 {
     const enum list_lines lines = lines_of(pass.events);
     lines == FOUND           ? project_back<Sharer, FOUND>(pass, block, event, taking, tile)
@@ -96,26 +85,21 @@ void write_event(const lr_cuda_list_pass &pass, const list_block &block, int eve
 }
 
 template <class Tile>
-void back(const lr_cuda_list_pass &pass, const list_block &block, int event,
-          const list_taking &taking, const Tile &tile)
+void back(const lr_cuda_list_pass &pass, const list_block &block, int event, const list_taking &taking,
+          const Tile &tile)
 {
-    if (pass.is_line) {
+    if (pass.is_line)
         write_event<line_sharer<line_writer<Tile>>>(pass, block, event, taking, tile);
-    } else if (pass.tube.table != nullptr) {
+    else if (pass.tube.table != nullptr)
         write_event<tube_sharer<table_share, line_writer<Tile>>>(pass, block, event, taking, tile);
-    } else {
-        write_event<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, event, taking,
-                                                                    tile);
-    }
+    else
+        write_event<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, event, taking, tile);
 }
 
 template <class Tile>
-void back_all(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
-              const Tile &tile)
+void back_all(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking, const Tile &tile)
 {
-    for (int event = 0; event < block.chunk.count; event++) {
-        back(pass, block, event, taking, tile);
-    }
+    for (int event = 0; event < block.chunk.count; event++) back(pass, block, event, taking, tile);
 }
 
 void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
@@ -126,20 +110,17 @@ void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
     double total = 0;
     for (int event = 0; event < block.chunk.count; event++) {
         const float value = value_at(pass, block.chunk.begin + event);
-        if (taking.takes(value)) {
+        if (taking.takes(value))
             total += fabs(value);
-        } else if (value != 0.0f) {
+        else if (value != 0.0f)
             others.push_back(event);
-        }
     }
     taking.scale = fixed_scale(block, total);
     if ((int)others.size() > most_others) {
         back_all(pass, block, take_all(), floats);
         return;
     }
-    for (const int event : others) {
-        back(pass, block, event, take_all(), floats);
-    }
+    for (const int event : others) back(pass, block, event, take_all(), floats);
     if (taking.scale != 0.0f) {
         sums.assign((size_t)block.cells(), 0);
         back_all(pass, block, taking, shared_sums());
@@ -152,20 +133,18 @@ void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
 {
     int64_t most = 0;
-    for (const lr_cuda_list_frame &frame : framing->frames) {
+    for (const lr_cuda_list_frame &frame : framing->frames)
         most = std::max(most, frame.has_events ? cells_of(frame, frame.slices) : 0);
-    }
     cudaStreamSynchronize(static_cast<cudaStream_t>(framing->stream));
-    run_kernel(fill_frames, {(unsigned)(most / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_AXES},
-               LR_CUDA_LIST_GROUP, *framing);
+    run_kernel(fill_frames, {(unsigned)(most / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_AXES}, LR_CUDA_LIST_GROUP,
+               *framing);
     return 0;
 }
 
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
 {
     const int32_t *size = framing->size;
-    return run_threads(add_up_frames, *framing, (int64_t)size[0] * size[1] * size[2],
-                       framing->stream);
+    return run_threads(add_up_frames, *framing, (int64_t)size[0] * size[1] * size[2], framing->stream);
 }
 
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
@@ -197,11 +176,10 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
     for (int number = 0; number < pass->num_jobs; number++) {
         const list_block block(*pass, number);
         check_room(*pass, block);
-        if (block.frame.is_tiled) {
+        if (block.frame.is_tiled)
             back_tiled(*pass, block);
-        } else {
+        else
             back_all(*pass, block, take_all(), image_sums{block.numbers(*pass), 0, block.cells()});
-        }
     }
     return 0;
 }
@@ -224,9 +202,7 @@ struct grid_tile {
     void add(int row, int column, float number) const
     {
         const int64_t voxel = voxel_at(step, frame, slice, row, column);
-        if (voxel >= 0) {
-            step.image[voxel] += number;
-        }
+        if (voxel >= 0) step.image[voxel] += number;
     }
 };
 
@@ -243,41 +219,31 @@ struct shared_tile {
     void add(int row, int column, float number) const
     {
         const int at = span.find(frame, row, column);
-        if (at >= 0) {
-            image.at((size_t)at) += number;
-        }
+        if (at >= 0) image.at((size_t)at) += number;
     }
 };
 
 std::vector<step_line> lines_of_block(const lr_cuda_list_step &step, int64_t block, bool is_back)
 {
     std::vector<step_line> lines;
-    for (int thread = 0; thread < step_threads; thread++) {
+    for (int thread = 0; thread < step_threads; thread++)
         lines.push_back(step_line(step, block * step_threads + thread, is_back));
-    }
     return lines;
 }
 
 template <class Footprint, class Math>
-void meet_slice(const lr_cuda_list_step &step, std::vector<step_line> &lines, int axis, int slice,
-                bool is_back)
+void meet_slice(const lr_cuda_list_step &step, std::vector<step_line> &lines, int axis, int slice, bool is_back)
 {
     const lr_cuda_list_frame &frame = step.pass.frames[axis];
     float *numbers = step.pass.numbers + frame.begin + (int64_t)slice * frame.plane;
     for (int row = 0; row < frame.size[0] + frame.window[0] - 1; row += tile_rows(step, frame)) {
         const shared_tile tile = {frame, tile_span(step, frame, row)};
         image.assign((size_t)tile.span.count, 0.0f);
-        for (int k = 0; k < tile.span.count && !is_back; k++) {
-            image[(size_t)k] = numbers[tile.span.begin + k];
-        }
-        for (step_line &line : lines) {
-            if (line.axis == axis && line.meets(slice)) {
+        for (int k = 0; k < tile.span.count && !is_back; k++) image[(size_t)k] = numbers[tile.span.begin + k];
+        for (step_line &line : lines)
+            if (line.axis == axis && line.meets(slice))
                 step_slice<Footprint, Math>(step, line, step_way(step, line), slice, is_back, tile);
-            }
-        }
-        for (int k = 0; k < tile.span.count && is_back; k++) {
-            numbers[tile.span.begin + k] += image[(size_t)k];
-        }
+        for (int k = 0; k < tile.span.count && is_back; k++) numbers[tile.span.begin + k] += image[(size_t)k];
     }
 }
 
@@ -285,32 +251,26 @@ template <class Footprint, class Math>
 void run_block(const lr_cuda_list_step &step, std::vector<step_line> &lines, bool is_back)
 {
     for (step_line &line : lines) {
-        for (int slice = line.walk.slices[0]; !step.is_cached && slice < line.walk.slices[1];
-             slice++) {
+        for (int slice = line.walk.slices[0]; !step.is_cached && slice < line.walk.slices[1]; slice++) {
             const grid_tile tile = {step, step.pass.frames[line.axis], slice};
             step_slice<Footprint, Math>(step, line, step_way(step, line), slice, is_back, tile);
         }
     }
-    for (int axis = 0; step.is_cached && axis < 3; axis++) {
-        for (int slice = 0;
-             (step.axis < 0 || step.axis == axis) && step.pass.frames[axis].has_events &&
-             slice < step.pass.frames[axis].slices;
-             slice++) {
+    for (int axis = 0; step.is_cached && axis < 3; axis++)
+        for (int slice = 0; (step.axis < 0 || step.axis == axis) && step.pass.frames[axis].has_events &&
+                            slice < step.pass.frames[axis].slices;
+             slice++)
             meet_slice<Footprint, Math>(step, lines, axis, slice, is_back);
-        }
-    }
 }
 
-template <class Math>
-void run_lines(const lr_cuda_list_step &step, std::vector<step_line> &lines, bool is_back)
+template <class Math> void run_lines(const lr_cuda_list_step &step, std::vector<step_line> &lines, bool is_back)
 {
-    if (step.pass.is_line) {
+    if (step.pass.is_line)
         run_block<line_footprint, Math>(step, lines, is_back);
-    } else if (step.pass.tube.table != nullptr) {
+    else if (step.pass.tube.table != nullptr)
         run_block<tube_footprint<table_share>, Math>(step, lines, is_back);
-    } else {
+    else
         run_block<tube_footprint<step_gaussian<Math>>, Math>(step, lines, is_back);
-    }
 }
 
 } // namespace
@@ -321,16 +281,12 @@ int lr_cuda_launch_list_step(const lr_cuda_list_step *params, bool is_back)
     cudaStreamSynchronize(static_cast<cudaStream_t>(step.pass.stream));
     for (int64_t block = 0; block * step_threads < step.count; block++) {
         std::vector<step_line> lines = lines_of_block(step, block, is_back);
-        if (step.is_fast) {
+        if (step.is_fast)
             run_lines<fast_math>(step, lines, is_back);
-        } else {
+        else
             run_lines<plain_math>(step, lines, is_back);
-        }
-        for (const step_line &line : lines) {
-            if (!is_back && line.place >= 0) {
-                step.pass.values[line.place] = line.sum;
-            }
-        }
+        for (const step_line &line : lines)
+            if (!is_back && line.place >= 0) step.pass.values[line.place] = line.sum;
     }
     return 0;
 }
@@ -349,12 +305,9 @@ int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort)
     const uint32_t mask = sort->bits < 32 ? (1u << sort->bits) - 1 : ~0u;
     std::vector<int> order((size_t)sort->count);
     cudaStreamSynchronize(static_cast<cudaStream_t>(sort->stream));
-    for (int k = 0; k < sort->count; k++) {
-        order[(size_t)k] = k;
-    }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-        return (sort->keys[0][a] & mask) < (sort->keys[0][b] & mask);
-    });
+    for (int k = 0; k < sort->count; k++) order[(size_t)k] = k;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return (sort->keys[0][a] & mask) < (sort->keys[0][b] & mask); });
     for (int k = 0; k < sort->count; k++) {
         sort->keys[1][k] = sort->keys[0][order[(size_t)k]];
         sort->numbers[1][k] = sort->numbers[0][order[(size_t)k]];
@@ -405,8 +358,7 @@ int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging)
 
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging)
 {
-    return run_threads(find_centres, *arranging, (int64_t)arranging->end - arranging->begin,
-                       arranging->stream);
+    return run_threads(find_centres, *arranging, (int64_t)arranging->end - arranging->begin, arranging->stream);
 }
 
 extern "C" {

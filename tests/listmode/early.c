@@ -3,11 +3,10 @@
  *
  * While `recon` reads events, it has a CUDA device compute the sensitivity. The result equals that of an operator
  * that computes its sensitivity itself. CUDA is replaced by the tests' stand-in, which computes on the processor. */
-#include "operators.h"
+#include "listmode/cases.h"
 
 #include "cli/recon/early_sensitivity.h"
 
-static lr_scanner *scanner;
 static lr_lors *lors;
 static lr_grid grid;
 static struct early_sensitivity early;
@@ -22,18 +21,10 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 
 static const lr_log hearing = {hear, NULL};
 
-static int setup(void **state)
+static int set_up(void **state)
 {
-    scanner = decagon();
-    lors = lr_lors_create(scanner, NULL);
+    lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
     return 0;
 }
 
@@ -50,15 +41,6 @@ static lr_listmode_params params_of(const char *backend)
                                 .log = &test_log.log};
 }
 
-static double *sensitivity_of(lr_operator *op)
-{
-    const int64_t count = lr_grid_num_voxels(&grid);
-    double *values = case_doubles(count);
-    lr_vector image = lr_vector_of_doubles(values, count);
-    assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
-    return values;
-}
-
 /* Sensitivity of an operator of two events, which takes it from another operator unless `from` is NULL. */
 static double *found_by(lr_operator *from, lr_listmode_info *info)
 {
@@ -67,19 +49,15 @@ static double *found_by(lr_operator *from, lr_listmode_info *info)
     params.events = events;
     params.count = 2;
     params.sensitivity_of = from;
-    lr_operator *op = open_operator(&params);
-    double *found = sensitivity_of(op);
-    *info = *lr_listmode_get_info(op);
-    lr_operator_destroy(op);
-    return found;
+    return sensitivity_by(&params, info);
 }
 
-static void expect_same(const double *found, const double *expected)
+/* Finds the sensitivity that is taken, and that of an operator of its own. */
+static void expect_same(lr_operator *from, lr_listmode_info *taken, lr_listmode_info *own)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
-    double sum = 0;
-    for (int64_t v = 0; v < count; v++) sum += expected[v];
-    assert_true(sum > 0);
+    double *found = found_by(from, taken), *expected = found_by(NULL, own);
+    assert_true(largest_number(expected, count) > 0);
     assert_memory_equal(found, expected, (size_t)count * sizeof(*found));
 }
 
@@ -92,20 +70,17 @@ static void test_taken(void **state)
     lr_operator *from = early_sensitivity_of(&early);
     assert_non_null(from);
     assert_ptr_equal(early_sensitivity_of(&early), from);
-    assert_int_equal(early_sensitivity_wait(&early, NULL, &hearing), LR_OK);
-    assert_non_null(strstr(told, "the sensitivity is from 2000 of"));
+    assert_ok(early_sensitivity_wait(&early, NULL, &hearing));
+    assert_says(told, "the sensitivity is from 2000 of");
     told[0] = '\0';
-    assert_int_equal(early_sensitivity_wait(&early, NULL, &hearing), LR_OK);
+    assert_ok(early_sensitivity_wait(&early, NULL, &hearing));
     assert_string_equal(told, "");
-    double *found = found_by(from, &taken), *expected = found_by(NULL, &own);
-    expect_same(found, expected);
+    expect_same(from, &taken, &own);
     assert_int_equal(taken.sensitivity_lines, 2000);
     assert_true(own.sensitivity_error > 0);
     assert_true(taken.sensitivity_error == own.sensitivity_error);
     early_sensitivity_finish(&early);
     early_sensitivity_finish(&early);
-    free(found);
-    free(expected);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
@@ -131,10 +106,7 @@ static void test_stopped(void **state)
     assert_int_equal(calls, 1);
     early.shown = NULL; /* which goes on to say stop */
     atomic_store(&early.is_unwanted, false);
-    double *found = found_by(from, &taken), *expected = found_by(NULL, &own);
-    expect_same(found, expected);
-    free(found);
-    free(expected);
+    expect_same(from, &taken, &own);
     early_sensitivity_finish(&early);
 }
 
@@ -172,13 +144,4 @@ static void test_nothing(void **state)
     assert_false(early.has_begun);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_nothing),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+backend_main("cuda", set_up, CASE(test_taken), CASE(test_stopped), CASE(test_given_up), CASE(test_nothing))

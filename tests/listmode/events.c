@@ -6,44 +6,24 @@
 
 enum { COUNT = 5000 };
 
-/* A scanner of its own for each test, and what is asked of list mode. */
-struct made {
-    lr_scanner *scanner;
-    lr_lors lors;
-    lr_grid grid;
-    lr_event *events;
-    lr_events_info info;
-    struct test_log log;
-    lr_listmode_params params;
-};
+static lr_scanner *scanner;
+static lr_lors lors;
+static lr_grid grid;
+static lr_event *events;
+static lr_events_info info;
+static lr_listmode_params params;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
-    struct made *made = calloc(1, sizeof(*made));
     uint64_t seed = 3;
-    assert_non_null(made);
-    made->scanner = case_scanner();
-    made->lors = (lr_lors){.scanner = made->scanner};
-    made->grid = case_grid();
-    made->events = case_events(COUNT, &seed);
-    made->info = (lr_events_info){.has_tof = true, .tof_resolution_ps = 400};
-    test_log_init(&made->log);
-    made->params = (lr_listmode_params){.lors = &made->lors,
-                                        .grid = &made->grid,
-                                        .events = made->events,
-                                        .count = COUNT,
-                                        .info = &made->info,
-                                        .log = &made->log.log};
-    *state = made;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct made *made = *state;
-    free(made->events);
-    lr_scanner_destroy(made->scanner);
-    free(made);
+    scanner = case_scanner();
+    lors = (lr_lors){.scanner = scanner};
+    grid = case_grid();
+    events = case_events(COUNT, &seed);
+    info = tof_info(400);
+    test_log_init(&test_log);
+    params = (lr_listmode_params){
+        .lors = &lors, .grid = &grid, .events = events, .count = COUNT, .info = &info, .log = &test_log.log};
     return 0;
 }
 
@@ -57,35 +37,29 @@ static double run_along(const lr_event *event, int axis)
     return b[axis] - a[axis];
 }
 
-static double length_of(const lr_event *event)
-{
-    double square = 0;
-    for (int k = 0; k < 3; k++) square += run_along(event, k) * run_along(event, k);
-    return sqrt(square);
-}
-
 static double centre_along(const lr_event *event, int axis)
 {
-    double a[3];
+    double a[3], square = 0;
     case_point(event->crystals[0], a);
-    return a[axis] + run_along(event, axis) * (0.5 + (double)event->tof_mm / length_of(event));
+    for (int k = 0; k < 3; k++) square += run_along(event, k) * run_along(event, k);
+    return a[axis] + run_along(event, axis) * (0.5 + (double)event->tof_mm / sqrt(square));
 }
 
-static void check_group(const struct made *made, const struct lr_listmode_events *events, int r, int group, char *seen)
+static void check_group(const struct lr_listmode_events *found, int r, int group, char *seen)
 {
     double before = -1e30;
     const int axis = lr_listmode_group_axis(group);
-    for (int64_t k = events->groups[r][group]; k < events->groups[r][group + 1]; k++) {
-        const int64_t number = events->offsets[r] + events->number[k];
-        const lr_event *event = &made->events[number];
-        assert_true(number < events->offsets[r + 1] && !seen[number]);
+    for (int64_t k = found->groups[r][group]; k < found->groups[r][group + 1]; k++) {
+        const int64_t number = found->offsets[r] + found->number[k];
+        const lr_event *event = &events[number];
+        assert_true(number < found->offsets[r + 1] && !seen[number]);
         seen[number] = 1;
-        assert_int_equal(events->crystals[0][k], event->crystals[0]);
-        assert_int_equal(events->crystals[1][k], event->crystals[1]);
+        assert_int_equal(found->crystals[0][k], event->crystals[0]);
+        assert_int_equal(found->crystals[1][k], event->crystals[1]);
         for (int other = 0; other < 3; other++)
             assert_true(fabs(run_along(event, axis)) >= fabs(run_along(event, other)));
         if (lr_listmode_group_has_tof(group)) {
-            assert_true(events->tof_mm[k] == event->tof_mm);
+            assert_true(found->tof_mm[k] == event->tof_mm);
             assert_true(centre_along(event, axis) >= before - 1e-4);
             before = centre_along(event, axis);
         } else {
@@ -95,88 +69,72 @@ static void check_group(const struct made *made, const struct lr_listmode_events
     }
 }
 
-static void check_arranged(struct made *made, int64_t num_ranges, int groups_used)
+static void check_arranged(int64_t num_ranges, int groups_used)
 {
-    struct lr_listmode_events events;
-    char *seen = calloc(COUNT, 1);
+    struct lr_listmode_events found;
+    char *seen = kept(COUNT, 1);
     int used = 0;
-    assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_OK);
-    assert_int_equal(events.layout.num_pairs, num_ranges);
-    assert_int_equal(events.layout.count, COUNT);
+    assert_ok(lr_listmode_events_init(&found, &params));
+    assert_int_equal(found.layout.num_pairs, num_ranges);
+    assert_int_equal(found.layout.count, COUNT);
     for (int r = 0; r < num_ranges; r++) {
-        assert_int_equal(events.groups[r][0], events.offsets[r]);
-        assert_int_equal(events.groups[r][LR_LISTMODE_GROUPS], events.offsets[r + 1]);
+        assert_int_equal(found.groups[r][0], found.offsets[r]);
+        assert_int_equal(found.groups[r][LR_LISTMODE_GROUPS], found.offsets[r + 1]);
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            check_group(made, &events, r, g, seen);
-            used += r == 0 && events.groups[r][g] < events.groups[r][g + 1] ? 1 << g : 0;
+            check_group(&found, r, g, seen);
+            used += r == 0 && found.groups[r][g] < found.groups[r][g + 1] ? 1 << g : 0;
         }
     }
     assert_int_equal(used, groups_used);
     assert_null(memchr(seen, 0, COUNT));
-    free(seen);
-    lr_listmode_events_finish(&events);
+    lr_listmode_events_finish(&found);
 }
 
 static void test_arranged(void **state)
 {
-    struct made *made = *state;
-    check_arranged(made, 1, 0x2a);
-    made->params.num_ranges = 7;
-    check_arranged(made, 7, 0x2a);
-    made->params.info = NULL;
-    check_arranged(made, 7, 0x15);
+    check_arranged(1, 0x2a);
+    params.num_ranges = 7;
+    check_arranged(7, 0x2a);
+    params.info = NULL;
+    check_arranged(7, 0x15);
 }
 
 static void test_ranges(void **state)
 {
-    struct made *made = *state;
     static const int64_t uneven[5] = {0, 10, 10, 4000, COUNT};
-    struct lr_listmode_events events;
-    made->params.ranges = uneven;
-    made->params.num_ranges = 4;
-    check_arranged(made, 4, 0x2a & 0x3f);
-    made->params.ranges = NULL;
-    made->params.num_ranges = 3;
-    assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_OK);
-    assert_int_equal(events.offsets[1], 1667);
-    assert_int_equal(events.offsets[2], 3334);
-    lr_listmode_events_finish(&events);
+    struct lr_listmode_events found;
+    params.ranges = uneven;
+    params.num_ranges = 4;
+    check_arranged(4, 0x2a & 0x3f);
+    params.ranges = NULL;
+    params.num_ranges = 3;
+    assert_ok(lr_listmode_events_init(&found, &params));
+    assert_int_equal(found.offsets[1], 1667);
+    assert_int_equal(found.offsets[2], 3334);
+    lr_listmode_events_finish(&found);
 }
 
-/* The order is that of one thread, whose events the tests above look at one by one. */
-static void check_same(const struct lr_listmode_events *a, const struct lr_listmode_events *b)
-{
-    const size_t bytes = (size_t)a->layout.count * sizeof(int32_t);
-    const size_t groups = (size_t)a->layout.num_pairs * sizeof(a->groups[0]);
-    assert_memory_equal(a->groups, b->groups, groups);
-    assert_memory_equal(a->crystals[0], b->crystals[0], bytes);
-    assert_memory_equal(a->crystals[1], b->crystals[1], bytes);
-    assert_memory_equal(a->tof_mm, b->tof_mm, bytes);
-    assert_memory_equal(a->number, b->number, bytes);
-}
-
-/* The events are so many that several threads arrange them. Some events have equal centres and keep their order. */
+/* The events are so many that several threads arrange them. Some events have equal centres and keep their order, which
+ * is that of one thread, whose events the tests above look at one by one. */
 static void test_threads(void **state)
 {
-    struct made *made = *state;
     enum { MANY = 300000 };
     static const int threads[] = {2, 7, 40};
     static const int64_t uneven[4] = {0, 20, 90000, MANY};
     struct lr_listmode_events alone, together;
     uint64_t seed = 5;
-    free(made->events);
-    made->events = case_events(MANY, &seed);
-    for (int k = 1; k < MANY; k += 3) made->events[k] = made->events[k - 1];
-    made->params.events = made->events;
-    made->params.count = MANY;
-    made->params.ranges = uneven;
-    made->params.num_ranges = 3;
-    made->params.threads = 1;
-    assert_int_equal(lr_listmode_events_init(&alone, &made->params), LR_OK);
+    events = case_events(MANY, &seed);
+    for (int k = 1; k < MANY; k += 3) events[k] = events[k - 1];
+    params.events = events;
+    params.count = MANY;
+    params.ranges = uneven;
+    params.num_ranges = 3;
+    params.threads = 1;
+    assert_ok(lr_listmode_events_init(&alone, &params));
     for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
-        made->params.threads = threads[k];
-        assert_int_equal(lr_listmode_events_init(&together, &made->params), LR_OK);
-        check_same(&alone, &together);
+        params.threads = threads[k];
+        assert_ok(lr_listmode_events_init(&together, &params));
+        expect_same_events(&together, &alone);
         lr_listmode_events_finish(&together);
     }
     lr_listmode_events_finish(&alone);
@@ -185,149 +143,123 @@ static void test_threads(void **state)
 /* --- time of flight by kinds of crystals --- */
 
 /* Panels along x are of kind 0, those along y of kind 1, the others of none. */
-static void kinds_of(lr_event_kinds *kinds, unsigned char *kind_of, lr_tof_bins *tof)
-{
-    *kinds = (lr_event_kinds){.count = 2, .num_crystals = PANELS * PANEL, .kind_of = kind_of, .tof = tof};
-    for (int c = 0; c < kinds->num_crystals; c++) {
-        const int axis = c / PANEL / 2;
-        kind_of[c] = axis < 2 ? (unsigned char)axis : (unsigned char)LR_EVENTS_NO_KIND;
-    }
-}
-
 static void test_kinds(void **state)
 {
-    struct made *made = *state;
     unsigned char kind_of[PANELS * PANEL];
     float even[6] = {-50, -30, -10, 10, 30, 50}, uneven[6] = {-50, -40, -10, 10, 30, 150};
     lr_tof_bins tof[4] = {{.num_bins = 5, .resolution_ps = 200, .edges_mm = even},
                           {.num_bins = 5, .resolution_ps = 300},
                           {.num_bins = 1},
                           {.num_bins = 5, .edges_mm = uneven}};
-    struct lr_listmode_events events;
-    made->scanner->tof_resolution_ps = 500;
-    kinds_of(&made->info.kinds, kind_of, tof);
-    assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_OK);
+    struct lr_listmode_events found;
+    for (int c = 0; c < PANELS * PANEL; c++)
+        kind_of[c] = (unsigned char)(c / PANEL / 2 < 2 ? c / PANEL / 2 : LR_EVENTS_NO_KIND);
+    info.kinds = (lr_event_kinds){.count = 2, .num_crystals = PANELS * PANEL, .kind_of = kind_of, .tof = tof};
+    scanner->tof_resolution_ps = 500;
+    assert_ok(lr_listmode_events_init(&found, &params));
     const int panels[6][2] = {{0, 1}, {1, 2}, {2, 1}, {3, 2}, {0, 4}, {5, 4}};
     const double resolution_ps[6] = {200, 300, 0, 500, 0, 0}, bin_mm[6] = {20, 0, 0, 40, 0, 0};
     for (int k = 0; k < 6; k++) {
         const int32_t crystals[2] = {panels[k][0] * PANEL, panels[k][1] * PANEL};
         const double fwhm_mm = 0.149896229 * resolution_ps[k];
-        assert_true(fabs(lr_listmode_sigma(&events, crystals) - fwhm_mm / 2.35482004503) < 1e-9);
-        assert_close(lr_listmode_bin(&events, crystals), bin_mm[k], 1e-6);
+        assert_true(fabs(lr_listmode_sigma(&found, crystals) - fwhm_mm / 2.35482004503) < 1e-9);
+        assert_close(lr_listmode_bin(&found, crystals), bin_mm[k], 1e-6);
     }
-    assert_close(events.reach_mm, 3 * 0.149896229 * 500 / 2.35482004503 + 20, 1e-9);
-    assert_non_null(strstr(made->log.warning, "from 10 to 120 mm wide"));
-    lr_listmode_events_finish(&events);
-    made->scanner->tof_resolution_ps = 0;
-    assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_BAD_INPUT);
-    lr_listmode_events_finish(&events);
+    assert_close(found.reach_mm, 3 * 0.149896229 * 500 / 2.35482004503 + 20, 1e-9);
+    assert_says(test_log.warning, "from 10 to 120 mm wide");
+    lr_listmode_events_finish(&found);
+    scanner->tof_resolution_ps = 0;
+    assert_int_equal(lr_listmode_events_init(&found, &params), LR_BAD_INPUT);
+    lr_listmode_events_finish(&found);
 }
 
 /* --- what is refused --- */
 
-static void refuse(struct made *made, lr_status status, const char *sentence)
+static void refuse(lr_status status, const char *sentence)
 {
-    struct lr_listmode_events events;
-    test_log_init(&made->log);
-    made->params.log = &made->log.log;
-    assert_int_equal(lr_listmode_events_init(&events, &made->params), status);
-    assert_int_equal(made->log.status, status);
-    if (strstr(made->log.error, sentence) == NULL) fail_msg("'%s' does not say '%s'", made->log.error, sentence);
-    lr_listmode_events_finish(&events);
+    struct lr_listmode_events found;
+    assert_fails(lr_listmode_events_init(&found, &params), status, &test_log, sentence);
+    lr_listmode_events_finish(&found);
 }
 
 static void test_events_refused(void **state)
 {
-    struct made *made = *state;
-    const lr_event good = made->events[77];
-    made->events[77].crystals[1] = good.crystals[0];
-    refuse(made, LR_BAD_INPUT, "at the same place");
-    made->events[77].crystals[1] = PANELS * PANEL;
-    refuse(made, LR_BAD_INPUT, "event 77 names crystal 2646: the scanner has crystals 0 to 2645");
-    made->events[77].crystals[1] = -1;
-    refuse(made, LR_BAD_INPUT, "names crystal -1");
-    made->events[77] = good;
-    made->events[77].tof_mm = NAN;
-    refuse(made, LR_BAD_INPUT, "event 77 has a time of flight of");
-    made->events[77].tof_mm = INFINITY;
-    refuse(made, LR_BAD_INPUT, "not a finite number");
-    made->params.info = NULL; /* nobody looks at it then */
-    check_arranged(made, 1, 0x15);
-    made->params.info = &made->info;
-    made->events[77] = good;
-    made->info.tof_resolution_ps = 0;
-    refuse(made, LR_BAD_INPUT, "resolution");
-    made->scanner->tof_resolution_ps = 300;
-    check_arranged(made, 1, 0x2a);
-    made->params.count = 0;
-    refuse(made, LR_USAGE, "needs events");
+    lr_event *event = &events[77];
+    const lr_event good = *event;
+    event->crystals[1] = good.crystals[0];
+    refuse(LR_BAD_INPUT, "at the same place");
+    event->crystals[1] = PANELS * PANEL;
+    refuse(LR_BAD_INPUT, "event 77 names crystal 2646: the scanner has crystals 0 to 2645");
+    event->crystals[1] = -1;
+    refuse(LR_BAD_INPUT, "names crystal -1");
+    *event = good;
+    event->tof_mm = NAN;
+    refuse(LR_BAD_INPUT, "event 77 has a time of flight of");
+    event->tof_mm = INFINITY;
+    refuse(LR_BAD_INPUT, "not a finite number");
+    params.info = NULL; /* nobody looks at it then */
+    check_arranged(1, 0x15);
+    params.info = &info;
+    *event = good;
+    info.tof_resolution_ps = 0;
+    refuse(LR_BAD_INPUT, "resolution");
+    scanner->tof_resolution_ps = 300;
+    check_arranged(1, 0x2a);
+    params.count = 0;
+    refuse(LR_USAGE, "needs events");
 }
 
 static void test_ranges_refused(void **state)
 {
-    struct made *made = *state;
     static const int64_t wrong[4][3] = {{0, 20, 10}, {1, 20, COUNT}, {0, 20, COUNT - 1}, {0, COUNT + 1, COUNT}};
     static const char *sentences[4] = {"range 1 of the events ends at 10", "from event 0", "the last one, 5000",
                                        "range 1 of the events ends"};
-    made->params.num_ranges = 2;
+    params.num_ranges = 2;
     for (int k = 0; k < 4; k++) {
-        made->params.ranges = wrong[k];
-        refuse(made, LR_USAGE, sentences[k]);
+        params.ranges = wrong[k];
+        refuse(LR_USAGE, sentences[k]);
     }
-    made->params.num_ranges = -1;
-    refuse(made, LR_USAGE, "-1 ranges");
-}
-
-static void refuse_tube(struct made *made, const lr_listmode_tube *tube, const char *sentence)
-{
-    struct lr_listmode_model model;
-    test_log_init(&made->log);
-    made->params.tube = *tube;
-    assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_USAGE);
-    if (strstr(made->log.error, sentence) == NULL) fail_msg("'%s' does not say '%s'", made->log.error, sentence);
-    lr_listmode_model_finish(&model);
+    params.num_ranges = -1;
+    refuse(LR_USAGE, "-1 ranges");
 }
 
 static void test_tubes(void **state)
 {
-    struct made *made = *state;
     static const double below[3] = {1, -0.1, 0}, nowhere[3] = {0}, endless[2] = {1, INFINITY};
+    static const struct {
+        lr_listmode_tube tube;
+        const char *sentence;
+    } refused[] = {/* voxels of 4 x 5 x 6 mm: a face is 7.81 mm across */
+                   {{.width_mm = 7.8}, "at least 7.81 mm"},
+                   {{.width_mm = 4001, .as_paper = true}, "1000 voxels of 4 mm"},
+                   {{.width_mm = -1}, "cannot be -1 mm wide"},
+                   {{.fwhm_mm = NAN}, "FWHM"},
+                   {{.table = case_table, .table_count = 5}, "width"},
+                   {{.width_mm = 9, .table = below, .table_count = 1}, "two"},
+                   {{.width_mm = 9, .table_count = 3}, "needs the values"},
+                   {{.width_mm = 9, .table = below, .table_count = 3}, "value 1 of the tube's table is -0.1"},
+                   {{.width_mm = 9, .table = endless, .table_count = 2}, "finite"},
+                   {{.width_mm = 9, .table = nowhere, .table_count = 3}, "0 everywhere"}};
     struct lr_listmode_model model;
-    /* voxels of 4 x 5 x 6 mm: a face is 7.81 mm across */
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 7.8}, "at least 7.81 mm");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 4001, .as_paper = true}, "1000 voxels of 4 mm");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = -1}, "cannot be -1 mm wide");
-    refuse_tube(made, &(lr_listmode_tube){.fwhm_mm = NAN}, "FWHM");
-    refuse_tube(made, &(lr_listmode_tube){.table = case_table, .table_count = 5}, "width");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = below, .table_count = 1}, "two");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table_count = 3}, "needs the values");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = below, .table_count = 3},
-                "value 1 of the tube's table is -0.1");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = endless, .table_count = 2}, "finite");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = nowhere, .table_count = 3}, "0 everywhere");
-    made->params.tube = (lr_listmode_tube){.width_mm = 1, .as_paper = true};
-    assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_OK);
+    for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++) {
+        params.tube = refused[k].tube;
+        assert_fails(lr_listmode_model_init(&model, &params), LR_USAGE, &test_log, refused[k].sentence);
+        lr_listmode_model_finish(&model);
+    }
+    params.tube = (lr_listmode_tube){.width_mm = 1, .as_paper = true};
+    assert_ok(lr_listmode_model_init(&model, &params));
     lr_listmode_model_finish(&model);
-    made->params.tube = (lr_listmode_tube){0};
-    assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_OK);
+    params.tube = (lr_listmode_tube){0};
+    assert_ok(lr_listmode_model_init(&model, &params));
     assert_close(model.tube.fwhm_mm, 6.0, 1e-12); /* an edge; half of a pitch is 5 mm */
     assert_close(exp(-log(2.0) * pow(model.tube.width_mm / model.tube.fwhm_mm, 2)), 0.01, 1e-6);
     lr_listmode_model_finish(&model);
-    made->params.kernel = (lr_listmode_kernel)99;
-    assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_USAGE);
+    params.kernel = (lr_listmode_kernel)99;
+    assert_int_equal(lr_listmode_model_init(&model, &params), LR_USAGE);
     lr_listmode_model_finish(&model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_arranged, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_events_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ranges_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_tubes, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define EVENTS(test) CASE_AFTER(set_up, test)
+
+test_main("events of list mode", EVENTS(test_arranged), EVENTS(test_ranges), EVENTS(test_threads), EVENTS(test_kinds),
+          EVENTS(test_events_refused), EVENTS(test_ranges_refused), EVENTS(test_tubes))

@@ -3,54 +3,20 @@
  *
  * The exact kernel of list mode, for the backend that argv[1] names, against the family correspondence LOR by LOR,
  * against closed forms, and against sums over bins of time of flight. */
-#include "operators.h"
+#include "listmode/cases.h"
 
 #define PI 3.14159265358979323846
 
 enum { COUNT = 600 };
 
-static const char *backend;
-static lr_scanner *ring, *wide_ring, *panels, *stack;
-static lr_lors *ring_lors, *wide_lors, *panel_lors, *stack_lors;
-
-/* Elements of devices are in single precision, about 1e-6 of the largest ones. */
-static bool is_single(void)
-{
-    return strcmp(backend, "compute") == 0 || strcmp(backend, "cuda") == 0;
-}
+static lr_lors *ring, *wide_ring, *panels, *stack;
+static lr_grid ring_grid, wide_grid, panel_grid;
 
 /* --- scanners --- */
 
-static lr_scanner *make_ring(void)
-{
-    static const int crystals[2] = {4, 3};
-    const lr_ring params = {.radius_mm = 60,
-                            .modules = 10,
-                            .block_crystals = {&crystals[0], &crystals[1]},
-                            .pitch_mm = {5, 5},
-                            .face_mm = {4.2, 4.6},
-                            .depth_mm = 10};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
-                                  &params);
-}
-
-/* Crystals are as small beside lines as those of clinical scanners. */
-static lr_scanner *make_wide_ring(void)
-{
-    static const int crystals[2] = {8, 9};
-    const lr_ring params = {.radius_mm = 200,
-                            .modules = 24,
-                            .block_crystals = {&crystals[0], &crystals[1]},
-                            .pitch_mm = {6, 5},
-                            .face_mm = {5.6, 4.9},
-                            .depth_mm = 20};
-    return lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "wide ring", .coincidence = {.min_module_difference = 5}}, &params);
-}
-
 /* Panels at x = -80 and 80, of 8 x 8 crystals of 6 mm, and one that leans above them; a fourth stands
  * between the first two where it is asked for, and hides parts of them. */
-static lr_scanner *make_panels(bool with_stack)
+static lr_scanner *make_panels(int num_modules)
 {
     const double lean = 0.35;
     lr_module modules[4] = {
@@ -60,86 +26,36 @@ static lr_scanner *make_panels(bool with_stack)
         {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}},
     };
     for (int m = 0; m < 4; m++) {
-        modules[m].crystals[0] = modules[m].crystals[1] = m < 3 ? 8 : 4;
         for (int k = 0; k < 2; k++) {
+            modules[m].crystals[k] = m < 3 ? 8 : 4;
             modules[m].pitch_mm[k] = 6;
             modules[m].face_mm[k] = k == 0 ? 5.4 : 6;
         }
         modules[m].depth_mm = 5;
     }
-    return lr_scanner_create(&(lr_scanner_params){
-        .name = with_stack ? "stack" : "panels", .modules = modules, .num_modules = with_stack ? 4 : 3});
+    return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
 }
 
-static int setup(void **state)
+static lr_lors *lors_of(lr_scanner *scanner)
 {
-    ring = make_ring();
-    wide_ring = make_wide_ring();
-    panels = make_panels(false);
-    stack = make_panels(true);
-    ring_lors = lr_lors_create(ring, NULL);
-    wide_lors = lr_lors_create(wide_ring, NULL);
-    panel_lors = lr_lors_create(panels, NULL);
-    stack_lors = lr_lors_create(stack, NULL);
-    assert_true(ring_lors != NULL && wide_lors != NULL && panel_lors != NULL && stack_lors != NULL);
+    return keep(lr_lors_create(keep(scanner), NULL));
+}
+
+/* Crystals of the wide ring are as small beside lines as those of clinical scanners. */
+static int set_up(void **state)
+{
+    ring = lors_of(case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules));
+    wide_ring = lors_of(case_ring(200, 24, (const int[2]){8, 9}, (const double[5]){6, 5, 5.6, 4.9, 20},
+                                  &(lr_coincidence){.min_module_difference = 5}));
+    panels = lors_of(make_panels(3));
+    stack = lors_of(make_panels(4));
+    ring_grid = shifted_grid((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5}, (const double[3]){0.7, -1.1, 0});
+    wide_grid = shifted_grid((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9}, (const double[3]){0.3, -1.7, 0});
+    panel_grid = shifted_grid((const int[3]){11, 12, 9}, (const double[3]){6, 5, 7}, (const double[3]){0, 0, 1.3});
     return 0;
-}
-
-static int teardown(void **state)
-{
-    lr_lors_destroy(ring_lors);
-    lr_lors_destroy(wide_lors);
-    lr_lors_destroy(panel_lors);
-    lr_lors_destroy(stack_lors);
-    lr_scanner_destroy(ring);
-    lr_scanner_destroy(wide_ring);
-    lr_scanner_destroy(panels);
-    lr_scanner_destroy(stack);
-    return 0;
-}
-
-static lr_grid ring_grid(void)
-{
-    lr_grid grid = lr_grid_centred((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5});
-    grid.origin_mm[0] += 0.7;
-    grid.origin_mm[1] -= 1.1;
-    return grid;
-}
-
-static lr_grid wide_grid(void)
-{
-    lr_grid grid = lr_grid_centred((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9});
-    grid.origin_mm[0] += 0.3;
-    grid.origin_mm[1] -= 1.7;
-    return grid;
-}
-
-static lr_grid panel_grid(void)
-{
-    lr_grid grid = lr_grid_centred((const int[3]){11, 12, 9}, (const double[3]){6, 5, 7});
-    grid.origin_mm[2] += 1.3;
-    return grid;
 }
 
 /* --- operators --- */
-
-/* Random LORs in coincidence, ascending and without repeats, and an event of each in either order. */
-static int64_t draw(const lr_lors *lors, int64_t count, lr_event *events, int64_t *numbers)
-{
-    uint64_t seed = test_seed();
-    int64_t drawn = 0;
-    for (int64_t k = 0; k < count; k++) {
-        const double at = ((double)k + test_random(&seed)) * (double)lors->count / (double)count;
-        const int64_t lor = (int64_t)at;
-        const bool is_new = drawn == 0 || numbers[drawn - 1] < lor;
-        if (is_new && lr_lors_in_coincidence(lors, lor)) {
-            numbers[drawn] = lor;
-            events[drawn++] = event_of(lors, lor, test_random(&seed) < 0.5);
-        }
-    }
-    assert_true(drawn > count / 4);
-    return drawn;
-}
 
 static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid, const lr_event *events, int64_t count)
 {
@@ -149,199 +65,144 @@ static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid, co
                                 .count = count,
                                 .kernel = LR_LISTMODE_EXACT,
                                 .samples = {2, 1, 3},
-                                .backend = backend,
+                                .backend = test_backend,
                                 .threads = 2,
                                 .log = &test_log.log};
+}
+
+/* An event of each of some random LORs in coincidence, in either order of its crystals. */
+struct drawn {
+    int64_t count, num_voxels;
+    lr_event *events;
+    int64_t *numbers; /* of their LORs, ascending and without repeats */
+    lr_listmode_params params;
+};
+
+static struct drawn draw(const lr_lors *lors, const lr_grid *grid)
+{
+    uint64_t seed = test_seed();
+    struct drawn drawn = {.num_voxels = lr_grid_num_voxels(grid)};
+    drawn.events = kept(COUNT, sizeof(*drawn.events));
+    drawn.numbers = kept(COUNT, sizeof(*drawn.numbers));
+    for (int64_t k = 0; k < COUNT; k++) {
+        const int64_t lor = (int64_t)(((double)k + test_random(&seed)) * (double)lors->count / (double)COUNT);
+        const bool is_new = drawn.count == 0 || drawn.numbers[drawn.count - 1] < lor;
+        if (is_new && lr_lors_in_coincidence(lors, lor)) {
+            drawn.numbers[drawn.count] = lor;
+            drawn.events[drawn.count++] = event_of(lors, lor, test_random(&seed) < 0.5);
+        }
+    }
+    assert_true(drawn.count > COUNT / 4);
+    drawn.params = params_of(lors, grid, drawn.events, drawn.count);
+    return drawn;
 }
 
 /* The reference: exact mode of the family correspondence, in double. */
 static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
 {
-    test_log_init(&test_log);
-    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                               .grid = grid,
-                                                               .mode = LR_MODE_EXACT,
-                                                               .samples = {2, 1, 3},
-                                                               .backend = "cpu",
-                                                               .threads = 2,
-                                                               .store = LR_STORE_NO,
-                                                               .log = &test_log.log});
-    if (op == NULL) fail_msg("%s", test_log.error);
-    return op;
+    return keep(fixture_operator(&(lr_operator_params){.lors = lors,
+                                                       .grid = grid,
+                                                       .mode = LR_MODE_EXACT,
+                                                       .samples = {2, 1, 3},
+                                                       .backend = "cpu",
+                                                       .threads = 2,
+                                                       .store = LR_STORE_NO,
+                                                       .log = &test_log.log}));
 }
 
 /* --- the elements are those of the family correspondence --- */
 
 static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
 {
-    const int64_t num_voxels = lr_grid_num_voxels(grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(lors, COUNT, events, numbers);
-    const lr_listmode_params params = params_of(lors, grid, events, count);
-    const lr_selection part = {.lors = numbers, .num_lors = count};
+    const struct drawn drawn = draw(lors, grid);
+    const lr_selection part = {.lors = drawn.numbers, .num_lors = drawn.count};
     uint64_t seed = 5;
-    double *image = case_random(num_voxels, &seed), *found = case_doubles(count), *expected = case_doubles(count);
-    lr_operator *op = open_operator(&params);
-    forward(op, NULL, image, found);
-    lr_operator_destroy(op);
-    op = open_lors(lors, grid);
-    forward(op, &part, image, expected);
-    lr_operator_destroy(op);
-    const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
-    double worst = 0;
+    double *image = case_random(drawn.num_voxels, &seed), *expected = kept_doubles(drawn.count), worst = 0;
+    const double *found = values_by(&drawn.params, image);
+    forward(open_lors(lors, grid), &part, image, expected);
+    const double rms = sqrt(dot_product(expected, expected, drawn.count) / (double)drawn.count);
     int64_t seen = 0;
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < drawn.count; k++) {
         worst = fmax(worst, fabs(found[k] - expected[k]) / rms);
         seen += expected[k] > 0;
     }
-    print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen, (long long)count,
-                  worst);
-    assert_true(seen > count / 8);
-    assert_true(worst < (is_single() ? 1e-5 : 1e-6));
-    free(events);
-    free(numbers);
-    free(image);
-    free(found);
-    free(expected);
+    print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen,
+                  (long long)drawn.count, worst);
+    assert_true(seen > drawn.count / 8);
+    /* Elements of devices are in single precision, about 1e-6 of the largest ones. */
+    assert_true(worst < (is_on_device() ? 1e-5 : 1e-6));
 }
 
 static void test_events_have_the_elements_of_their_lors(void **state)
 {
-    const lr_grid around = ring_grid(), within = wide_grid(), between = panel_grid();
-    check_against_lors(ring_lors, &around);
-    check_against_lors(wide_lors, &within);
-    check_against_lors(panel_lors, &between);
-    if (strcmp(backend, "cpu") == 0) check_against_lors(stack_lors, &between);
+    check_against_lors(ring, &ring_grid);
+    check_against_lors(wide_ring, &wide_grid);
+    check_against_lors(panels, &panel_grid);
+    if (test_backend_is("cpu")) check_against_lors(stack, &panel_grid);
 }
 
 static void test_sensitivity_is_that_of_the_lors(void **state)
 {
-    const lr_grid grid = ring_grid();
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *found = case_doubles(num_voxels), *expected = case_doubles(num_voxels);
-    lr_vector image = lr_vector_of_doubles(found, num_voxels);
-    const lr_event event = event_of(ring_lors, ring_lors->count / 2, false);
-    const lr_listmode_params params = params_of(ring_lors, &grid, &event, 1);
-    lr_operator *op = open_operator(&params);
-    assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
-    lr_operator_destroy(op);
-    op = open_lors(ring_lors, &grid);
-    image = lr_vector_of_doubles(expected, num_voxels);
-    assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
-    lr_operator_destroy(op);
-    assert_true(case_difference(found, expected, num_voxels) < 1e-5);
+    const int64_t num_voxels = lr_grid_num_voxels(&ring_grid);
+    const lr_event event = event_of(ring, ring->count / 2, false);
+    const lr_listmode_params params = params_of(ring, &ring_grid, &event, 1);
+    const double *found = sensitivity_by(&params, NULL);
+    const double *expected = sensitivity_of(open_lors(ring, &ring_grid), NULL);
+    assert_true(l2_apart(found, expected, num_voxels) < 1e-5);
     for (int64_t v = 0; v < num_voxels; v++) assert_close(found[v], expected[v], 1e-5);
-    free(found);
-    free(expected);
 }
 
 /* --- back is the transpose of forward, and rows are the same elements --- */
 
-static lr_events_info tof_info(double resolution_ps)
-{
-    return (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps};
-}
-
-struct rows_seen {
-    const double *image;
-    double *sums;
-};
-
-static lr_status see_row(void *user, const lr_row *row)
-{
-    const struct rows_seen *seen = user;
-    for (int64_t k = 0; k < row->count; k++) seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
-    return LR_OK;
-}
-
 static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_events_info *info)
 {
-    const int64_t num_voxels = lr_grid_num_voxels(grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(lors, COUNT, events, numbers);
+    struct drawn drawn = draw(lors, grid);
     uint64_t seed = 6;
-    for (int64_t k = 0; k < count; k++) events[k].tof_mm = (float)(40.0 * test_random(&seed) - 20.0);
-    lr_listmode_params params = params_of(lors, grid, events, count);
-    params.info = info;
-    params.num_ranges = 3;
+    for (int64_t k = 0; k < drawn.count; k++) drawn.events[k].tof_mm = (float)(40.0 * test_random(&seed) - 20.0);
+    drawn.params.info = info;
+    drawn.params.num_ranges = 3;
     for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++)
-        params.samples[k] = 1; /* OpenGL in software goes through no more */
-    lr_operator *op = open_operator(&params);
-    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
-    double *ax = case_doubles(count), *aty = case_doubles(num_voxels), *sums = case_doubles(count);
-    forward(op, NULL, x, ax);
-    back(op, y, aty);
-    assert_true(case_dot(ax, ax, count) > 0);
-    assert_close(case_dot(ax, y, count), case_dot(x, aty, num_voxels), 1e-6);
-    struct rows_seen seen = {x, sums};
-    assert_int_equal(lr_operator_rows(op, 0, num_voxels, &(lr_row_sink){see_row, &seen}), LR_OK);
-    assert_true(case_difference(sums, ax, count) < 1e-6);
-    lr_operator_destroy(op);
+        drawn.params.samples[k] = 1; /* OpenGL in software goes through no more */
+    lr_operator *op = kept_operator(&drawn.params);
+    const struct both both = both_of(op, NULL);
+    expect_adjoint(&both, 1e-6);
+    struct rows_seen seen = {.x = both.x, .sums = kept_doubles(drawn.count)};
+    assert_ok(lr_operator_rows(op, 0, drawn.num_voxels, &(lr_row_sink){see_row, &seen}));
+    assert_true(l2_apart(seen.sums, both.values, drawn.count) < 1e-6);
     /* Threads change no bit. */
-    double *again = case_doubles(num_voxels), *values = case_doubles(count);
-    params.threads = 5;
-    op = open_operator(&params);
-    forward(op, NULL, x, values);
-    back(op, y, again);
-    assert_memory_equal(values, ax, (size_t)count * sizeof(double));
-    if (strcmp(backend, "cuda") != 0) /* where sums are floats in any order */
-        assert_memory_equal(again, aty, (size_t)num_voxels * sizeof(double));
-    lr_operator_destroy(op);
-    free(events);
-    free(numbers);
-    free(x);
-    free(y);
-    free(ax);
-    free(aty);
-    free(sums);
-    free(again);
-    free(values);
+    drawn.params.threads = 5;
+    const struct both again = both_by(&drawn.params, NULL);
+    assert_memory_equal(again.values, both.values, (size_t)drawn.count * sizeof(double));
+    if (!test_backend_is("cuda")) /* where sums are floats in any order */
+        assert_memory_equal(again.image, both.image, (size_t)drawn.num_voxels * sizeof(double));
 }
 
 static void test_back_is_the_transpose(void **state)
 {
-    const lr_grid around = ring_grid();
     /* Voxels that are small compared with crystals, on oblique lines to the leaning panel. Elements at one place
      * along the line are in many slices. */
-    lr_grid fine = lr_grid_centred((const int[3]){22, 24, 12}, (const double[3]){1, 1.1, 1.2});
-    fine.origin_mm[0] -= 38;
-    fine.origin_mm[1] += 45;
+    const lr_grid fine =
+        shifted_grid((const int[3]){22, 24, 12}, (const double[3]){1, 1.1, 1.2}, (const double[3]){-38, 45, 0});
     const lr_events_info info = tof_info(120), sharp = tof_info(10);
-    check_adjoint(ring_lors, &around, NULL);
-    check_adjoint(ring_lors, &around, &info);
-    check_adjoint(panel_lors, &fine, &sharp);
+    check_adjoint(ring, &ring_grid, NULL);
+    check_adjoint(ring, &ring_grid, &info);
+    check_adjoint(panels, &fine, &sharp);
 }
 
 /* Ratios of events that see next to nothing are next to infinite, and leave the others' sums alone. */
 static void check_sizes(const lr_events_info *info, double large)
 {
-    const lr_grid grid = ring_grid();
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(ring_lors, COUNT, events, numbers);
+    struct drawn drawn = draw(ring, &ring_grid);
     uint64_t seed = 16;
-    double *values = case_random(count, &seed), *images[2];
+    double *values = case_random(drawn.count, &seed);
     values[0] = large; /* at the edge of the image */
-    for (int k = 0; k < 2; k++) {
-        lr_listmode_params params = params_of(ring_lors, &grid, events, count);
-        params.info = info;
-        params.backend = k == 0 ? backend : "cpu";
-        images[k] = case_doubles(num_voxels);
-        lr_operator *op = open_operator(&params);
-        back(op, values, images[k]);
-        lr_operator_destroy(op);
-    }
-    assert_true(case_difference(images[0], images[1], num_voxels) < 1e-5);
-    for (int64_t v = 0; v < num_voxels; v++)
-        assert_true(fabs(images[0][v] - images[1][v]) <= 1e-4 * fabs(images[1][v]) + 1e-12);
-    free(images[0]);
-    free(images[1]);
-    free(events);
-    free(numbers);
-    free(values);
+    drawn.params.info = info;
+    const double *found = image_by(&drawn.params, values);
+    drawn.params.backend = "cpu";
+    const double *expected = image_by(&drawn.params, values);
+    assert_true(l2_apart(found, expected, drawn.num_voxels) < 1e-5);
+    for (int64_t v = 0; v < drawn.num_voxels; v++)
+        assert_true(fabs(found[v] - expected[v]) <= 1e-4 * fabs(expected[v]) + 1e-12);
 }
 
 static void test_sizes_of_values(void **state)
@@ -355,37 +216,15 @@ static void test_sizes_of_values(void **state)
 /* Events that do not fit the device's memory come some at a time. */
 static void test_streamed_events(void **state)
 {
-    const lr_grid grid = ring_grid();
     const lr_events_info info = tof_info(150);
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(ring_lors, COUNT, events, numbers);
-    uint64_t seed = 17;
-    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
-    double *values[2], *images[2];
-    for (int k = 0; k < 2; k++) {
-        lr_listmode_params params = params_of(ring_lors, &grid, events, count);
-        params.info = &info;
-        params.num_ranges = 2;
-        params.max_memory_bytes = k;
-        values[k] = case_doubles(count);
-        images[k] = case_doubles(num_voxels);
-        lr_operator *op = open_operator(&params);
-        forward(op, NULL, x, values[k]);
-        back(op, y, images[k]);
-        lr_operator_destroy(op);
-    }
-    assert_memory_equal(values[0], values[1], (size_t)count * sizeof(double));
-    assert_true(case_difference(images[1], images[0], num_voxels) < 1e-6);
-    for (int k = 0; k < 2; k++) {
-        free(values[k]);
-        free(images[k]);
-    }
-    free(events);
-    free(numbers);
-    free(x);
-    free(y);
+    struct drawn drawn = draw(ring, &ring_grid);
+    drawn.params.info = &info;
+    drawn.params.num_ranges = 2;
+    const struct both whole = both_by(&drawn.params, NULL);
+    drawn.params.max_memory_bytes = 1;
+    const struct both streamed = both_by(&drawn.params, NULL);
+    assert_memory_equal(whole.values, streamed.values, (size_t)drawn.count * sizeof(double));
+    assert_true(l2_apart(streamed.image, whole.image, drawn.num_voxels) < 1e-6);
 }
 
 /* --- slabs --- */
@@ -393,12 +232,9 @@ static void test_streamed_events(void **state)
 /* A back-projection as cuda makes it where the image is, or in slabs of shared memory of so many bytes. */
 static double *back_in(const lr_listmode_params *params, const double *values, const char *bytes)
 {
-    double *image = case_doubles(lr_grid_num_voxels(params->grid));
     setenv("LR_TEST_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
     if (bytes != NULL) setenv("LR_TEST_LISTMODE_SLAB", bytes, 1);
-    lr_operator *op = open_operator(params);
-    back(op, values, image);
-    lr_operator_destroy(op);
+    double *image = image_by(params, values);
     unsetenv("LR_TEST_LISTMODE_EXACT");
     unsetenv("LR_TEST_LISTMODE_SLAB");
     return image;
@@ -409,89 +245,59 @@ static void expect_slabs(const lr_listmode_params *params, const double *values)
 {
     static const char *const bytes[4] = {"39000", "3800", "1800", "96"};
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    double *expected = back_in(params, values, NULL);
-    assert_true(case_dot(expected, expected, num_voxels) > 0);
+    const double *expected = back_in(params, values, NULL);
+    assert_true(dot_product(expected, expected, num_voxels) > 0);
     for (int k = 0; k < 4; k++) {
-        double *found = back_in(params, values, bytes[k]);
+        const double *found = back_in(params, values, bytes[k]);
         for (int64_t v = 0; v < num_voxels; v++) assert_true(fabs(found[v] - expected[v]) <= 5e-5 * fabs(expected[v]));
-        free(found);
     }
-    free(expected);
 }
 
 static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_events_info *info)
 {
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(lors, COUNT, events, numbers);
+    static const double large[3][2] = {{0, 0}, {1e20, 1e-20}, {1e37, 1e-25}};
+    struct drawn drawn = draw(lors, grid);
     uint64_t seed = 18;
-    double *values = case_random(count, &seed);
-    for (int64_t k = 0; k < count; k++) events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
-    lr_listmode_params params = params_of(lors, grid, events, count);
-    params.info = info;
-    params.num_ranges = 2;
-    expect_slabs(&params, values);
-    values[count / 2] = 1e20;
-    values[count / 3] = 1e-20;
-    expect_slabs(&params, values);
-    values[count / 2] = 1e37;
-    values[count / 3] = 1e-25;
-    expect_slabs(&params, values);
-    for (int64_t k = 0; k < count; k++) values[k] = -1e-25 * (1.0 + test_random(&seed));
-    expect_slabs(&params, values);
-    free(events);
-    free(numbers);
-    free(values);
+    double *values = case_random(drawn.count, &seed);
+    for (int64_t k = 0; k < drawn.count; k++) drawn.events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
+    drawn.params.info = info;
+    drawn.params.num_ranges = 2;
+    for (int k = 0; k < 3; k++) {
+        if (k > 0) values[drawn.count / 2] = large[k][0];
+        if (k > 0) values[drawn.count / 3] = large[k][1];
+        expect_slabs(&drawn.params, values);
+    }
+    for (int64_t k = 0; k < drawn.count; k++) values[k] = -1e-25 * (1.0 + test_random(&seed));
+    expect_slabs(&drawn.params, values);
 }
 
-/* The event that sees most of an image of ones. */
-static lr_event see_most(const lr_lors *lors, const lr_grid *grid)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers)), most = 0;
-    const int64_t count = draw(lors, COUNT, events, numbers);
-    const lr_listmode_params params = params_of(lors, grid, events, count);
-    double *ones = case_ones(num_voxels), *values = case_doubles(count);
-    lr_operator *op = open_operator(&params);
-    forward(op, NULL, ones, values);
-    lr_operator_destroy(op);
-    for (int64_t k = 0; k < count; k++) most = values[k] > values[most] ? k : most;
-    const lr_event event = events[most];
-    free(events);
-    free(numbers);
-    free(ones);
-    free(values);
-    return event;
-}
-
-/* Sums go beyond words of 32 bits where all events are on one line. */
+/* Sums go beyond words of 32 bits where all events are on one line: that which sees most of an image of ones. */
 static void check_one_line(const lr_lors *lors, const lr_grid *grid, double value)
 {
-    const lr_event event = see_most(lors, grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    double *values = case_doubles(COUNT);
+    const struct drawn drawn = draw(lors, grid);
+    const double *seen = values_by(&drawn.params, NULL);
+    lr_event *events = kept(COUNT, sizeof(*events));
+    double *values = kept_doubles(COUNT);
+    int64_t most = 0;
+    for (int64_t k = 0; k < drawn.count; k++) most = seen[k] > seen[most] ? k : most;
     for (int k = 0; k < COUNT; k++) {
-        events[k] = event;
+        events[k] = drawn.events[most];
         values[k] = value;
     }
     const lr_listmode_params params = params_of(lors, grid, events, COUNT);
     expect_slabs(&params, values);
-    free(events);
-    free(values);
 }
 
 static void test_slabs_have_the_sums_of_atomics(void **state)
 {
-    const lr_grid around = ring_grid(), between = panel_grid();
     const lr_events_info info = tof_info(150);
-    if (strcmp(backend, "cuda") == 0) {
-        check_slabs(ring_lors, &around, NULL);
-        check_slabs(ring_lors, &around, &info);
-        check_slabs(panel_lors, &between, NULL);
-        check_slabs(panel_lors, &between, &info);
-        check_one_line(ring_lors, &around, 1.0);
-        check_one_line(ring_lors, &around, -3.0);
+    if (test_backend_is("cuda")) {
+        check_slabs(ring, &ring_grid, NULL);
+        check_slabs(ring, &ring_grid, &info);
+        check_slabs(panels, &panel_grid, NULL);
+        check_slabs(panels, &panel_grid, &info);
+        check_one_line(ring, &ring_grid, 1.0);
+        check_one_line(ring, &ring_grid, -3.0);
     }
 }
 
@@ -516,10 +322,10 @@ static double meet(double a, double b, bool least)
 }
 
 /* Opposite panels are parallel: what a point sees of one face through the other is a rectangle. */
-static double closed_element(const lr_scanner *scanner, const lr_event *event, const double point[3])
+static double closed_element(const lr_event *event, const double point[3])
 {
     double centre[2][3], low[2], high[2];
-    for (int f = 0; f < 2; f++) lr_scanner_hit_centre(scanner, event->crystals[f], centre[f]);
+    for (int f = 0; f < 2; f++) lr_scanner_hit_centre(panels->scanner, event->crystals[f], centre[f]);
     const double height = fabs(centre[0][0] - point[0]), depth = fabs(centre[1][0] - point[0]);
     const double face[2] = {5.4, 6};
     for (int k = 0; k < 2; k++) {
@@ -533,89 +339,62 @@ static double closed_element(const lr_scanner *scanner, const lr_event *event, c
     return rectangle_angle(low, high, height) / (2 * PI);
 }
 
-static double closed_sum(const lr_event *event, const lr_grid *grid)
-{
-    double sum = 0;
-    for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) {
-        for (int k = 0; k < 6; k++) {
-            double point[3];
-            lr_grid_sample_point(grid, &(lr_sample){v, {2, 1, 3}, k}, point);
-            sum += closed_element(panels, event, point) / 6.0;
-        }
-    }
-    return sum;
-}
-
 /* A box of ones is what its points see, which is known in closed form. */
 static void test_a_box_of_ones_is_its_solid_angle(void **state)
 {
     enum { LINES = 40 };
-    lr_grid grid = lr_grid_centred((const int[3]){24, 20, 14}, (const double[3]){6, 3, 4});
-    grid.origin_mm[1] += 0.4;
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    const lr_grid grid =
+        shifted_grid((const int[3]){24, 20, 14}, (const double[3]){6, 3, 4}, (const double[3]){0, 0.4, 0});
     lr_event events[LINES];
     uint64_t seed = test_seed();
     for (int k = 0; k < LINES; k++) {
         events[k] =
             (lr_event){.crystals = {(int)(64 * test_random(&seed)), 64 + (int)(64 * test_random(&seed))}, .weight = 1};
     }
-    const lr_listmode_params params = params_of(panel_lors, &grid, events, LINES);
-    lr_operator *op = open_operator(&params);
-    double *ones = case_doubles(num_voxels), values[LINES];
-    for (int64_t v = 0; v < num_voxels; v++) ones[v] = 1;
-    forward(op, NULL, ones, values);
-    for (int k = 0; k < LINES; k++) assert_close(values[k], closed_sum(&events[k], &grid), 1e-5);
-    lr_operator_destroy(op);
-    free(ones);
+    const lr_listmode_params params = params_of(panels, &grid, events, LINES);
+    const double *values = values_by(&params, NULL);
+    for (int k = 0; k < LINES; k++) {
+        double sum = 0, point[3];
+        for (int64_t n = 0; n < 6 * lr_grid_num_voxels(&grid); n++) {
+            lr_grid_sample_point(&grid, &(lr_sample){n / 6, {2, 1, 3}, (int)(n % 6)}, point);
+            sum += closed_element(&events[k], point) / 6.0;
+        }
+        assert_close(values[k], sum, 1e-5);
+    }
 }
 
 /* --- time of flight --- */
 
-/* Bins of 4 mm that hold all places of the line, as events of one LOR. */
-enum { BINS = 121 };
-#define BIN_MM 4.0
-
-static void bin_events(const lr_event *of, lr_event *events)
-{
-    for (int k = 0; k < BINS; k++) {
-        events[k] = *of;
-        events[k].tof_mm = (float)(BIN_MM * (k - BINS / 2));
-    }
-}
-
-/* Element by element, the bins add up to that without time of flight. */
+/* Element by element, bins of 4 mm that hold all places of the line add up to that without time of flight. */
 static void test_bins_add_up_to_the_element(void **state)
 {
-    const lr_grid grid = ring_grid();
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    enum { BINS = 121 };
+    const double bin_mm = 4;
+    const int64_t num_voxels = lr_grid_num_voxels(&ring_grid);
     lr_events_info info = tof_info(200); /* a sigma of 12.7 mm */
     uint64_t seed = test_seed();
-    double *image = case_doubles(num_voxels), *plain = case_doubles(num_voxels), ones[BINS];
+    double widths[BINS];
     for (int turn = 0; turn < 12; turn++) {
         int64_t lor;
-        info.tof_bin_mm = turn % 3 == 0 ? BIN_MM : 0; /* else the sum is one over places */
+        info.tof_bin_mm = turn % 3 == 0 ? bin_mm : 0; /* else the sum is one over places */
         do {
-            lor = (int64_t)(test_random(&seed) * (double)ring_lors->count);
-        } while (!lr_lors_in_coincidence(ring_lors, lor));
-        const lr_event one = event_of(ring_lors, lor, turn % 2 == 1);
+            lor = (int64_t)(test_random(&seed) * (double)ring->count);
+        } while (!lr_lors_in_coincidence(ring, lor));
+        const lr_event one = event_of(ring, lor, turn % 2 == 1);
         lr_event events[BINS];
-        bin_events(&one, events);
-        for (int k = 0; k < BINS; k++) ones[k] = BIN_MM;
-        lr_listmode_params params = params_of(ring_lors, &grid, events, BINS);
+        for (int k = 0; k < BINS; k++) {
+            events[k] = one;
+            events[k].tof_mm = (float)(bin_mm * (k - BINS / 2));
+            widths[k] = bin_mm;
+        }
+        lr_listmode_params params = params_of(ring, &ring_grid, events, BINS);
         params.info = &info;
-        lr_operator *op = open_operator(&params);
-        back(op, ones, image);
-        lr_operator_destroy(op);
-        params = params_of(ring_lors, &grid, &one, 1);
-        op = open_operator(&params);
-        ones[0] = 1;
-        back(op, ones, plain);
-        lr_operator_destroy(op);
+        const double *image = image_by(&params, widths);
+        params = params_of(ring, &ring_grid, &one, 1);
+        const double *plain = image_by(&params, NULL);
         for (int64_t v = 0; v < num_voxels; v++)
             assert_true(fabs(image[v] - plain[v]) <= (info.tof_bin_mm > 0 ? 1e-5 : 1e-4) * plain[v]);
     }
-    free(image);
-    free(plain);
 }
 
 /* Mean of a Gaussian over the extent of a voxel. The Gaussian is centred at `tof_mm` from a to b and cut at three
@@ -654,11 +433,9 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
 {
     enum { LINES = 45 };
     static const double bins_mm[3] = {0, 5, 24};
-    const lr_grid grid = panel_grid();
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    const int64_t num_voxels = lr_grid_num_voxels(&panel_grid);
     lr_events_info info = tof_info(80);
     const double sigma_mm = 80 * 0.149896229 / 2.3548200450309493;
-    double *with = case_doubles(num_voxels), *without = case_doubles(num_voxels), one[1] = {1};
     uint64_t seed = test_seed();
     int reached = 0, beyond = 0;
     for (int line = 0; line < LINES; line++) {
@@ -666,26 +443,23 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
         const bool turned = line % 2 == 1;
         const lr_event event = {
             .crystals = {turned ? b : a, turned ? a : b}, .weight = 1, .tof_mm = (float)(40 * test_random(&seed) - 20)};
+        const double tof_sigma[2] = {(double)event.tof_mm, sigma_mm};
         double ends[2][3];
-        lr_scanner_hit_centre(panels, event.crystals[0], ends[0]);
-        lr_scanner_hit_centre(panels, event.crystals[1], ends[1]);
+        for (int k = 0; k < 2; k++) lr_scanner_hit_centre(panels->scanner, event.crystals[k], ends[k]);
         info.tof_bin_mm = bins_mm[line % 3];
         /* The normal distribution of native is good to 1.2e-9, means over bins are sums here. */
-        const bool is_plain = info.tof_bin_mm == 0 && strcmp(backend, "native") != 0;
-        const double of_peak = is_single() ? 5e-6 : is_plain ? 0 : 2e-8;
-        for (int pass = 0; pass < 2; pass++) {
-            lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);
-            params.info = pass > 0 ? &info : NULL;
-            lr_operator *op = open_operator(&params);
-            back(op, one, pass > 0 ? with : without);
-            lr_operator_destroy(op);
-        }
+        const bool is_plain = info.tof_bin_mm == 0 && !test_backend_is("native");
+        const double of_peak = is_on_device() ? 5e-6 : is_plain ? 0 : 2e-8;
+        lr_listmode_params params = params_of(panels, &panel_grid, &event, 1);
+        const double *without = image_by(&params, NULL);
+        params.info = &info;
+        const double *with = image_by(&params, NULL);
         for (int64_t v = 0; v < num_voxels; v++) {
-            const double expected =
-                without[v] > 0
-                    ? without[v] * mean_in_bin(&grid, (const double(*)[3])ends,
-                                               (const double[2]){(double)event.tof_mm, sigma_mm}, info.tof_bin_mm, v)
-                    : 0;
+            double expected = 0;
+            if (without[v] > 0) {
+                expected =
+                    without[v] * mean_in_bin(&panel_grid, (const double(*)[3])ends, tof_sigma, info.tof_bin_mm, v);
+            }
             const double peak = 0.4 / sigma_mm * without[v];
             assert_true(fabs(with[v] - expected) <= 1e-6 * expected + of_peak * peak);
             reached += with[v] > 0;
@@ -693,95 +467,41 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
         }
     }
     assert_true(reached > 100 && beyond > 100);
-    free(with);
-    free(without);
 }
 
 /* --- factors, samples, and what is refused --- */
 
-static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
-{
-    (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-        values[k] = 0.5f + (float)(lor * 7919 % 1000) * 1e-3f;
-    }
-    return LR_OK;
-}
-
 static void test_factors_multiply(void **state)
 {
-    static const lr_lor_source factors = {get_factors, NULL};
-    const lr_grid grid = ring_grid();
-    const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    lr_event *events = calloc(COUNT, sizeof(*events));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
-    const int64_t count = draw(ring_lors, COUNT, events, numbers);
+    struct drawn drawn = draw(ring, &ring_grid);
     uint64_t seed = 8;
-    double *image = case_random(num_voxels, &seed);
-    double *with = case_doubles(count), *without = case_doubles(count);
-    for (int pass = 0; pass < 2; pass++) {
-        lr_listmode_params params = params_of(ring_lors, &grid, events, count);
-        params.factors = pass > 0 ? &factors : NULL;
-        lr_operator *op = open_operator(&params);
-        forward(op, NULL, image, pass > 0 ? with : without);
-        lr_operator_destroy(op);
-    }
-    for (int64_t k = 0; k < count; k++)
-        assert_close(with[k], (0.5 + (double)(numbers[k] * 7919 % 1000) * 1e-3) * without[k], 1e-6);
-    free(events);
-    free(numbers);
-    free(image);
-    free(with);
-    free(without);
-}
-
-static void expect_refusal(const lr_listmode_params *params, const char *sentence)
-{
-    test_log_init(&test_log);
-    assert_null(lr_listmode_create(params));
-    if (test_log.status != LR_USAGE || strstr(test_log.error, sentence) == NULL)
-        fail_msg("expected '%s', found '%s'", sentence, test_log.error);
+    const double *image = case_random(drawn.num_voxels, &seed), *without = values_by(&drawn.params, image);
+    drawn.params.factors = &factors;
+    const double *with = values_by(&drawn.params, image);
+    for (int64_t k = 0; k < drawn.count; k++)
+        assert_close(with[k], case_factor(usual_range, drawn.numbers[k]) * without[k], 1e-6);
 }
 
 static void test_mistakes_are_told(void **state)
 {
-    const lr_grid grid = panel_grid();
     const lr_event event = {.crystals = {0, 70}, .weight = 1};
-    lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);
+    lr_listmode_params params = params_of(panels, &panel_grid, &event, 1);
     params.samples[1] = -1;
-    expect_refusal(&params, "samples = -1 along y");
-    if (strcmp(backend, "cpu") != 0) {
-        params = params_of(stack_lors, &grid, &event, 1);
-        expect_refusal(&params, "has exact elements only where none does");
-    }
-    params = params_of(stack_lors, &grid, &event, 1);
+    assert_none(lr_listmode_create(&params), LR_USAGE, &test_log, "samples = -1 along y");
+    params = params_of(stack, &panel_grid, &event, 1);
+    if (!test_backend_is("cpu"))
+        assert_none(lr_listmode_create(&params), LR_USAGE, &test_log, "has exact elements only where none does");
     params.backend = NULL;
     params.samples[0] = params.samples[1] = params.samples[2] = 0;
-    lr_operator *op = open_operator(&params);
-    assert_string_equal(lr_operator_get_info(op)->backend, "cpu");
+    const lr_operator_info *info = lr_operator_get_info(kept_operator(&params));
+    assert_string_equal(info->backend, "cpu");
     int usual[3];
-    lr_operator_default_samples(stack, &grid, usual);
-    assert_memory_equal(lr_operator_get_info(op)->samples, usual, sizeof(usual));
-    lr_operator_destroy(op);
+    lr_operator_default_samples(stack->scanner, &panel_grid, usual);
+    assert_memory_equal(info->samples, usual, sizeof(usual));
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_have_the_elements_of_their_lors),
-        cmocka_unit_test(test_sensitivity_is_that_of_the_lors),
-        cmocka_unit_test(test_back_is_the_transpose),
-        cmocka_unit_test(test_sizes_of_values),
-        cmocka_unit_test(test_streamed_events),
-        cmocka_unit_test(test_slabs_have_the_sums_of_atomics),
-        cmocka_unit_test(test_a_box_of_ones_is_its_solid_angle),
-        cmocka_unit_test(test_bins_add_up_to_the_element),
-        cmocka_unit_test(test_a_weight_is_the_mean_of_the_gaussian),
-        cmocka_unit_test(test_factors_multiply),
-        cmocka_unit_test(test_mistakes_are_told),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) return 77;
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+backend_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors),
+             CASE(test_sensitivity_is_that_of_the_lors), CASE(test_back_is_the_transpose), CASE(test_sizes_of_values),
+             CASE(test_streamed_events), CASE(test_slabs_have_the_sums_of_atomics),
+             CASE(test_a_box_of_ones_is_its_solid_angle), CASE(test_bins_add_up_to_the_element),
+             CASE(test_a_weight_is_the_mean_of_the_gaussian), CASE(test_factors_multiply), CASE(test_mistakes_are_told))

@@ -25,42 +25,40 @@ template <class Each> void each_event(const lr_cuda_list_pass &pass, Each &&each
     int warps = 0;
     for (int k = 0; k < pass.num_chunks; k++) {
         const lr_cuda_list_chunk &chunk = pass.chunks[k];
-        if (chunk.warp != warps) {
-            throw "a chunk whose warps do not follow those before it";
-        }
+        if (chunk.warp != warps) throw "a chunk whose warps do not follow those before it";
         warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
-        for (int event = 0; event < chunk.count; event++) {
+        for (int event = 0; event < chunk.count; event++)
             each(pass.frames[chunk.axis], chunk.has_tof != 0, chunk.begin + event);
-        }
     }
-    if (warps != pass.num_warps) {
-        throw "warps without events, or events without warps";
-    }
+    if (warps != pass.num_warps) throw "warps without events, or events without warps";
 }
 
 template <bool Leaning> void forward(const lr_cuda_list_pass &pass)
 {
-    each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
-        if (place_of(pass, k) >= 0) {
-            const enum list_times times = times_of(pass.events, has_tof);
-            times == NO_TIMES ? exact_forward<Leaning, NO_TIMES>(pass, frame, k, whole_warp())
-            : times == TIMES  ? exact_forward<Leaning, TIMES>(pass, frame, k, whole_warp())
-                              : exact_forward<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp());
-        }
-    });
+    each_event(
+        pass,
+        [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
+            if (place_of(pass, k) >= 0) {
+                const enum list_times times = times_of(pass.events, has_tof);
+                times == NO_TIMES ? exact_forward<Leaning, NO_TIMES>(pass, frame, k, whole_warp())
+                : times == TIMES  ? exact_forward<Leaning, TIMES>(pass, frame, k, whole_warp())
+                                  : exact_forward<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp());
+            }
+        });
 }
 
 template <bool Leaning> void back(const lr_cuda_list_pass &pass)
 {
-    each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
-        if (value_at(pass, k) != 0.0f) {
-            const enum list_times times = times_of(pass.events, has_tof);
-            times == NO_TIMES ? exact_back<Leaning, NO_TIMES>(pass, frame, k, whole_warp(), add)
-            : times == TIMES
-                ? exact_back<Leaning, TIMES>(pass, frame, k, whole_warp(), add)
-                : exact_back<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp(), add);
-        }
-    });
+    each_event(
+        pass,
+        [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
+            if (value_at(pass, k) != 0.0f) {
+                const enum list_times times = times_of(pass.events, has_tof);
+                times == NO_TIMES ? exact_back<Leaning, NO_TIMES>(pass, frame, k, whole_warp(), add)
+                : times == TIMES  ? exact_back<Leaning, TIMES>(pass, frame, k, whole_warp(), add)
+                                  : exact_back<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp(), add);
+            }
+        });
 }
 
 // --- in slabs ---
@@ -78,10 +76,7 @@ struct block_sums {
         word = (int32_t)((uint32_t)word + (uint32_t)number);
         return before;
     }
-    void add_float(int at, float number) const
-    {
-        floats.add(at, number);
-    }
+    void add_float(int at, float number) const { floats.add(at, number); }
 };
 
 template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const list_block &block)
@@ -89,26 +84,21 @@ template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const l
     const int first = block.job.slices[0] * block.frame.plane;
     const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
     std::vector<int32_t> words(block.frame.is_tiled ? (size_t)block.cells() : 0);
-    const exact_sums<block_sums> sums = {
-        {&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
-        unit.scale,
-        unit.unit,
-        block.frame.is_tiled ? least_exact : INFINITY,
-        0.0f};
+    const exact_sums<block_sums> sums = {{&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
+                                         unit.scale,
+                                         unit.unit,
+                                         block.frame.is_tiled ? least_exact : INFINITY,
+                                         0.0f};
     for (int event = 0; event < block.chunk.count; event++) {
         const int64_t k = block.chunk.begin + event;
         if (value_at(pass, k) != 0.0f) {
             const enum list_times times = times_of(pass.events, block.chunk.has_tof != 0);
-            times == NO_TIMES
-                ? exact_back_slab<Leaning, NO_TIMES>(pass, block, k, whole_warp(), sums)
-            : times == TIMES
-                ? exact_back_slab<Leaning, TIMES>(pass, block, k, whole_warp(), sums)
-                : exact_back_slab<Leaning, TIMES_IN_BINS>(pass, block, k, whole_warp(), sums);
+            times == NO_TIMES ? exact_back_slab<Leaning, NO_TIMES>(pass, block, k, whole_warp(), sums)
+            : times == TIMES  ? exact_back_slab<Leaning, TIMES>(pass, block, k, whole_warp(), sums)
+                              : exact_back_slab<Leaning, TIMES_IN_BINS>(pass, block, k, whole_warp(), sums);
         }
     }
-    if (block.frame.is_tiled) {
-        close_slab(pass, block, unit.scale, words);
-    }
+    if (block.frame.is_tiled) close_slab(pass, block, unit.scale, words);
 }
 
 template <bool Leaning> void back_in_slabs(const lr_cuda_list_pass &pass)
@@ -117,9 +107,7 @@ template <bool Leaning> void back_in_slabs(const lr_cuda_list_pass &pass)
     for (int number = 0; number < pass.num_jobs; number++) {
         const list_block block(pass, number);
         check_room(pass, block);
-        if (!pass.has_events[block.chunk.has_tof != 0]) {
-            throw "events that no kernel is for";
-        }
+        if (!pass.has_events[block.chunk.has_tof != 0]) throw "events that no kernel is for";
         back_in_slab<Leaning>(pass, block);
     }
 }

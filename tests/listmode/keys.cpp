@@ -39,8 +39,7 @@ void parts_fit_into_a_key(void **)
         assert_true(keys.step_bits() >= 0 && keys.step_bits() <= list_keys::most_step_bits);
         assert_true(list_keys::wide_bits + 2 * keys.slice_bits + keys.step_bits() <= 32);
         // What begins or ends behind all slices is told from what ends with the last one.
-        assert_true(keys.last() >= (uint32_t)slices ||
-                    keys.slice_bits == list_keys::most_slice_bits);
+        assert_true(keys.last() >= (uint32_t)slices || keys.slice_bits == list_keys::most_slice_bits);
     }
 }
 
@@ -68,9 +67,7 @@ void keys_are_in_order(void **)
     for (const int32_t slices : slice_counts) {
         const list_keys keys(slices);
         const auto order = [&](const list_extent &extent) {
-            const auto slice = [&](int which) {
-                return std::min((uint32_t)extent.slices[which], keys.last());
-            };
+            const auto slice = [&](int which) { return std::min((uint32_t)extent.slices[which], keys.last()); };
             return std::make_tuple(extent.wide, slice(0), slice(1),
                                    std::min(extent.steps, (1u << keys.step_bits()) - 1));
         };
@@ -91,8 +88,7 @@ void steps_of_a_piece_add_up(void **)
 
 int main()
 {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(parts_fit_into_a_key), cmocka_unit_test(parts_are_found_again),
-        cmocka_unit_test(keys_are_in_order), cmocka_unit_test(steps_of_a_piece_add_up)};
+    const CMUnitTest tests[] = {cmocka_unit_test(parts_fit_into_a_key), cmocka_unit_test(parts_are_found_again),
+                                cmocka_unit_test(keys_are_in_order), cmocka_unit_test(steps_of_a_piece_add_up)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

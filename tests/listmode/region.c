@@ -3,9 +3,7 @@
  *
  * Lines near a set of voxels and far from it, against the distance from points along the lines. */
 #include "listmode/region.h"
-#include "test.h"
-
-#include <math.h>
+#include "../cases.h"
 
 enum { SETS = 20, LINES = 30, POINTS = 60, NX = 9, NY = 150, NZ = 7 };
 
@@ -73,8 +71,4 @@ static void test_no_line_is_missed(void **state)
     assert_true(near > 30 && far > 30);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_line_is_missed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("region", CASE(test_no_line_is_missed))

@@ -3,32 +3,18 @@
  *
  * Sampled sensitivities of a long scanner, at whose ends few LORs see a voxel, against the sum over all LORs, for the
  * backend that argv[1] names. */
-#include "operators.h"
+#include "listmode/cases.h"
 #include "unit/scanners.h"
-
-#include <lr/recon.h>
 
 enum { SEEDS = 24, THINNED = 6, HALF = 2, ITERATIONS = 4, PARTS = 3 };
 
-static const char *backend;
-static lr_scanner *scanner;
 static lr_lors *lors;
 static lr_grid grid;
 static lr_event *all_lines;
-static double *exact; /* [num_voxels] */
 
-/* Gets factors from 0.1 to 1.9. */
-static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
-{
-    (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-        values[k] = 0.1f + (float)(lor * 7919 % 1000) * 1.8e-3f;
-    }
-    return LR_OK;
-}
-
-static const lr_lor_source factors = {get_factors, NULL};
+/* Factors from 0.1 to 1.9. */
+static double wide_range[2] = {0.1, 1.8};
+static const lr_lor_source wide_factors = {get_factors, wide_range};
 
 static lr_listmode_params params_of(const char *name, int64_t lines)
 {
@@ -36,48 +22,21 @@ static lr_listmode_params params_of(const char *name, int64_t lines)
                                 .grid = &grid,
                                 .events = all_lines,
                                 .count = 10,
-
                                 .backend = name,
                                 .sensitivity_lines = lines,
                                 .threads = 2,
                                 .log = &test_log.log};
 }
 
-/* info: NULL, or what is told of it. */
-static double *found_by(const lr_listmode_params *params, lr_listmode_info *info)
-{
-    lr_operator *op = open_operator(params);
-    const int64_t count = lr_operator_get_info(op)->num_voxels;
-    double *values = case_doubles(count);
-    lr_vector image = lr_vector_of_doubles(values, count);
-    assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
-    if (info != NULL) *info = *lr_listmode_get_info(op);
-    lr_operator_destroy(op);
-    return values;
-}
-
-static int setup(void **state)
+static int set_up(void **state)
 {
     static const int crystals[2] = {4, 16};
     const lr_ring ring = plain_ring(60, 10, crystals, 5, 5, 10);
-    scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "tower", .coincidence = {.min_module_difference = 3}},
-                                     &ring);
-    lors = lr_lors_create(scanner, NULL);
+    const lr_scanner_params tower = {.name = "tower", .coincidence = usual_rules};
+    lors = keep(lr_lors_create(keep(lr_scanner_create_ring(&tower, &ring)), NULL));
     grid = lr_grid_centred((const int[3]){18, 17, 26}, (const double[3]){3, 3, 3});
-    all_lines = calloc((size_t)lors->count, sizeof(*all_lines));
-    assert_non_null(all_lines);
+    all_lines = kept(lors->count, sizeof(*all_lines));
     for (int64_t lor = 0; lor < lors->count; lor++) all_lines[lor] = event_of(lors, lor, false);
-    const lr_listmode_params params = params_of("native", lors->count);
-    exact = found_by(&params, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    free(all_lines);
-    free(exact);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
     return 0;
 }
 
@@ -86,13 +45,15 @@ static int teardown(void **state)
 static void test_errors_are_those_told(void **state)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
-    double *squares = case_doubles(count), *mean = case_doubles(count);
+    const lr_listmode_params all = params_of("native", lors->count);
+    const double *exact = sensitivity_by(&all, NULL);
+    double *squares = kept_doubles(count), *mean = kept_doubles(count);
     double said = 0, said_worst = 0, off = 0, worst = 0, level = 0, bias = 0;
     for (int seed = 0; seed < SEEDS; seed++) {
-        lr_listmode_params params = params_of(backend, lors->count / THINNED);
+        lr_listmode_params params = params_of(test_backend, lors->count / THINNED);
         lr_listmode_info info;
         params.seed = (uint64_t)seed;
-        double *found = found_by(&params, &info);
+        const double *found = sensitivity_by(&params, &info);
         assert_int_equal(info.sensitivity_left, 0);
         for (int64_t v = 0; v < count; v++) {
             squares[v] += (found[v] - exact[v]) * (found[v] - exact[v]) / SEEDS;
@@ -100,7 +61,6 @@ static void test_errors_are_those_told(void **state)
         }
         said += info.sensitivity_error / SEEDS;
         said_worst += info.sensitivity_worst / SEEDS;
-        free(found);
     }
     for (int64_t v = 0; v < count; v++) {
         off += squares[v] / (double)count;
@@ -118,8 +78,6 @@ static void test_errors_are_those_told(void **state)
     /* The largest of thousands of deviations, each known to 14 % by so many seeds. */
     assert_true(worst < 1.6 * said_worst && said_worst < 1.5 * worst);
     assert_true(bias < 1.3 * off / sqrt(SEEDS));
-    free(squares);
-    free(mean);
 }
 
 static void check_likeness(const lr_listmode_params *params)
@@ -127,17 +85,16 @@ static void check_likeness(const lr_listmode_params *params)
     const int64_t count = lr_grid_num_voxels(&grid);
     lr_listmode_params other = *params;
     lr_listmode_info info, of_other;
-    double *found = found_by(params, &info), *sum = case_doubles(count);
+    double *found = sensitivity_by(params, &info), *sum = kept_doubles(count);
     other.backend = "native";
     other.threads = 3;
-    double *by_native = found_by(&other, &of_other);
+    double *by_native = sensitivity_by(&other, &of_other);
     other = *params;
     other.sensitivity_parts = PARTS;
     for (int part = 0; part < PARTS; part++) {
         other.sensitivity_part = part;
-        double *share = found_by(&other, NULL);
+        const double *share = sensitivity_by(&other, NULL);
         for (int64_t v = 0; v < count; v++) sum[v] += share[v];
-        free(share);
     }
     for (int64_t v = 0; v < count; v++) {
         assert_true(fabs(found[v] - by_native[v]) <= 1e-5 * by_native[v]);
@@ -145,18 +102,15 @@ static void check_likeness(const lr_listmode_params *params)
     }
     assert_true(fabs(info.sensitivity_error - of_other.sensitivity_error) < 1e-3 * of_other.sensitivity_error);
     assert_true(fabs(info.sensitivity_worst - of_other.sensitivity_worst) < 1e-3 * of_other.sensitivity_worst);
-    free(found);
-    free(by_native);
-    free(sum);
 }
 
 /* Every backend, number of threads and division into parts has the same voxels. */
 static void test_it_is_one_sample(void **state)
 {
-    lr_listmode_params params = params_of(backend, lors->count / THINNED);
+    lr_listmode_params params = params_of(test_backend, lors->count / THINNED);
     params.seed = 3;
     check_likeness(&params);
-    params.factors = &factors;
+    params.factors = &wide_factors;
     check_likeness(&params);
     params.kernel = LR_LISTMODE_LINE;
     check_likeness(&params);
@@ -166,24 +120,21 @@ static void test_it_is_one_sample(void **state)
 static void test_ends_are_not_hot(void **state)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
-    double *body = case_doubles(count), *image = case_doubles(count), largest[2] = {0, 0};
-    float *measured = calloc((size_t)lors->count, sizeof(*measured));
+    double *body = kept_doubles(count), *image = kept_doubles(count), largest[2] = {0, 0};
     for (int64_t v = 0; v < count; v++) {
         double centre[3];
         lr_grid_voxel_centre(&grid, v, centre);
         body[v] = hypot(centre[0], centre[1]) < 20 ? 1 : 0;
     }
-    lr_listmode_params params = params_of(backend, lors->count / HALF);
+    lr_listmode_params params = params_of(test_backend, lors->count / HALF);
     params.count = lors->count;
-    lr_operator *op = open_operator(&params);
+    lr_operator *op = kept_operator(&params);
     const lr_vector from = lr_vector_of_doubles(body, count);
-    lr_vector values = lr_vector_of_floats(measured, lors->count);
-    assert_int_equal(lr_operator_forward(op, NULL, &from, &values), LR_OK);
-    const lr_vector data = lr_vector_of_floats(measured, lors->count);
+    lr_vector data = lr_vector_of_floats(kept_floats(lors->count), lors->count);
     lr_vector to = lr_vector_of_doubles(image, count);
+    assert_ok(lr_operator_forward(op, NULL, &from, &data));
     const lr_recon_params recon = {.op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
-    assert_int_equal(lr_recon(&recon, &to), LR_OK);
-    lr_operator_destroy(op);
+    assert_ok(lr_recon(&recon, &to));
     for (int64_t v = 0; v < count; v++) {
         const int64_t slice = v / grid.size[0] / grid.size[1];
         const bool is_end = slice < 3 || slice >= grid.size[2] - 3;
@@ -191,19 +142,6 @@ static void test_ends_are_not_hot(void **state)
     }
     print_message("largest voxel inside %.3f, at the ends %.3f\n", largest[0], largest[1]);
     assert_true(largest[1] < 1.5);
-    free(body);
-    free(image);
-    free(measured);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_are_those_told),
-        cmocka_unit_test(test_it_is_one_sample),
-        cmocka_unit_test(test_ends_are_not_hot),
-    };
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) return 77;
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+backend_main("cpu", set_up, CASE(test_errors_are_those_told), CASE(test_it_is_one_sample), CASE(test_ends_are_not_hot))
