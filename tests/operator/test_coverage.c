@@ -48,8 +48,7 @@ static void check_ring(int num_panels)
                           .pitch_mm = {4.3, 4.3},
                           .face_mm = {4.0, 4.0},
                           .depth_mm = 20.0};
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring));
     const lr_grid grid = lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
     const double half_angle = pi / num_panels;
@@ -82,12 +81,11 @@ static void test_rings_count_voxels_outside_their_polygon(void **state)
 static void test_sample_points_decide(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     /* between z = -8.6 and 8.6 */
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 2}, (const double[3]){2, 2, 20});
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT); /* centres at +-10 */
     const int samples[3] = {1, 1, 2};                             /* points at +-5 and +-15 */
-    test_log_init(&log);
     assert_ok(lr_coverage_check(&grid, samples, fixture.scanner, &log.log));
     assert_int_equal(log.num_warnings, 0);
 }

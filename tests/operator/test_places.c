@@ -272,14 +272,11 @@ static void a_vector_outlives_its_operator(void **state)
 static void a_context_that_is_none_is_refused(void **state)
 {
     struct bench *bench = &benches[0];
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const lr_shared_context none = {bench->shared.display, &log};
     lr_operator_params params = fixture_params(&bench->fixture, "compute", &log.log);
     params.shared = &none;
-    assert_null(lr_operator_create(&params));
-    assert_int_equal(log.status, LR_NO_DEVICE);
-    assert_says(log.error, "shares objects");
+    assert_none(lr_operator_create(&params), LR_NO_DEVICE, &log, "shares objects");
 }
 
 int main(void)

@@ -124,8 +124,7 @@ static lr_grid make_grid(struct random_case *random)
 /* Returns true if any voxel centre is crossed by LORs. For other grids there is no operator. */
 static bool is_seen(const struct fixture *fixture)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const lr_operator_params params = fixture_params(fixture, "cpu", &log.log);
     lr_operator *op = lr_operator_create(&params);
     lr_operator_destroy(op);
@@ -136,8 +135,7 @@ static bool is_seen(const struct fixture *fixture)
 /* False: it has too many elements, or is no scanner. */
 static bool make_fixture(struct random_case *random, struct fixture *fixture)
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     make_modules(random);
     *fixture = (struct fixture){.name = "random", .grid = make_grid(random)};
     fixture->scanner = lr_scanner_create(&(lr_scanner_params){

@@ -143,8 +143,7 @@ static void check_fixture(enum fixture_kind kind, const int samples[3])
 
 static void check_preset(const char *name, const int voxels[3], const int samples[3])
 {
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     struct fixture fixture = {.name = name, .scanner = keep(lr_scanner_read(name, &log.log))};
     fixture.lors = keep(lr_lors_create(fixture.scanner, &log.log));
     fixture.grid = lr_grid_centred(voxels, (const double[3]){9.0, 8.0, 7.0});

@@ -65,8 +65,7 @@ static double voxel_radius(int v)
 static struct deviation reconstruct(const struct made *made, lr_operator *op, const lr_lor_data *data, int subsets)
 {
     static float image[SIDE * SIDE];
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const int iterations = (UPDATES + subsets / 2) / subsets;
     const lr_vector counts = lr_lor_data_vector(data);
     const lr_osem_params params = {.op = op,

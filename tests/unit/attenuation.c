@@ -3,7 +3,7 @@
  *
  * Attenuation factors: chords of boxes in closed form, and any map against a walk over all voxel
  * faces that is written out here. Factors are floats, so integrals are compared to 1e-6. */
-#include "fixtures.h"
+#include "cases.h"
 
 #define TOLERANCE 1e-6
 
@@ -29,7 +29,7 @@ static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
     assert_true(attenuation != NULL && factors != NULL);
     const lr_lor_source source = lr_attenuation_source(attenuation);
     const lr_lor_span all = {.count = lors->count};
-    assert_int_equal(source.get(source.user, &all, factors), LR_OK);
+    assert_ok(source.get(source.user, &all, factors));
     lr_attenuation_destroy(attenuation);
     return factors;
 }
@@ -122,15 +122,12 @@ static void random_maps(void **unused)
     static const double centres[3][3] = {{0.13, -0.21, 0.07}, {1.7, 2.9, -0.4}, {-11, 3.71, 4.1}};
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
-        fixture_init(&fixture, (enum fixture_kind)kind);
+        struct fixture fixture = kept_fixture((enum fixture_kind)kind);
         for (int k = 0; k < 3; k++) {
-            lr_image *map = map_of(sizes[k], voxels[k], centres[k]);
+            lr_image *map = keep(map_of(sizes[k], voxels[k], centres[k]));
             fill(map, 0.0, 0.02, &state);
             compare_with_cuts(&fixture, map);
-            lr_image_destroy(map);
         }
-        fixture_finish(&fixture);
     }
 }
 
@@ -159,9 +156,8 @@ static void box_of_water(void **unused)
 {
     static const double voxel[3] = {1.7, 2.3, 1.1};
     const double mu = 0.0096f;
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_RING);
-    lr_image *map = map_of((int[3]){20, 16, 12}, voxel, (double[3]){0, 0, 0});
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
+    lr_image *map = keep(map_of((int[3]){20, 16, 12}, voxel, (double[3]){0, 0, 0}));
     for (int z = 3; z < 9; z++) {
         for (int y = 4; y < 12; y++)
             for (int x = 5; x < 15; x++) map->values[x + 20 * (y + 16 * z)] = (float)mu;
@@ -179,8 +175,6 @@ static void box_of_water(void **unused)
     }
     assert_true(inside > 1000);
     free(factors);
-    lr_image_destroy(map);
-    fixture_finish(&fixture);
 }
 
 /* Two opposed modules of 3 x 3 crystals of 4 mm pitch: lines along y at x, z = -4, 0, 4, which are
@@ -189,14 +183,8 @@ static lr_lors *straight_lors(void)
 {
     const lr_module modules[2] = {{{0, 50, 0}, {-1, 0, 0}, {0, 0, 1}, .crystals = {3, 3}, {4, 4}, {3.5, 3.5}, 10},
                                   {{0, -50, 0}, {1, 0, 0}, {0, 0, 1}, .crystals = {3, 3}, {4, 4}, {3.5, 3.5}, 10}};
-    return lr_lors_create(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}), NULL);
-}
-
-static void straight_finish(lr_lors *lors)
-{
-    lr_scanner *scanner = (lr_scanner *)lors->scanner;
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    return keep(
+        lr_lors_create(keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2})), NULL));
 }
 
 static float factor_at(const lr_lors *lors, const float *factors, double x, double z)
@@ -227,7 +215,6 @@ static void lines_in_faces_and_edges(void **unused)
         assert_true(fabs(-log(factor_at(straight, factors, cases[k][0], cases[k][1])) - 10 * cases[k][2]) <= TOLERANCE);
     free(factors);
     lr_image_destroy(map);
-    straight_finish(straight);
 }
 
 /* Mirrored maps give mirrored factors, also for the lines that run through edges and corners of
@@ -238,8 +225,8 @@ static void mirrored_maps(void **unused)
     lr_lors *straight = straight_lors();
     for (int axis = 0; axis < 3; axis++) {
         const int size[3] = {6, 10, 6};
-        lr_image *map = map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0});
-        lr_image *mirrored = map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0});
+        lr_image *map = keep(map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0}));
+        lr_image *mirrored = keep(map_of(size, (double[3]){2, 10, 2}, (double[3]){0, 0, 0}));
         fill(map, 0.0, 0.05, &state);
         for (int64_t v = 0; v < 360; v++) {
             int at[3] = {(int)(v % 6), (int)(v / 6 % 10), (int)(v / 60)};
@@ -261,10 +248,7 @@ static void mirrored_maps(void **unused)
         }
         free(factors);
         free(others);
-        lr_image_destroy(map);
-        lr_image_destroy(mirrored);
     }
-    straight_finish(straight);
 }
 
 /* --- ends --- */
@@ -277,7 +261,6 @@ static void empty_map_lets_all_pass(void **unused)
     for (int64_t l = 0; l < straight->count; l++) assert_true(factors[l] == 1.0f);
     free(factors);
     lr_image_destroy(map);
-    straight_finish(straight);
 }
 
 static void bad_maps_are_refused(void **unused)
@@ -294,22 +277,11 @@ static void bad_maps_are_refused(void **unused)
     map->grid.voxel_mm[1] = 0;
     assert_null(lr_attenuation_create(&params));
     params.mu = NULL;
-    assert_null(lr_attenuation_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
+    assert_none(lr_attenuation_create(&params), LR_USAGE, &log, "");
     lr_attenuation_destroy(NULL);
     lr_image_destroy(map);
-    straight_finish(straight);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_maps),
-        cmocka_unit_test(box_of_water),
-        cmocka_unit_test(lines_in_faces_and_edges),
-        cmocka_unit_test(mirrored_maps),
-        cmocka_unit_test(empty_map_lets_all_pass),
-        cmocka_unit_test(bad_maps_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: attenuation", cmocka_unit_test(random_maps), cmocka_unit_test(box_of_water),
+          cmocka_unit_test(lines_in_faces_and_edges), cmocka_unit_test(mirrored_maps),
+          cmocka_unit_test(empty_map_lets_all_pass), cmocka_unit_test(bad_maps_are_refused))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Loops over threads, memory, log. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -164,7 +164,7 @@ static void progress_can_cancel(void **state)
     const lr_progress progress = {.report = refuse, .user = &seen};
     assert_int_equal(lr_progress_report(&progress, "working", 1.0, 4.0), LR_CANCELLED);
     assert_true(seen == 0.25);
-    assert_int_equal(lr_progress_report(NULL, "working", 1.0, 4.0), LR_OK);
+    assert_ok(lr_progress_report(NULL, "working", 1.0, 4.0));
 }
 
 static void statuses_have_names(void **state)
@@ -175,21 +175,9 @@ static void statuses_have_names(void **state)
     assert_int_equal(sscanf(lr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loop_covers_all),
-        cmocka_unit_test(empty_loop_calls_nothing),
-        cmocka_unit_test(odd_arguments_run_on_the_caller),
-        cmocka_unit_test(loop_goes_on_beside_the_caller),
-        cmocka_unit_test(memory_is_zeroed),
-        cmocka_unit_test(memory_is_freed_in_pieces),
-        cmocka_unit_test(too_much_memory_is_a_sentence),
-        cmocka_unit_test(machine_is_described),
-        cmocka_unit_test(strings_are_copied),
-        cmocka_unit_test(long_sentences_are_cut),
-        cmocka_unit_test(progress_can_cancel),
-        cmocka_unit_test(statuses_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: base", cmocka_unit_test(loop_covers_all), cmocka_unit_test(empty_loop_calls_nothing),
+          cmocka_unit_test(odd_arguments_run_on_the_caller), cmocka_unit_test(loop_goes_on_beside_the_caller),
+          cmocka_unit_test(memory_is_zeroed), cmocka_unit_test(memory_is_freed_in_pieces),
+          cmocka_unit_test(too_much_memory_is_a_sentence), cmocka_unit_test(machine_is_described),
+          cmocka_unit_test(strings_are_copied), cmocka_unit_test(long_sentences_are_cut),
+          cmocka_unit_test(progress_can_cancel), cmocka_unit_test(statuses_have_names))

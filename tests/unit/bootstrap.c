@@ -3,7 +3,7 @@
  *
  * Bootstrap replicates of list mode: their mean is the list, their spread that of Poisson numbers, and
  * everything but how often an event counts stays. */
-#include "test.h"
+#include "cases.h"
 
 #include <lr/events.h>
 
@@ -63,7 +63,7 @@ static void test_mean_and_spread(void **state)
     for (int seed = 1; seed <= SEEDS; seed++) {
         double times[EVENTS] = {0.0}, total = 0.0;
         lr_event_list *list = make_list(EVENTS);
-        assert_int_equal(lr_event_list_bootstrap(list, (uint64_t)seed, NULL), LR_OK);
+        assert_ok(lr_event_list_bootstrap(list, (uint64_t)seed, NULL));
         count_events(list, times);
         for (int k = 0; k < EVENTS; k++) {
             sum[k] += times[k];
@@ -89,9 +89,9 @@ static void test_mean_and_spread(void **state)
 static void test_seeds(void **state)
 {
     lr_event_list *a = make_list(EVENTS), *b = make_list(EVENTS), *c = make_list(EVENTS);
-    assert_int_equal(lr_event_list_bootstrap(a, 5, NULL), LR_OK);
-    assert_int_equal(lr_event_list_bootstrap(b, 5, NULL), LR_OK);
-    assert_int_equal(lr_event_list_bootstrap(c, 6, NULL), LR_OK);
+    assert_ok(lr_event_list_bootstrap(a, 5, NULL));
+    assert_ok(lr_event_list_bootstrap(b, 5, NULL));
+    assert_ok(lr_event_list_bootstrap(c, 6, NULL));
     assert_int_equal(a->count, b->count);
     assert_memory_equal(a->events, b->events, (size_t)a->count * sizeof(*a->events));
     assert_true(a->count != c->count || memcmp(a->events, c->events, (size_t)a->count * sizeof(*a->events)) != 0);
@@ -104,7 +104,7 @@ static void test_edges(void **state)
 {
     struct test_log log = TEST_LOG(log);
     lr_event_list *none = make_list(0), *bad = make_list(2);
-    assert_int_equal(lr_event_list_bootstrap(none, 1, &log.log), LR_OK);
+    assert_ok(lr_event_list_bootstrap(none, 1, &log.log));
     assert_int_equal(none->count, 0);
     bad->events[1].weight = -1.0f;
     assert_int_equal(lr_event_list_bootstrap(bad, 1, &log.log), LR_BAD_INPUT);
@@ -114,12 +114,5 @@ static void test_edges(void **state)
     lr_event_list_destroy(bad);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_and_spread),
-        cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_edges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: bootstrap", cmocka_unit_test(test_mean_and_spread), cmocka_unit_test(test_seeds),
+          cmocka_unit_test(test_edges))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Errors of rows against sums over a dense copy, and the roles of modules. */
-#include "test.h"
+#include "cases.h"
 
 enum { num_lors = 40 };
 
@@ -87,8 +87,7 @@ static void test_primary(void **state)
     modules[1].centre_mm[1] = -100;
     lr_scanner *scanner =
         lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5});
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    assert_non_null(lors);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const double y_mm[] = {-1, -1e-3, -1e-9, 0, 1e-9, 1e-3, 1};
     const int primary[] = {0, 0, 0, 0, 0, 1, 1};
     for (int n = 0; n < 7; n++) {
@@ -96,16 +95,7 @@ static void test_primary(void **state)
         for (int64_t lor = 0; lor < lors->count; lor++)
             assert_int_equal(lr_lors_primary(lors, lor, point_mm), primary[n]);
     }
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_primary),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: compare", cmocka_unit_test(test_figures), cmocka_unit_test(test_ends), cmocka_unit_test(test_primary))

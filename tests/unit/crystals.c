@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners taken apart into crystals and put together again, and what cannot be. */
-#include "test.h"
+#include "fixtures.h"
 
 #include <time.h>
 
@@ -134,7 +134,7 @@ static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *reb
 static void assert_crystals_are_there(const struct exploded *exploded, const lr_scanner *rebuilt, const int *crystal_of,
                                       double most_mm)
 {
-    char *taken = calloc((size_t)exploded->count, 1);
+    char *taken = kept(exploded->count, 1);
     for (int c = 0; c < exploded->count; c++) {
         const int m = lr_scanner_module_of(rebuilt, crystal_of[c]);
         const int cell = crystal_of[c] - rebuilt->first_crystal[m], nu = rebuilt->modules[m].crystals[0];
@@ -144,19 +144,16 @@ static void assert_crystals_are_there(const struct exploded *exploded, const lr_
         assert_false(taken[crystal_of[c]]);
         taken[crystal_of[c]] = 1;
     }
-    free(taken);
 }
 
 static void rebuild(const lr_scanner *scanner, struct exploded *exploded)
 {
-    int *crystal_of = malloc((size_t)exploded->count * sizeof(int));
+    int *crystal_of = kept(exploded->count, sizeof(int));
     double residual_mm = -1;
-    lr_scanner *rebuilt = assemble(list_of(exploded, scanner), crystal_of, &residual_mm);
+    lr_scanner *rebuilt = keep(assemble(list_of(exploded, scanner), crystal_of, &residual_mm));
     assert_true(residual_mm >= 0 && residual_mm < 1e-8);
     assert_same_scanner(scanner, rebuilt, 1e-7);
     assert_crystals_are_there(exploded, rebuilt, crystal_of, 1e-7);
-    free(crystal_of);
-    lr_scanner_destroy(rebuilt);
 }
 
 /* Total-body scanners take as long as all others together: once is enough, but with LORASTER_FULL. */
@@ -169,8 +166,7 @@ static void presets_come_back(void **state)
 {
     uint64_t seed = test_seed();
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        lr_scanner *scanner = lr_scanner_read(*name, NULL);
-        assert_non_null(scanner);
+        lr_scanner *scanner = keep(lr_scanner_read(*name, NULL));
         const int most = is_long(scanner) ? CENTRES : EVERYTHING;
         for (int knowledge = CENTRES; knowledge <= most; knowledge++) {
             struct exploded exploded = explode(scanner, knowledge);
@@ -181,7 +177,6 @@ static void presets_come_back(void **state)
                           (double)(clock() - start) / CLOCKS_PER_SEC);
             free(exploded.crystals);
         }
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -189,17 +184,14 @@ static void presets_come_back(void **state)
 static void numbers_are_kept(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        lr_scanner *scanner = lr_scanner_read(*name, NULL);
+        lr_scanner *scanner = keep(lr_scanner_read(*name, NULL));
         if (!is_long(scanner)) {
             struct exploded exploded = explode(scanner, CENTRES);
-            int *crystal_of = malloc((size_t)exploded.count * sizeof(int));
-            lr_scanner *rebuilt = assemble(list_of(&exploded, scanner), crystal_of, NULL);
+            int *crystal_of = kept(exploded.count, sizeof(int));
+            keep(assemble(list_of(&exploded, scanner), crystal_of, NULL));
             for (int c = 0; c < exploded.count; c++) assert_true(crystal_of[c] == c || scanner->num_positions == 0);
-            free(crystal_of);
             free(exploded.crystals);
-            lr_scanner_destroy(rebuilt);
         }
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -213,33 +205,29 @@ static void unequal_modules_come_back(void **state)
         {{-40, 31, 7}, {-0.6, -0.8, 0}, {0, 0, 1}, .crystals = {4, 7}, {2.2, 1.7}, {2.2, 1.7}, 12},
         {{-11, -53, 12}, {1, 0, 0}, {0, -0.28, 0.96}, .crystals = {1, 6}, {3, 2}, {3, 1.9}, 7},
     };
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     struct exploded exploded = explode(scanner, EVERYTHING);
     rebuild(scanner, &exploded);
     for (int c = 0; c < exploded.count; c++) exploded.crystals[c].group = lr_scanner_module_of(scanner, c);
     shuffle(&exploded, &seed);
     rebuild(scanner, &exploded);
     free(exploded.crystals);
-    lr_scanner_destroy(scanner);
 }
 
 /* Groups keep modules apart that would make one: two halves that touch. */
 static void groups_never_share_a_module(void **state)
 {
-    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
     struct exploded exploded = explode(scanner, EVERYTHING);
     for (int c = 0; c < exploded.count; c++) {
         exploded.crystals[c].group = exploded.crystals[c].centre_mm[0] > 8;
         exploded.crystals[c].size_mm[0] = 4.3;
     }
     double residual_mm;
-    lr_scanner *rebuilt = assemble(list_of(&exploded, scanner), NULL, &residual_mm);
+    lr_scanner *rebuilt = keep(assemble(list_of(&exploded, scanner), NULL, &residual_mm));
     assert_int_equal(rebuilt->num_modules, 4);
     assert_true(residual_mm < 1e-6);
     free(exploded.crystals);
-    lr_scanner_destroy(rebuilt);
-    lr_scanner_destroy(scanner);
 }
 
 /* Measured positions: what is off is reported, and refused where it is too much. */
@@ -248,7 +236,7 @@ static void noise_is_a_residual(void **state)
     uint64_t seed = test_seed();
     for (int is_refused = 0; is_refused < 2; is_refused++) {
         const double noise_mm = is_refused ? 0.05 : 0.02;
-        lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL), *rebuilt = NULL;
+        lr_scanner *scanner = keep(lr_scanner_read("ge-explore-vista-dr", NULL)), *rebuilt = NULL;
         struct exploded exploded = explode(scanner, CENTRES);
         for (int c = 0; c < 3 * exploded.count; c++)
             exploded.crystals[c / 3].centre_mm[c % 3] += noise_mm * (2 * test_random(&seed) - 1);
@@ -263,7 +251,6 @@ static void noise_is_a_residual(void **state)
         assert_true(residual_mm > noise_mm && residual_mm < (is_refused ? 2.0 : 2.5) * noise_mm);
         free(exploded.crystals);
         lr_scanner_destroy(rebuilt);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -304,12 +291,11 @@ static void known_axes_part_a_curved_panel(void **state)
         for (int k = 0; k < 2; k++) crystal->axes[2][k] = -crystal->centre_mm[k] / r;
     }
     const lr_crystal_list list = {exploded.crystals, exploded.count, .depth_mm = 20, .face_mm = {3.7, 3.8}};
-    lr_scanner *scanner = assemble(list, NULL, NULL);
+    lr_scanner *scanner = keep(assemble(list, NULL, NULL));
     assert_int_equal(scanner->num_modules, 40);
     assert_int_equal(scanner->modules[0].crystals[1], 6);
     assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
     free(exploded.crystals);
-    lr_scanner_destroy(scanner);
 }
 
 static void faults_are_named(void **state)
@@ -320,7 +306,7 @@ static void faults_are_named(void **state)
         "give their depth",        "crystals of a panel must be alike",
         "turned by 53.1 degrees",  "a coincidence needs two",
     };
-    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
     for (int fault = 0; fault < 8; fault++) {
         struct exploded exploded = explode(scanner, CENTRES);
         lr_crystal_list list = list_of(&exploded, scanner);
@@ -341,7 +327,6 @@ static void faults_are_named(void **state)
         assert_no_scanner(list, expected[fault]);
         free(exploded.crystals);
     }
-    lr_scanner_destroy(scanner);
 }
 
 /* The published map: centres only, four decimals, detectors counted the other way round. */
@@ -361,10 +346,10 @@ static void safir_map_is_the_preset(void **state)
     }
     fclose(file);
     assert_int_equal(exploded.count, 2880);
-    lr_scanner *preset = lr_scanner_read("safir-dual-ring-prototype", NULL);
+    lr_scanner *preset = keep(lr_scanner_read("safir-dual-ring-prototype", NULL));
     double residual_mm;
-    int *crystal_of = malloc(2880 * sizeof(int));
-    lr_scanner *scanner = assemble(list_of(&exploded, preset), crystal_of, &residual_mm);
+    int *crystal_of = kept(2880, sizeof(int));
+    lr_scanner *scanner = keep(assemble(list_of(&exploded, preset), crystal_of, &residual_mm));
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 0.01);
     assert_same_scanner(preset, scanner, 1e-12);
@@ -373,10 +358,7 @@ static void safir_map_is_the_preset(void **state)
         assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-12);
         assert_int_equal(preset->modules[m].position, scanner->modules[m].position);
     }
-    free(crystal_of);
     free(exploded.crystals);
-    lr_scanner_destroy(scanner);
-    lr_scanner_destroy(preset);
 }
 
 /* A crystal from the corners of its box, as PETSIRD's helpers order them: the inner face, then the
@@ -469,11 +451,10 @@ static void touching_modules_do_not_overlap(void **state)
 static void piles_are_refused_at_once(void **state)
 {
     enum { COUNT = 20000 };
-    lr_crystal *crystals = calloc(COUNT, sizeof(*crystals));
+    lr_crystal *crystals = kept(COUNT, sizeof(*crystals));
     for (int n = 0; n < COUNT; n++)
         crystals[n] = cuboid((double[]){300 + 1e-3 * (n % 100), 1e-3 * (n / 100), 0}, 10, 10, n);
     assert_no_scanner((lr_crystal_list){.crystals = crystals, .num_crystals = COUNT}, "overlap by");
-    free(crystals);
 }
 
 /* Seconds of the processor for two panels of one line each, `count` crystals long. */
@@ -505,7 +486,7 @@ static void time_goes_with_the_crystals(void **state)
 static void heaps_are_refused_soon(void **state)
 {
     enum { COUNT = 300000 };
-    lr_crystal *crystals = calloc(COUNT, sizeof(*crystals));
+    lr_crystal *crystals = kept(COUNT, sizeof(*crystals));
     uint64_t seed = test_seed();
     for (int n = 0; n < COUNT; n++) {
         const double a = 6.283185307179586 * test_random(&seed);
@@ -513,26 +494,25 @@ static void heaps_are_refused_soon(void **state)
         for (int k = 0; k < 3; k++) crystals[n].centre_mm[k] = 500 * test_random(&seed);
     }
     assert_no_scanner((lr_crystal_list){.crystals = crystals, .num_crystals = COUNT}, "more than 65536 modules");
-    free(crystals);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_come_back),
-        cmocka_unit_test(numbers_are_kept),
-        cmocka_unit_test(unequal_modules_come_back),
-        cmocka_unit_test(groups_never_share_a_module),
-        cmocka_unit_test(noise_is_a_residual),
-        cmocka_unit_test(curved_panels_are_refused),
-        cmocka_unit_test(known_axes_part_a_curved_panel),
-        cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(safir_map_is_the_preset),
-        cmocka_unit_test(petsird_boxes),
-        cmocka_unit_test(touching_modules_do_not_overlap),
-        cmocka_unit_test(piles_are_refused_at_once),
-        cmocka_unit_test(time_goes_with_the_crystals),
-        cmocka_unit_test(heaps_are_refused_soon),
+        CASE(presets_come_back),
+        CASE(numbers_are_kept),
+        CASE(unequal_modules_come_back),
+        CASE(groups_never_share_a_module),
+        CASE(noise_is_a_residual),
+        CASE(curved_panels_are_refused),
+        CASE(known_axes_part_a_curved_panel),
+        CASE(faults_are_named),
+        CASE(safir_map_is_the_preset),
+        CASE(petsird_boxes),
+        CASE(touching_modules_do_not_overlap),
+        CASE(piles_are_refused_at_once),
+        CASE(time_goes_with_the_crystals),
+        CASE(heaps_are_refused_soon),
     };
     return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
 }

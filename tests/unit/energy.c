@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Joules by a stand-in for the driver's library, and by files like those of processors' counters. */
-#include "test.h"
+#include "cases.h"
 
 #include "energy.h"
 
@@ -145,13 +145,5 @@ static void test_processors(void **state)
     remove_counters();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cards),
-        cmocka_unit_test(test_nobody_tells),
-        cmocka_unit_test(test_a_card_falls_silent),
-        cmocka_unit_test(test_processors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: energy", cmocka_unit_test(test_cards), cmocka_unit_test(test_nobody_tells),
+          cmocka_unit_test(test_a_card_falls_silent), cmocka_unit_test(test_processors))

@@ -3,7 +3,7 @@
  *
  * Products of crystals' values and products of sources, LOR by LOR. */
 #define _DEFAULT_SOURCE /* mmap of no file */
-#include "fixtures.h"
+#include "cases.h"
 
 #include "model/lors/place.h"
 
@@ -24,8 +24,7 @@ static double expected_product(const lr_crystal_product *product, int64_t l)
 
 static float *random_values(int64_t count, uint64_t *state)
 {
-    float *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
+    float *values = kept_floats(count);
     for (int64_t k = 0; k < count; k++) values[k] = (float)(0.5 + test_random(state));
     return values;
 }
@@ -34,8 +33,7 @@ static void products_are_products(void **unused)
 {
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
-        fixture_init(&fixture, (enum fixture_kind)kind);
+        struct fixture fixture = kept_fixture((enum fixture_kind)kind);
         const int64_t count = fixture.lors->count;
         float *values = random_values(fixture.scanner->num_crystals, &state);
         float *found = random_values(count, &state);
@@ -43,7 +41,7 @@ static void products_are_products(void **unused)
         const lr_lor_source source = lr_crystal_product_source(&product);
         const int64_t begin = count / 3;
         const lr_lor_span range = {.first = begin, .count = count - begin};
-        assert_int_equal(source.get(source.user, &range, found), LR_OK);
+        assert_ok(source.get(source.user, &range, found));
         double sum = 0.0;
         for (int64_t l = 0; l < count; l++) {
             const double expected = expected_product(&product, l);
@@ -56,35 +54,26 @@ static void products_are_products(void **unused)
         for (int k = 0; k < 100; k++) /* with jumps over modules and back to back */
             numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
         const lr_lor_span list = {.numbers = numbers, .count = 100};
-        assert_int_equal(source.get(source.user, &list, found), LR_OK);
+        assert_ok(source.get(source.user, &list, found));
         for (int k = 0; k < 100; k++) assert_true(found[k] == (float)expected_product(&product, numbers[k]));
-        free(values);
-        free(found);
-        fixture_finish(&fixture);
     }
 }
 
 /* The sum over a clinical scanner's 3e8 LORs, of ones: how many are in coincidence. */
 static void sum_of_a_large_scanner(void **unused)
 {
-    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    assert_non_null(lors);
-    float *ones = calloc((size_t)scanner->num_crystals, sizeof(*ones));
-    assert_non_null(ones);
+    lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    float *ones = kept_floats(scanner->num_crystals);
     for (int c = 0; c < scanner->num_crystals; c++) ones[c] = 1.0f;
     const lr_crystal_product product = {lors, ones, 1.0, NULL};
     /* 56 modules, each with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
-    free(ones);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static void lors_of_another_scanner_are_refused(void **unused)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_RING);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
     float values[160] = {0}, found[2];
     lr_crystal_product product = {fixture.lors, values, 1.0, NULL};
     const lr_lor_source source = lr_crystal_product_source(&product);
@@ -93,8 +82,7 @@ static void lors_of_another_scanner_are_refused(void **unused)
     const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
     assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
     assert_int_equal(source.get(source.user, &before, found), LR_USAGE);
-    assert_int_equal(source.get(source.user, &nothing, found), LR_OK);
-    fixture_finish(&fixture);
+    assert_ok(source.get(source.user, &nothing, found));
 }
 
 /* --- products of sources --- */
@@ -122,13 +110,13 @@ static void sources_are_multiplied(void **unused)
     for (int k = 0; k < 8; k++) product.sources[k] = (lr_lor_source){get_number, &offsets[k]};
     product.sources[2].get = NULL;
     const lr_lor_source source = lr_source_product_source(&product);
-    float *values = calloc(COUNT, sizeof(*values));
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    float *values = kept_floats(COUNT);
+    int64_t *numbers = kept(COUNT, sizeof(*numbers));
     assert_true(values != NULL && numbers != NULL);
     for (int64_t k = 0; k < COUNT; k++) numbers[k] = FIRST + 3 * k;
     for (int listed = 0; listed < 2; listed++) {
         const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
-        assert_int_equal(source.get(source.user, &span, values), LR_OK);
+        assert_ok(source.get(source.user, &span, values));
         for (int64_t k = 0; k < COUNT; k++) {
             const float n = (float)((FIRST + (listed ? 3 * k : k)) % 7);
             assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* whole numbers: exact */
@@ -136,18 +124,16 @@ static void sources_are_multiplied(void **unused)
     }
     const lr_lor_span some = {NULL, 0, 3};
     product.num_sources = 0;
-    assert_int_equal(source.get(source.user, &some, values), LR_OK);
+    assert_ok(source.get(source.user, &some, values));
     assert_true(values[0] == 1 && values[2] == 1);
     product.num_sources = 8;
-    assert_int_equal(source.get(source.user, &some, values), LR_OK);
+    assert_ok(source.get(source.user, &some, values));
     assert_true(values[0] == 13440); /* 8! / 3 */
     product.num_sources = 9;
     assert_int_equal(source.get(source.user, &some, values), LR_USAGE);
     product.num_sources = 2;
     product.sources[1].get = fail_to_get;
     assert_int_equal(source.get(source.user, &some, values), LR_FAILED);
-    free(values);
-    free(numbers);
 }
 
 /* Sparse data, as they are and expanded, from any LOR on and of some LORs. */
@@ -163,11 +149,11 @@ static void data_are_a_source(void **unused)
     for (int which = 0; which < 2; which++) {
         for (int64_t first = 0; first < 12; first++) {
             const lr_lor_span span = {NULL, first, 12 - first};
-            assert_int_equal(sources[which].get(sources[which].user, &span, values), LR_OK);
+            assert_ok(sources[which].get(sources[which].user, &span, values));
             assert_memory_equal(values, all + first, (size_t)span.count * sizeof(*values));
         }
         const lr_lor_span span = {some, 0, 5};
-        assert_int_equal(sources[which].get(sources[which].user, &span, values), LR_OK);
+        assert_ok(sources[which].get(sources[which].user, &span, values));
         for (int k = 0; k < 5; k++) assert_true(values[k] == all[some[k]]);
     }
     const lr_lor_span beyond = {NULL, 10, 3};
@@ -183,8 +169,7 @@ static lr_status drop_events(void *user, const lr_event *events, int64_t count)
 /* Arrays of the caller's are read in place and never written: these cannot be. */
 static void borrowed_arrays_are_only_read(void **unused)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_RING);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
     const int64_t num_lors = fixture.lors->count, num_voxels = lr_grid_num_voxels(&fixture.grid);
     const size_t bytes = (size_t)(num_lors > num_voxels ? num_lors : num_voxels) * sizeof(float);
     float *numbers = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -199,7 +184,7 @@ static void borrowed_arrays_are_only_read(void **unused)
     const lr_event_sink sink = {.take = drop_events, .user = &count};
 
     const lr_lor_source source = lr_lor_data_source(&data);
-    assert_int_equal(source.get(source.user, &one, &value), LR_OK);
+    assert_ok(source.get(source.user, &one, &value));
     assert_true(value == 1.0f);
     lr_lor_data_destroy(lr_lor_data_expand(&data, fixture.lors, NULL));
     lr_randoms *randoms = lr_randoms_estimate(fixture.lors, &data, NULL);
@@ -208,10 +193,10 @@ static void borrowed_arrays_are_only_read(void **unused)
     lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = &image});
     assert_non_null(attenuation);
     lr_attenuation_destroy(attenuation);
-    assert_int_equal(lr_events_from_counts(&(lr_list_params){.lors = fixture.lors, .data = &data}, &sink), LR_OK);
+    assert_ok(lr_events_from_counts(&(lr_list_params){.lors = fixture.lors, .data = &data}, &sink));
     assert_int_equal(count, num_lors);
     const lr_photon_params photons = {.lors = fixture.lors, .activity = &image, .count = 10, .tof_resolution_ps = 400};
-    assert_int_equal(lr_events_from_activity(&photons, &sink, NULL), LR_OK);
+    assert_ok(lr_events_from_activity(&photons, &sink, NULL));
 
     lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
     params.mu = &image;
@@ -219,24 +204,14 @@ static void borrowed_arrays_are_only_read(void **unused)
     lr_vector values = lr_vector_of_floats(found, num_lors);
     const lr_vector x = lr_image_vector(&image), y = lr_lor_data_vector(&data);
     lr_vector back = lr_vector_of_floats(found, num_voxels);
-    assert_int_equal(lr_operator_forward(op, NULL, &x, &values), LR_OK);
+    assert_ok(lr_operator_forward(op, NULL, &x, &values));
     assert_true(num_voxels <= num_lors);
-    assert_int_equal(lr_operator_back(op, NULL, &y, &back), LR_OK);
+    assert_ok(lr_operator_back(op, NULL, &y, &back));
     lr_operator_destroy(op);
     free(found);
     munmap(numbers, bytes);
-    fixture_finish(&fixture);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_products),
-        cmocka_unit_test(sum_of_a_large_scanner),
-        cmocka_unit_test(lors_of_another_scanner_are_refused),
-        cmocka_unit_test(sources_are_multiplied),
-        cmocka_unit_test(data_are_a_source),
-        cmocka_unit_test(borrowed_arrays_are_only_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: factors", cmocka_unit_test(products_are_products), cmocka_unit_test(sum_of_a_large_scanner),
+          cmocka_unit_test(lors_of_another_scanner_are_refused), cmocka_unit_test(sources_are_multiplied),
+          cmocka_unit_test(data_are_a_source), cmocka_unit_test(borrowed_arrays_are_only_read))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Voxel grids and sample points. */
-#include "test.h"
+#include "cases.h"
 
 static void rows_run_x_fastest(void **state)
 {
@@ -114,7 +114,7 @@ static void assert_refused(lr_grid grid, const char *words)
 static void grids_are_checked(void **state)
 {
     const lr_grid good = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
-    assert_int_equal(lr_grid_check(&good, NULL), LR_OK);
+    assert_ok(lr_grid_check(&good, NULL));
     lr_grid grid = good;
     grid.size[1] = 0;
     assert_refused(grid, "0 voxels along y");
@@ -129,7 +129,7 @@ static void grids_are_checked(void **state)
     assert_refused(grid, "the x coordinate of the grid's origin");
     grid = good;
     grid.size[0] = grid.size[1] = 32768;
-    assert_int_equal(lr_grid_check(&grid, NULL), LR_OK); /* 2^31 voxels */
+    assert_ok(lr_grid_check(&grid, NULL)); /* 2^31 voxels */
     grid.size[2] = 3;
     assert_refused(grid, "more than 2147483648 voxels");
     grid.size[0] = grid.size[1] = grid.size[2] = INT32_MAX;
@@ -139,27 +139,17 @@ static void grids_are_checked(void **state)
 static void images_start_at_zero(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){5, 6, 7}, (const double[3]){1, 1, 1});
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
         assert_int_equal(image->grid.size[k], grid.size[k]);
         assert_true(image->grid.voxel_mm[k] == grid.voxel_mm[k]);
         assert_true(image->grid.origin_mm[k] == grid.origin_mm[k]);
     }
     for (int k = 0; k < 210; k++) assert_true(image->values[k] == 0.0f);
-    lr_image_destroy(image);
     lr_image_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_run_x_fastest),
-        cmocka_unit_test(centred_grid_is_symmetric),
-        cmocka_unit_test(sample_points_tile_the_voxel),
-        cmocka_unit_test(samples_are_split),
-        cmocka_unit_test(split_is_the_best),
-        cmocka_unit_test(grids_are_checked),
-        cmocka_unit_test(images_start_at_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: grid", cmocka_unit_test(rows_run_x_fastest), cmocka_unit_test(centred_grid_is_symmetric),
+          cmocka_unit_test(sample_points_tile_the_voxel), cmocka_unit_test(samples_are_split),
+          cmocka_unit_test(split_is_the_best), cmocka_unit_test(grids_are_checked),
+          cmocka_unit_test(images_start_at_zero))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Arrays and texts that grow, names of files. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/grow.h"
 #include "base/path.h"
@@ -21,7 +21,7 @@ static void arrays_grow_and_keep(void **state)
     int64_t room = 0, grown = 0;
     for (int64_t k = 0; k < COUNT; k++) {
         const int64_t before = room;
-        assert_int_equal(lr_grow(&list, &room, k + 1, &items), LR_OK);
+        assert_ok(lr_grow(&list, &room, k + 1, &items));
         assert_true(room > k);
         grown += room != before;
         list[k] = (struct item){.number = k, .text = "x"};
@@ -30,7 +30,7 @@ static void arrays_grow_and_keep(void **state)
     for (int64_t k = 0; k < COUNT; k++) assert_true(list[k].number == k && strcmp(list[k].text, "x") == 0);
     const struct item *same = list;
     const int64_t last = room;
-    assert_int_equal(lr_grow(&list, &room, 0, &items), LR_OK);
+    assert_ok(lr_grow(&list, &room, 0, &items));
     assert_true(list == same && room == last);
     free(list);
 }
@@ -55,25 +55,25 @@ static void arrays_stay_where_memory_is_short(void **state)
     const struct lr_items items = {sizeof(double), "some doubles", &log};
     double *list = NULL;
     int64_t room = 0;
-    assert_int_equal(lr_grow(&list, &room, 3, &items), LR_OK);
+    assert_ok(lr_grow(&list, &room, 3, &items));
     list[2] = 7.0;
     const double *before = list;
     const int64_t had = room;
     assert_int_equal(lr_grow(&list, &room, INT64_MAX / 2, &items), LR_FAILED);
     assert_true(list == before && room == had && list[2] == 7.0);
     assert_int_equal(heard.count, 1);
-    assert_non_null(strstr(heard.sentence, "no memory for some doubles"));
+    assert_says(heard.sentence, "no memory for some doubles");
     free(list);
 }
 
 static void texts_are_put_together(void **state)
 {
     struct lr_text text = {.what = "a text"};
-    assert_int_equal(lr_text_add(&text, "", 0), LR_OK);
+    assert_ok(lr_text_add(&text, "", 0));
     assert_string_equal(text.chars, "");
     for (int k = 0; k < 1000; k++) {
-        assert_int_equal(lr_text_print(&text, "%03d,", k), LR_OK);
-        assert_int_equal(lr_text_add(&text, "abc", 2), LR_OK);
+        assert_ok(lr_text_print(&text, "%03d,", k));
+        assert_ok(lr_text_add(&text, "abc", 2));
     }
     assert_int_equal(text.length, 6000);
     assert_int_equal(strlen(text.chars), 6000);
@@ -86,7 +86,7 @@ static void texts_are_put_together(void **state)
 static void texts_that_failed_stay_so(void **state)
 {
     struct lr_text text = {.what = "a text"};
-    assert_int_equal(lr_text_print(&text, "begin"), LR_OK);
+    assert_ok(lr_text_print(&text, "begin"));
     assert_false(text.failed);
     text.failed = true; /* there is room for more, and yet: */
     assert_int_equal(lr_text_add(&text, "x", 1), LR_FAILED);
@@ -134,12 +134,6 @@ static void names_are_taken_apart(void **state)
     check_owned(lr_path_beside("b.h", "./", NULL), "./");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_grow_and_keep),   cmocka_unit_test(arrays_stay_where_memory_is_short),
-        cmocka_unit_test(texts_are_put_together), cmocka_unit_test(texts_that_failed_stay_so),
-        cmocka_unit_test(names_have_endings),     cmocka_unit_test(names_are_taken_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: grow", cmocka_unit_test(arrays_grow_and_keep), cmocka_unit_test(arrays_stay_where_memory_is_short),
+          cmocka_unit_test(texts_are_put_together), cmocka_unit_test(texts_that_failed_stay_so),
+          cmocka_unit_test(names_have_endings), cmocka_unit_test(names_are_taken_apart))

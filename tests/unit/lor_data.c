@@ -15,13 +15,12 @@ static lr_lors *sixteen_lors(lr_scanner **scanner)
 static void events_are_counted(void **state)
 {
     const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3};
-    lr_lor_data *data = lr_lor_data_bin(events, 9, NULL);
+    lr_lor_data *data = keep(lr_lor_data_bin(events, 9, NULL));
     const int64_t index[] = {0, 3, 7, 15};
     const float counts[] = {1, 2, 3, 1};
     assert_int_equal(data->count, 4);
     assert_memory_equal(data->index, index, sizeof(index));
     assert_memory_equal(data->values, counts, sizeof(counts));
-    lr_lor_data_destroy(data);
 }
 
 /* The sum of counts is the number of events that name a LOR, and indices rise. */
@@ -29,7 +28,7 @@ static void many_events_are_counted(void **state)
 {
     enum { EVENTS = 20000, LORS = 700 };
     uint64_t random = test_seed();
-    int64_t *events = malloc(EVENTS * sizeof(*events));
+    int64_t *events = kept(EVENTS, sizeof(*events));
     int expected[LORS] = {0};
     int named = 0;
     for (int k = 0; k < EVENTS; k++) {
@@ -40,7 +39,7 @@ static void many_events_are_counted(void **state)
             named++;
         }
     }
-    lr_lor_data *data = lr_lor_data_bin(events, EVENTS, NULL);
+    lr_lor_data *data = keep(lr_lor_data_bin(events, EVENTS, NULL));
     double sum = 0;
     for (int64_t k = 0; k < data->count; k++) {
         assert_true(k == 0 || data->index[k] > data->index[k - 1]);
@@ -48,44 +47,35 @@ static void many_events_are_counted(void **state)
         sum += data->values[k];
     }
     assert_true(sum == named);
-    lr_lor_data_destroy(data);
-    free(events);
 }
 
 static void no_events_is_sparse_nothing(void **state)
 {
     lr_scanner *scanner;
-    lr_lors *lors = sixteen_lors(&scanner);
-    lr_lor_data *data = lr_lor_data_bin(NULL, 0, NULL);
+    lr_lors *lors = keep(sixteen_lors(&scanner));
+    lr_lor_data *data = keep(lr_lor_data_bin(NULL, 0, NULL));
     assert_int_equal(data->count, 0);
     assert_non_null(data->index);
-    lr_lor_data *dense = lr_lor_data_expand(data, lors, NULL);
+    lr_lor_data *dense = keep(lr_lor_data_expand(data, lors, NULL));
     assert_int_equal(dense->count, 16);
     for (int k = 0; k < 16; k++) assert_true(dense->values[k] == 0.0f);
-    lr_lor_data_destroy(dense);
-    lr_lor_data_destroy(data);
     lr_lor_data_destroy(NULL);
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
 
 static void expanding_keeps_values(void **state)
 {
     lr_scanner *scanner;
-    lr_lors *lors = sixteen_lors(&scanner);
+    lr_lors *lors = keep(sixteen_lors(&scanner));
     const int64_t events[] = {15, 15, 2};
-    lr_lor_data *sparse = lr_lor_data_bin(events, 3, NULL);
-    lr_lor_data *dense = lr_lor_data_expand(sparse, lors, NULL);
-    lr_lor_data *copy = lr_lor_data_expand(dense, lors, NULL);
+    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 3, NULL));
+    lr_lor_data *dense = keep(lr_lor_data_expand(sparse, lors, NULL));
+    lr_lor_data *copy = keep(lr_lor_data_expand(dense, lors, NULL));
     assert_null(dense->index);
     for (int k = 0; k < 16; k++) {
         const float expected = k == 15 ? 2.0f : k == 2 ? 1.0f : 0.0f;
         assert_true(dense->values[k] == expected && copy->values[k] == expected);
     }
-    lr_lor_data_destroy(copy);
-    lr_lor_data_destroy(dense);
-    lr_lor_data_destroy(sparse);
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
 
@@ -93,28 +83,17 @@ static void data_of_another_scanner_is_refused(void **state)
 {
     struct test_log log = TEST_LOG(log);
     lr_scanner *scanner;
-    lr_lors *lors = sixteen_lors(&scanner);
+    lr_lors *lors = keep(sixteen_lors(&scanner));
     const int64_t events[] = {2, 16};
-    lr_lor_data *sparse = lr_lor_data_bin(events, 2, NULL);
+    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 2, NULL));
     assert_null(lr_lor_data_expand(sparse, lors, &log.log));
     assert_error(&log, LR_USAGE, "sixteen has 16 LORs");
-    lr_lor_data *dense = lr_lor_data_create(lors, NULL);
+    lr_lor_data *dense = keep(lr_lor_data_create(lors, NULL));
     dense->count = 15;
     assert_null(lr_lor_data_expand(dense, lors, &log.log));
-    lr_lor_data_destroy(dense);
-    lr_lor_data_destroy(sparse);
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_counted),
-        cmocka_unit_test(many_events_are_counted),
-        cmocka_unit_test(no_events_is_sparse_nothing),
-        cmocka_unit_test(expanding_keeps_values),
-        cmocka_unit_test(data_of_another_scanner_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: lor data", cmocka_unit_test(events_are_counted), cmocka_unit_test(many_events_are_counted),
+          cmocka_unit_test(no_events_is_sparse_nothing), cmocka_unit_test(expanding_keeps_values),
+          cmocka_unit_test(data_of_another_scanner_is_refused))

@@ -112,7 +112,7 @@ static int64_t check_all(lr_scanner *scanner)
     assert_int_equal(lors->num_pairs, pairs);
     assert_int_equal(lors->count, next);
     lr_lors_size size;
-    assert_int_equal(lr_lors_count(scanner, NULL, &size, NULL), LR_OK);
+    assert_ok(lr_lors_count(scanner, NULL, &size, NULL));
     assert_true(size.num_pairs == pairs && size.num_lors == next);
     assert_int_equal(lors->offsets[pairs], next);
     assert_int_equal(lors->masks->num_pairs, pairs);
@@ -281,42 +281,37 @@ static void work_may_be_stopped(void **state)
 {
     const int crystals[2] = {2, 2};
     const lr_ring ring = plain_ring(60.0, 8, crystals, 4.0, 4.0, 10.0);
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &ring);
+    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring));
     int asked = 0;
     const lr_progress progress = {stop, &asked};
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_lors_size size;
-    test_log_init(&log);
     assert_int_equal(lr_lors_count(scanner, &progress, &size, &log.log), LR_CANCELLED);
     assert_null(lr_lors_create_watched(scanner, &progress, &log.log));
     assert_int_equal(asked, 2);
-    assert_int_equal(log.status, LR_OK);
-    lr_scanner_destroy(scanner);
+    assert_ok(log.status);
 }
 
 static void nothing_in_coincidence_is_an_error(void **state)
 {
     struct test_log log = TEST_LOG(log);
     const lr_module modules[2] = {tilted_module(100, 60, 0, 0, 0, 2, 2), tilted_module(-100, 60, 0, 180, 0, 2, 2)};
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .name = "off", .modules = modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}});
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){
+        .name = "off", .modules = modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}}));
     assert_null(lr_lors_create(scanner, &log.log));
     assert_error(&log, LR_BAD_INPUT, "off: no two crystals are in coincidence");
-    lr_scanner_destroy(scanner);
     lr_lors_destroy(NULL);
 }
 
 static void numbers_out_of_range(void **state)
 {
-    lr_scanner *scanner = small_ring(0, 0, -1);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_scanner *scanner = keep(small_ring(0, 0, -1));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(lr_lors_number(lors, -1, 100), -1);
     assert_int_equal(lr_lors_number(lors, 3, scanner->num_crystals), -1);
     assert_int_equal(lr_lors_number(lors, 0, 1), -1); /* same module */
     assert_false(lr_lors_in_coincidence(lors, -1));
     assert_false(lr_lors_in_coincidence(lors, lors->count));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* Arrays have what one LOR at a time has, in any order of numbers. */
@@ -325,12 +320,11 @@ static void spans_agree_with_single_lors(void **state)
     static const int crystals[2] = {5, 3};
     lr_ring ring = plain_ring(60, 10, crystals, 4, 3.5, 10);
     lr_scanner_params params = {.coincidence = {.min_module_difference = 3}, .detection_depth_mm = 2.5};
-    lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    assert_non_null(lors);
+    lr_scanner *scanner = keep(lr_scanner_create_ring(&params, &ring));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     enum { COUNT = 50000 };
-    int64_t *numbers = calloc(COUNT, sizeof(*numbers)), *found = calloc(COUNT, sizeof(*found));
-    lr_lor *described = calloc(COUNT, sizeof(*described));
+    int64_t *numbers = kept(COUNT, sizeof(*numbers)), *found = kept(COUNT, sizeof(*found));
+    lr_lor *described = kept(COUNT, sizeof(*described));
     int32_t(*pairs)[2] = calloc(COUNT, sizeof(*pairs));
     double(*ends)[2][3] = calloc(COUNT, sizeof(*ends));
     double(*centres)[3] = calloc((size_t)scanner->num_crystals, sizeof(*centres));
@@ -340,9 +334,9 @@ static void spans_agree_with_single_lors(void **state)
     const lr_lor_span spans[2] = {{.numbers = numbers, .count = COUNT}, {.first = 11, .count = lors->count - 20}};
     for (int n = 0; n < 2; n++) {
         const lr_lor_span span = {spans[n].numbers, spans[n].first, spans[n].count < COUNT ? spans[n].count : COUNT};
-        assert_int_equal(lr_lor_span_describe(lors, &span, described, NULL), LR_OK);
-        assert_int_equal(lr_lor_span_crystals(lors, &span, pairs, NULL), LR_OK);
-        assert_int_equal(lr_lor_span_ends(lors, &span, ends, NULL), LR_OK);
+        assert_ok(lr_lor_span_describe(lors, &span, described, NULL));
+        assert_ok(lr_lor_span_crystals(lors, &span, pairs, NULL));
+        assert_ok(lr_lor_span_ends(lors, &span, ends, NULL));
         lr_lors_numbers(lors, (const int32_t(*)[2])pairs, span.count, found);
         for (int64_t k = 0; k < span.count; k++) {
             const int64_t lor = n == 0 ? numbers[k] : 11 + k;
@@ -369,28 +363,17 @@ static void spans_agree_with_single_lors(void **state)
     numbers[40000] = lors->count;
     numbers[300] = -1;
     assert_int_equal(lr_lor_span_crystals(lors, &spans[0], pairs, NULL), LR_USAGE);
-    assert_non_null(strstr(lr_last_error(NULL), "number 300 of the list, -1,"));
+    assert_says(lr_last_error(NULL), "number 300 of the list, -1,");
     pairs[0][0] = pairs[0][1] = 3; /* the same module */
     lr_lors_numbers(lors, (const int32_t(*)[2])pairs, 1, found);
     assert_int_equal(found[0], -1);
-    free(numbers);
-    free(found);
-    free(described);
     free(pairs);
     free(ends);
     free(centres);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_of_a_ring),      cmocka_unit_test(field_of_view_of_tilted_modules),
-        cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
-        cmocka_unit_test(whole_scanners),       cmocka_unit_test(equal_masks_are_shared),
-        cmocka_unit_test(work_may_be_stopped),  cmocka_unit_test(nothing_in_coincidence_is_an_error),
-        cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: lors", cmocka_unit_test(rules_of_a_ring), cmocka_unit_test(field_of_view_of_tilted_modules),
+          cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
+          cmocka_unit_test(whole_scanners), cmocka_unit_test(equal_masks_are_shared),
+          cmocka_unit_test(work_may_be_stopped), cmocka_unit_test(nothing_in_coincidence_is_an_error),
+          cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Loops that several threads share, and the threads that wait for the next one. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/log.h"
 #include "base/parallel.h"
@@ -186,7 +186,7 @@ static void plugins_share_the_pool(void **state)
     assert_non_null(plugin);
     for (int k = 0; k < 3; k++) {
         assert_true(all_come());
-        assert_int_equal(plugin->eigen(&times, NULL, THREADS), LR_OK);
+        assert_ok(plugin->eigen(&times, NULL, THREADS));
         assert_int_equal(count_threads(), THREADS);
     }
 }
@@ -236,17 +236,11 @@ static void errors_reach_their_callers(void **state)
     const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
     assert_non_null(plugin);
     (void)plugin->eigen(NULL, NULL, -2);
-    assert_non_null(strstr(lr_last_error(NULL), "of the plugin"));
+    assert_says(lr_last_error(NULL), "of the plugin");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_index_is_met_once),       cmocka_unit_test(all_threads_work),
-        cmocka_unit_test(callers_may_work_in_between),  cmocka_unit_test(loops_may_be_in_loops),
-        cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
-        cmocka_unit_test(a_child_has_its_own),          cmocka_unit_test(plugins_share_the_pool),
-        cmocka_unit_test(errors_reach_their_callers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: parallel", cmocka_unit_test(each_index_is_met_once), cmocka_unit_test(all_threads_work),
+          cmocka_unit_test(callers_may_work_in_between), cmocka_unit_test(loops_may_be_in_loops),
+          cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
+          cmocka_unit_test(a_child_has_its_own), cmocka_unit_test(plugins_share_the_pool),
+          cmocka_unit_test(errors_reach_their_callers))

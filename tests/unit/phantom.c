@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Phantoms: areas, volumes, places. */
-#include "test.h"
+#include "cases.h"
 
 #include "model/simulate/derenzo.h"
 
@@ -96,7 +96,7 @@ static void derenzo_has_the_rods_area(void **state)
     double area = 0.0;
     struct lr_rod *rods = lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL);
     for (int k = 0; k < num_rods; k++) area += pi * rods[k].radius_mm * rods[k].radius_mm;
-    lr_image *image = draw("derenzo", &grid, 0, 0);
+    lr_image *image = keep(draw("derenzo", &grid, 0, 0));
     /* The error of a disc's area counted over points at spacing h is about h^2 sqrt(r / h) each;
      * over some 60 rods this is below 1 %. */
     assert_close(integral(image) / 6.0, area, 0.01);
@@ -113,7 +113,6 @@ static void derenzo_has_the_rods_area(void **state)
         assert_true(image->values[ix + 96 * iy] > 0.85f);
     }
     free(rods);
-    lr_image_destroy(image);
 }
 
 /* Background cylinder and spheres by volume; contrast 4 to 1. */
@@ -124,7 +123,7 @@ static void spheres_have_their_volumes(void **state)
     const double diameters[6] = {5, 6.5, 8.5, 11, 14, 18.5};
     double expected = 0.25 * pi * radius * radius * 60;
     for (int k = 0; k < 6; k++) expected += 0.75 * pi / 6 * diameters[k] * diameters[k] * diameters[k];
-    lr_image *image = draw("spheres", &grid, radius, 6);
+    lr_image *image = keep(draw("spheres", &grid, radius, 6));
     assert_close(integral(image), expected, 1e-3);
     for (int k = 0; k < 6; k++) {
         const double x = radius / 2 * cos(k * pi / 3), y = radius / 2 * sin(k * pi / 3);
@@ -133,7 +132,6 @@ static void spheres_have_their_volumes(void **state)
         assert_close(image->values[ix + 120 * (iy + 120 * 5)], 0.25, 1e-6);
     }
     assert_true(image->values[0] == 0.0f);
-    lr_image_destroy(image);
 }
 
 /* The phantom at half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
@@ -144,10 +142,9 @@ static void six_spheres_are_equal(void **state)
     for (int n = 0; n < 2; n++) {
         const double background = 1 / contrasts[n];
         const double expected = background * pi * 87.5 * 87.5 * 21 + 6 * (1 - background) * pi / 6 * 125;
-        lr_image *image = lr_phantom_create(
+        lr_image *image = keep(lr_phantom_create(
             &(lr_phantom_params){.name = "six-spheres", .radius_mm = 87.5, .subsamples = 6, .contrast = n == 0 ? 0 : 3},
-            &grid);
-        assert_non_null(image);
+            &grid));
         assert_close(integral(image), expected, 1e-3);
         double above = 0; /* spheres alone, which are 1e-4 of all */
         for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
@@ -161,7 +158,6 @@ static void six_spheres_are_equal(void **state)
             assert_close(image->values[row + 180 * 180 * 10], 1.0, 1e-6);
             assert_close(image->values[row + 180 * 180 * 6], background, 1e-6);
         }
-        lr_image_destroy(image);
     }
 }
 
@@ -207,11 +203,7 @@ static void misfits_are_refused(void **state)
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
     assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid, "contrast of 0.5");
-    for (int k = 0; lr_phantom_names()[k] != NULL; k++) {
-        lr_image *image = draw(lr_phantom_names()[k], &grid, 10.0, 0);
-        assert_non_null(image);
-        lr_image_destroy(image);
-    }
+    for (int k = 0; lr_phantom_names()[k] != NULL; k++) keep(draw(lr_phantom_names()[k], &grid, 10.0, 0));
 }
 
 static lr_image *random_labels(uint64_t *random)
@@ -231,19 +223,17 @@ static double activity_of(float label)
 static void labels_become_activity(void **state)
 {
     uint64_t random = test_seed();
-    lr_image *labels = random_labels(&random);
+    lr_image *labels = keep(random_labels(&random));
     const lr_grid grid = lr_grid_centred(labels->grid.size, labels->grid.voxel_mm);
-    lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
+    lr_image *image = keep(lr_phantom_from_labels(labels, &grid, NULL));
     for (int k = 0; k < 210; k++) assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
-    lr_image_destroy(image);
-    lr_image_destroy(labels);
 }
 
 /* Any grid that holds the whole label image keeps its integral, fine or coarse, however shifted. */
 static void resampling_keeps_the_integral(void **state)
 {
     uint64_t random = test_seed();
-    lr_image *labels = random_labels(&random);
+    lr_image *labels = keep(random_labels(&random));
     double expected = 0.0;
     for (int k = 0; k < 210; k++) expected += activity_of(labels->values[k]) * 2 * 2.5 * 3;
     const double voxels[][3] = {{0.7, 0.9, 1.1}, {3, 2, 5}, {40, 40, 40}, {2, 2.5, 0.4}};
@@ -253,35 +243,26 @@ static void resampling_keeps_the_integral(void **state)
         lr_grid grid = lr_grid_centred(size, voxels[k]);
         for (int axis = 0; axis < 3; axis++)
             grid.origin_mm[axis] += 0.9 * (test_random(&random) - 0.5) * voxels[k][axis];
-        lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
+        lr_image *image = keep(lr_phantom_from_labels(labels, &grid, NULL));
         assert_close(integral(image), expected, 1e-6); /* float values */
-        lr_image_destroy(image);
     }
-    lr_image_destroy(labels);
 }
 
 static void other_labels_are_refused(void **state)
 {
     uint64_t random = 1;
     const float bad[] = {5.0f, -1.0f, 1.5f, NAN};
-    lr_image *labels = random_labels(&random);
+    lr_image *labels = keep(random_labels(&random));
     for (int k = 0; k < 4; k++) {
         struct test_log log = TEST_LOG(log);
         labels->values[17] = bad[k];
         assert_null(lr_phantom_from_labels(labels, &labels->grid, &log.log));
         assert_error(&log, LR_BAD_INPUT, "in voxel 17");
     }
-    lr_image_destroy(labels);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rods_keep_their_distances),     cmocka_unit_test(rods_fill_their_wedge),
-        cmocka_unit_test(derenzo_has_the_rods_area),     cmocka_unit_test(spheres_have_their_volumes),
-        cmocka_unit_test(six_spheres_are_equal),         cmocka_unit_test(point_is_nearest_the_centre),
-        cmocka_unit_test(misfits_are_refused),           cmocka_unit_test(labels_become_activity),
-        cmocka_unit_test(resampling_keeps_the_integral), cmocka_unit_test(other_labels_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: phantom", cmocka_unit_test(rods_keep_their_distances), cmocka_unit_test(rods_fill_their_wedge),
+          cmocka_unit_test(derenzo_has_the_rods_area), cmocka_unit_test(spheres_have_their_volumes),
+          cmocka_unit_test(six_spheres_are_equal), cmocka_unit_test(point_is_nearest_the_centre),
+          cmocka_unit_test(misfits_are_refused), cmocka_unit_test(labels_become_activity),
+          cmocka_unit_test(resampling_keeps_the_integral), cmocka_unit_test(other_labels_are_refused))

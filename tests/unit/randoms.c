@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Expected randoms from delayeds that are drawn here from known singles rates. */
-#include "fixtures.h"
+#include "cases.h"
 
 /* Six modules in each of two rings, 5 x 4 crystals each; module and ring differences are limited, so
  * that crystals at the ends have smaller fans. */
@@ -81,7 +81,7 @@ static float *values_of(lr_randoms *randoms, const lr_lors *lors)
     assert_non_null(values);
     const lr_lor_source source = lr_crystal_product_source(&randoms->product);
     const lr_lor_span all = {.count = lors->count};
-    assert_int_equal(source.get(source.user, &all, values), LR_OK);
+    assert_ok(source.get(source.user, &all, values));
     return values;
 }
 
@@ -127,7 +127,7 @@ static void fan_sums_are_kept(void **unused)
 {
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
-    assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
+    assert_ok(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL));
     lr_randoms *randoms = estimate(&s);
     assert_int_equal(randoms->pooled, 1);
     float *values = values_of(randoms, s.fixture.lors);
@@ -171,7 +171,7 @@ static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
         for (uint64_t draw = 0; draw < DRAWS; draw++) {
             struct session s;
             session_init(&s, (enum pattern)pattern, totals[pattern]);
-            assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, seed + 100 * draw, NULL), LR_OK);
+            assert_ok(lr_poisson(s.delayeds->values, s.delayeds->count, seed + 100 * draw, NULL));
             lr_randoms *randoms = estimate(&s);
             assert_int_equal(randoms->pooled, pooled[pattern]);
             chi2 += chi_square(&s, randoms);
@@ -190,7 +190,7 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
 {
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
-    assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
+    assert_ok(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL));
     lr_randoms *randoms = estimate(&s);
     float *values = values_of(randoms, s.fixture.lors);
     double chi2 = 0.0, variance = 0.0, freedom = -NUM_CRYSTALS;
@@ -249,9 +249,8 @@ static void clinical_scanner(void **unused)
     static const int num_delayeds[2] = {35320, 9000};
     static const int pooled[2] = {56, 12};
     for (int k = 0; k < 2; k++) {
-        lr_scanner *scanner = lr_scanner_read(names[k], NULL);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
-        assert_non_null(lors);
+        lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
+        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         lr_lor_data delayeds = draw_events(lors, num_delayeds[k]);
         lr_randoms *randoms = lr_randoms_estimate(lors, &delayeds, NULL);
         assert_non_null(randoms);
@@ -264,8 +263,6 @@ static void clinical_scanner(void **unused)
         free(delayeds.index);
         free(delayeds.values);
         lr_randoms_destroy(randoms);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanner);
     }
 }
 
@@ -281,12 +278,12 @@ static void bad_delayeds_are_refused(void **unused)
     assert_error(&log, LR_BAD_INPUT, "the delayeds of LOR 5 ");
     memset(s.delayeds->values, 0, (size_t)s.delayeds->count * sizeof(float));
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
-    assert_non_null(strstr(log.error, "no delayed coincidences"));
+    assert_says(log.error, "no delayed coincidences");
     int64_t outside = 0; /* out of coincidence */
     while (lr_lors_in_coincidence(s.fixture.lors, outside)) outside++;
     s.delayeds->values[outside] = 3.0f;
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
-    assert_non_null(strstr(log.warning, "3 delayeds lie in LORs out of coincidence"));
+    assert_says(log.warning, "3 delayeds lie in LORs out of coincidence");
     lr_randoms_destroy(NULL);
     session_finish(&s);
 }
@@ -317,17 +314,8 @@ static void ends_are_enough(void **state)
     session_finish(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expected_delayeds_give_their_rates),
-        cmocka_unit_test(fan_sums_are_kept),
-        cmocka_unit_test(drawn_delayeds_give_the_rates_within_statistics),
-        cmocka_unit_test(drawn_delayeds_fit_the_estimate),
-        cmocka_unit_test(counts_decide_on_pooling),
-        cmocka_unit_test(clinical_scanner),
-        cmocka_unit_test(bad_delayeds_are_refused),
-        cmocka_unit_test(ends_are_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: randoms", cmocka_unit_test(expected_delayeds_give_their_rates), cmocka_unit_test(fan_sums_are_kept),
+          cmocka_unit_test(drawn_delayeds_give_the_rates_within_statistics),
+          cmocka_unit_test(drawn_delayeds_fit_the_estimate), cmocka_unit_test(counts_decide_on_pooling),
+          cmocka_unit_test(clinical_scanner), cmocka_unit_test(bad_delayeds_are_refused),
+          cmocka_unit_test(ends_are_enough))

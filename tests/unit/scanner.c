@@ -25,8 +25,7 @@ static void ring_places_modules(void **state)
     ring.rings = 3;
     ring.ring_pitch_mm = 27.85;
     ring.first_angle_deg = 10.0;
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &ring);
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring));
     assert_int_equal(scanner->num_modules, 54);
     assert_int_equal(scanner->num_positions, 18);
     assert_int_equal(scanner->num_crystals, 54 * 13 * 12);
@@ -45,7 +44,6 @@ static void ring_places_modules(void **state)
     }
     assert_int_equal(scanner->first_crystal[54], scanner->num_crystals);
     assert_string_equal(scanner->name, "unnamed scanner");
-    lr_scanner_destroy(scanner);
 }
 
 static lr_scanner *create_safir(void)
@@ -66,8 +64,7 @@ static lr_scanner *create_safir(void)
 /* The published crystal centres of the prototype's panels, 6.5 mm behind the face. */
 static void panel_of_blocks_has_gaps(void **state)
 {
-    lr_scanner *scanner = create_safir();
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(create_safir());
     assert_int_equal(scanner->num_modules, 48);
     assert_int_equal(scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
@@ -84,7 +81,6 @@ static void panel_of_blocks_has_gaps(void **state)
         assert_point(centre, m % 2 == 0 ? 2.45 : -15.65, 70.5, first_z + 7 * 2.2);
     }
     assert_int_equal(scanner->modules[4].position, 1);
-    lr_scanner_destroy(scanner);
 }
 
 /* Every line of the prototype's crystal map (ring det layer x y z) is a crystal of ours. */
@@ -135,12 +131,11 @@ static void crystals_find_their_module(void **state)
 {
     const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2), tilted_module(-100, 0, 0, 180, 0, 1, 1),
                                   tilted_module(0, 100, 0, 90, 0, 5, 7)};
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     for (int m = 0; m < 3; m++)
         for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++)
             assert_int_equal(lr_scanner_module_of(scanner, c), m);
     assert_int_equal(scanner->num_crystals, 6 + 1 + 35);
-    lr_scanner_destroy(scanner);
 }
 
 /* Inward normals by docs/method/common.md, "Frame and scanner", whatever the hand of u, v. */
@@ -162,8 +157,7 @@ static void normals_point_inwards(void **state)
         }
         modules[m].depth_mm = 10.0;
     }
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 6});
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 6}));
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
     const double *n = scanner->modules[2].normal;
@@ -174,18 +168,16 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[3].normal, 0, 0, -1);
     assert_point(scanner->modules[4].normal, 0, 0, 1);
     assert_point(scanner->modules[5].normal, 0, 0, -1);
-    lr_scanner_destroy(scanner);
 }
 
 /* If the axis and the origin lie on different sides of a tilted module, the axis decides. */
 static void axis_decides_before_origin(void **state)
 {
     const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}));
     const lr_module *module = &scanner->modules[0];
     assert_point(module->normal, -0.5, 0, sqrt(0.75));
     assert_true(dot(module->normal, module->centre_mm) > 0.0); /* away from the origin */
-    lr_scanner_destroy(scanner);
 }
 
 /* Axes given to seven digits come out orthonormal to rounding. */
@@ -196,14 +188,12 @@ static void axes_are_orthonormal(void **state)
         modules[0].u[k] = round(modules[0].u[k] * 1e6) / 1e6 * (1.0 + 5e-7);
         modules[0].v[k] = round(modules[0].v[k] * 1e6) / 1e6;
     }
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
-    assert_non_null(scanner);
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}));
     assert_true(fabs(dot(modules[0].u, modules[0].v)) > 1e-8); /* there was something to mend */
     const lr_module *m = &scanner->modules[0];
     const double *const axes[3] = {m->u, m->v, m->normal};
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) assert_true(fabs(dot(axes[a], axes[b]) - (a == b)) < 4e-16);
-    lr_scanner_destroy(scanner);
 }
 
 static void detection_plane_lies_behind_the_face(void **state)
@@ -220,18 +210,8 @@ static void detection_plane_lies_behind_the_face(void **state)
     lr_scanner_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_places_modules),
-        cmocka_unit_test(panel_of_blocks_has_gaps),
-        cmocka_unit_test(panel_matches_the_crystal_map),
-        cmocka_unit_test(crystals_are_counted),
-        cmocka_unit_test(crystals_find_their_module),
-        cmocka_unit_test(normals_point_inwards),
-        cmocka_unit_test(axis_decides_before_origin),
-        cmocka_unit_test(axes_are_orthonormal),
-        cmocka_unit_test(detection_plane_lies_behind_the_face),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: scanner", cmocka_unit_test(ring_places_modules), cmocka_unit_test(panel_of_blocks_has_gaps),
+          cmocka_unit_test(panel_matches_the_crystal_map), cmocka_unit_test(crystals_are_counted),
+          cmocka_unit_test(crystals_find_their_module), cmocka_unit_test(normals_point_inwards),
+          cmocka_unit_test(axis_decides_before_origin), cmocka_unit_test(axes_are_orthonormal),
+          cmocka_unit_test(detection_plane_lies_behind_the_face))

@@ -5,7 +5,7 @@
 #ifndef LR_TEST_UNIT_SCANNERS_H
 #define LR_TEST_UNIT_SCANNERS_H
 
-#include "test.h"
+#include "cases.h"
 
 /* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must outlive the ring. */
 static inline lr_ring plain_ring(double radius_mm, int modules, const int crystals[2], double pitch_mm, double face_mm,

@@ -98,7 +98,7 @@ static void check_find(const struct world *world, const lr_selection *selection,
 static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
 {
     const int64_t count = world->lors->count;
-    assert_int_equal(lr_selection_check(world->lors, selection, NULL), LR_OK);
+    assert_ok(lr_selection_check(world->lors, selection, NULL));
     check_find(world, selection, state);
     for (int k = 0; k < 20; k++) {
         const int64_t a = (int64_t)(test_random(state) * (double)count);
@@ -199,12 +199,5 @@ static void test_windows_cover_their_list(void **state)
     world_finish(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_selection_is_its_flags),
-        cmocka_unit_test(test_windows_cover_their_list),
-        cmocka_unit_test(test_faults_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: selection", cmocka_unit_test(test_every_selection_is_its_flags),
+          cmocka_unit_test(test_windows_cover_their_list), cmocka_unit_test(test_faults_are_named))

@@ -3,7 +3,7 @@
  *
  * SHA-256 against the digests of FIPS 180-4's examples (NIST, "Examples with Intermediate Values"),
  * and the same digest however a message is cut. */
-#include "test.h"
+#include "cases.h"
 
 #include "base/hash.h"
 
@@ -42,11 +42,4 @@ static void cuts_do_not_matter(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples),
-        cmocka_unit_test(cuts_do_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: sha256", cmocka_unit_test(examples), cmocka_unit_test(cuts_do_not_matter))

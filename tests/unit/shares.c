@@ -3,7 +3,7 @@
  *
  * Rows in parts: each row is in one part, and parts of a scanner whose matrix is known take about the
  * same number of elements. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include <lr/forecast.h>
 
@@ -15,7 +15,7 @@ static void check_parts(const struct fixture *f, lr_rows_share share, int64_t nu
     int64_t range[2], end = 0;
     share.parts = parts;
     for (share.number = 1; share.number <= parts; share.number++) {
-        assert_int_equal(lr_rows_share_range(f->lors, &f->grid, &share, range), LR_OK);
+        assert_ok(lr_rows_share_range(f->lors, &f->grid, &share, range));
         assert_int_equal(range[0], end);
         assert_true(range[1] > range[0]);
         end = range[1];
@@ -26,8 +26,7 @@ static void check_parts(const struct fixture *f, lr_rows_share share, int64_t nu
 static void test_every_row_once(void **state)
 {
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture f;
-        fixture_init(&f, (enum fixture_kind)kind);
+        struct fixture f = kept_fixture((enum fixture_kind)kind);
         const int64_t num = lr_grid_num_voxels(&f.grid);
         const int64_t voxels[5] = {1, 2, 5, num - 3, num - 1}, lors[4] = {0, 3, 4, 9};
         const int32_t pair = 0;
@@ -48,7 +47,6 @@ static void test_every_row_once(void **state)
         check_parts(&f, pairs, f.lors->num_pairs, f.lors->num_pairs);
         check_parts(&f, of_list, 4, 3);
         check_parts(&f, of_pair, 1, 1);
-        fixture_finish(&f);
     }
 }
 
@@ -63,16 +61,15 @@ static lr_status count_elements(void *user, const lr_row *row)
  * ends: equal numbers of rows would be far off. */
 static void test_balance(void **state)
 {
-    struct fixture f;
-    fixture_init(&f, FIXTURE_RING);
+    struct fixture f = kept_fixture(FIXTURE_RING);
     f.grid = lr_grid_centred((int[3]){9, 9, 24}, (double[3]){1.0, 1.0, 1.2});
     lr_operator_params params = fixture_params(&f, "native", NULL);
     params.grid = &f.grid;
-    lr_operator *op = fixture_operator(&params);
+    lr_operator *op = keep(fixture_operator(&params));
     const int64_t num = lr_grid_num_voxels(&f.grid), parts = 4;
-    int64_t *counts = calloc((size_t)num, sizeof(*counts)), total = 0, largest = 0, equal = 0;
+    int64_t *counts = kept(num, sizeof(*counts)), total = 0, largest = 0, equal = 0;
     const lr_row_choice rows = {.end = num};
-    assert_int_equal(lr_operator_rows_part(op, &rows, &(lr_row_sink){count_elements, counts}), LR_OK);
+    assert_ok(lr_operator_rows_part(op, &rows, &(lr_row_sink){count_elements, counts}));
     for (int64_t row = 0; row < num; row++) {
         total += counts[row];
         equal += row >= num / parts && row < 2 * num / parts ? counts[row] : 0;
@@ -80,43 +77,28 @@ static void test_balance(void **state)
     lr_rows_share share = {.work.choice.end = num, .parts = parts};
     for (share.number = 1; share.number <= parts; share.number++) {
         int64_t range[2], sum = 0;
-        assert_int_equal(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_OK);
+        assert_ok(lr_rows_share_range(f.lors, &f.grid, &share, range));
         for (int64_t row = range[0]; row < range[1]; row++) sum += counts[row];
         largest = sum > largest ? sum : largest;
     }
     print_message("largest part %.3f of its share, a part of equal rows %.3f\n",
                   (double)largest * (double)parts / (double)total, (double)equal * (double)parts / (double)total);
     assert_true((double)largest * (double)parts < 1.1 * (double)total);
-    free(counts);
-    lr_operator_destroy(op);
-    fixture_finish(&f);
 }
 
 static void test_refusals(void **state)
 {
-    struct fixture f;
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     int64_t range[2];
-    fixture_init(&f, FIXTURE_OPPOSED);
-    test_log_init(&log);
+    struct fixture f = kept_fixture(FIXTURE_OPPOSED);
     lr_rows_share share = {.work.choice.end = 3, .number = 1, .parts = 4, .log = &log.log};
-    assert_int_equal(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE);
-    assert_non_null(strstr(log.error, "3 rows cannot be cut into 4 parts"));
+    assert_fails(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE, &log,
+                 "3 rows cannot be cut into 4 parts");
     share.number = 5;
-    assert_int_equal(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE);
-    assert_non_null(strstr(log.error, "part 5 of 4 makes no sense"));
+    assert_fails(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE, &log, "part 5 of 4 makes no sense");
     share = (lr_rows_share){.work.by_lor = true, .number = 1, .parts = 2, .log = &log.log};
-    assert_int_equal(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE);
-    assert_non_null(strstr(log.error, "1 module pairs cannot be cut"));
-    fixture_finish(&f);
+    assert_fails(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_USAGE, &log, "1 module pairs cannot be cut");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row_once),
-        cmocka_unit_test(test_balance),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: shares", cmocka_unit_test(test_every_row_once), cmocka_unit_test(test_balance),
+          cmocka_unit_test(test_refusals))

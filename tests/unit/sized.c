@@ -3,7 +3,7 @@
  *
  * Programs that were compiled when parameters had fewer fields: what they lack is 0, and nothing beyond it is read. */
 #define _DEFAULT_SOURCE /* mmap of no file */
-#include "fixtures.h"
+#include "cases.h"
 
 #include "io/files.h"
 
@@ -37,11 +37,10 @@ static void count_message(void *user, lr_log_level level, lr_status status, cons
 
 static void older_programs_make_operators(void **state)
 {
-    struct fixture fixture;
     struct edge edge;
     int num_messages = 0;
     const lr_log log = {count_message, &num_messages};
-    fixture_init(&fixture, FIXTURE_RING);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
     lr_operator_params params = fixture_params(&fixture, "cpu", &log);
     params.threads = 0;
     params.rays = -1;
@@ -60,9 +59,8 @@ static void older_programs_make_operators(void **state)
     num_messages = 0;
     assert_null(lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes)));
     assert_int_equal(num_messages, 0);
-    assert_non_null(strstr(lr_last_error(NULL), "-1"));
+    assert_says(lr_last_error(NULL), "-1");
     free_edge(&edge);
-    fixture_finish(&fixture);
 }
 
 /* A newer program's further fields are not known here. */
@@ -74,7 +72,7 @@ static void newer_programs_make_vectors(void **state)
     } newer = {.params = {.count = 7}};
     memset(newer.more, 0x5a, sizeof(newer.more));
     lr_vector vector;
-    assert_int_equal(lr_vector_create_sized(sizeof(newer), &newer.params, &vector), LR_OK);
+    assert_ok(lr_vector_create_sized(sizeof(newer), &newer.params, &vector));
     assert_int_equal(vector.count, 7);
     lr_vector_destroy(&vector);
 }
@@ -93,19 +91,18 @@ static bool refuse(void *user, const char *what, double done, double total)
 /* `progress` came after `log`. */
 static void older_programs_read_events(void **state)
 {
-    struct fixture fixture;
     struct test_folder folder;
     struct edge edge;
     char path[160];
-    fixture_init(&fixture, FIXTURE_RING);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
     folder_init(&folder);
     folder_file(&folder, path, "events.petsird");
     lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = fixture.lors});
     assert_non_null(writer);
     const lr_event event = {.crystals = {0, fixture.scanner->num_crystals / 2}, .weight = 1};
     const lr_event_sink written = lr_events_writer_sink(writer);
-    assert_int_equal(written.take(written.user, &event, 1), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(written.take(written.user, &event, 1));
+    assert_ok(lr_events_writer_finish(writer));
 
     const lr_progress stops = {refuse, NULL};
     const lr_events_source source = {.path = path, .scanner = fixture.scanner, .progress = &stops};
@@ -113,19 +110,11 @@ static void older_programs_read_events(void **state)
     const lr_event_sink sink = {.take = drop_events, .user = &count};
     const size_t bytes = offsetof(lr_events_source, progress);
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
-    assert_int_equal(lr_events_read_sized(bytes, put_at_edge(&edge, &source, bytes), &sink, NULL), LR_OK);
+    assert_ok(lr_events_read_sized(bytes, put_at_edge(&edge, &source, bytes), &sink, NULL));
     assert_int_equal(count, 1);
     free_edge(&edge);
     folder_finish(&folder);
-    fixture_finish(&fixture);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(older_programs_make_operators),
-        cmocka_unit_test(newer_programs_make_vectors),
-        cmocka_unit_test(older_programs_read_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: sized", cmocka_unit_test(older_programs_make_operators), cmocka_unit_test(newer_programs_make_vectors),
+          cmocka_unit_test(older_programs_read_events))

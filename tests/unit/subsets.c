@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Subsets of module pairs, and sums over fans. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include "model/lors/place.h"
 
@@ -15,12 +15,11 @@ static void fans_are_sums_over_lors(void **unused)
 {
     uint64_t state = test_seed();
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
-        struct fixture fixture;
-        fixture_init(&fixture, (enum fixture_kind)kind);
+        struct fixture fixture = kept_fixture((enum fixture_kind)kind);
         const lr_lors *lors = fixture.lors;
         const int64_t num = fixture.scanner->num_crystals;
-        double *values = fixture_doubles(num), *expected = fixture_doubles(num);
-        double *fans = fixture_doubles(num), *again = fixture_doubles(num);
+        double *values = kept_doubles(num), *expected = kept_doubles(num);
+        double *fans = kept_doubles(num), *again = kept_doubles(num);
         fixture_fill(values, num, (double[2]){0.5, 2.0}, &state);
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             int64_t in_coincidence = 0;
@@ -38,26 +37,20 @@ static void fans_are_sums_over_lors(void **unused)
             }
             assert_int_equal(lr_pair_num_coincidences(lors, pair), in_coincidence);
         }
-        assert_int_equal(lr_crystal_fans(lors, values, fans, 1, NULL), LR_OK);
-        assert_int_equal(lr_crystal_fans(lors, values, again, 3, NULL), LR_OK);
+        assert_ok(lr_crystal_fans(lors, values, fans, 1, NULL));
+        assert_ok(lr_crystal_fans(lors, values, again, 3, NULL));
         assert_memory_equal(fans, again, (size_t)num * sizeof(double));
         for (int64_t c = 0; c < num; c++) assert_close(fans[c], expected[c], 1e-12);
-        free(values);
-        free(expected);
-        free(fans);
-        free(again);
-        fixture_finish(&fixture);
     }
 }
 
 /* Tilted modules within a field of view: their rules do not part into columns and rings. */
 static void fans_of_masks_that_do_not_part(void **unused)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TILTED);
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .modules = fixture.scanner->modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 6}});
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    struct fixture fixture = kept_fixture(FIXTURE_TILTED);
+    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){
+        .modules = fixture.scanner->modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 6}}));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(lors->masks->pairs[0].kind, LR_MASK_FULL);
     double ones[40], fans[40], expected[40] = {0};
     assert_int_equal(scanner->num_crystals, 40);
@@ -69,11 +62,8 @@ static void fans_of_masks_that_do_not_part(void **unused)
             expected[20 + b] += counts;
         }
     }
-    assert_int_equal(lr_crystal_fans(lors, ones, fans, 2, NULL), LR_OK);
+    assert_ok(lr_crystal_fans(lors, ones, fans, 2, NULL));
     assert_memory_equal(fans, expected, sizeof(fans));
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
-    fixture_finish(&fixture);
 }
 
 /* --- subsets --- */
@@ -135,7 +125,7 @@ static struct balance weigh(const lr_lors *lors, int subsets)
     int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
     struct shares *shares = calloc((size_t)subsets, sizeof(*shares));
     assert_true(subset_of != NULL && shares != NULL);
-    assert_int_equal(lr_osem_subsets(lors, subsets, subset_of, NULL), LR_OK);
+    assert_ok(lr_osem_subsets(lors, subsets, subset_of, NULL));
     const double *centre = lors->scanner->modules[0].centre_mm;
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         assert_true(subset_of[pair] >= 0 && subset_of[pair] < subsets);
@@ -173,9 +163,8 @@ static void subsets_are_balanced(void **unused)
     static const int counts[] = {2, 3, 4, 6, 7, 8, 9, 14, 21};
     for (int n = 0; n < 4; n++) {
         struct test_log log = TEST_LOG(log);
-        lr_scanner *scanner = lr_scanner_read(names[n], &log.log);
-        if (scanner == NULL) fail_msg("%s: %s", names[n], log.error);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
+        lr_scanner *scanner = keep(lr_scanner_read(names[n], &log.log));
+        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         for (int k = 0; k < 9; k++) {
             const double pair = (double)counts[k] / (double)count_dealt(lors, lines[n], counts[k]);
             const struct balance balance = weigh(lors, counts[k]);
@@ -187,37 +176,23 @@ static void subsets_are_balanced(void **unused)
             assert_true(balance.waves <= 0.05 + 4.0 * pair);
             assert_true(balance.distances <= 0.05 + 4.0 * NUM_DISTANCES * pair);
         }
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanner);
     }
 }
 
 static void too_many_subsets_are_refused(void **unused)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     const int num_pairs = (int)fixture.lors->num_pairs;
-    int32_t *subset_of = calloc((size_t)num_pairs, sizeof(*subset_of));
-    int *sizes = calloc((size_t)num_pairs, sizeof(*sizes));
+    int32_t *subset_of = kept(num_pairs, sizeof(*subset_of));
+    int *sizes = kept(num_pairs, sizeof(*sizes));
     assert_true(subset_of != NULL && sizes != NULL);
     assert_int_equal(lr_osem_subsets(fixture.lors, 0, subset_of, NULL), LR_USAGE);
     assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs + 1, subset_of, NULL), LR_USAGE);
-    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs, subset_of, NULL), LR_OK);
+    assert_ok(lr_osem_subsets(fixture.lors, num_pairs, subset_of, NULL));
     for (int pair = 0; pair < num_pairs; pair++) assert_true(sizes[subset_of[pair]]++ == 0); /* one each */
-    assert_int_equal(lr_osem_subsets(fixture.lors, 1, subset_of, NULL), LR_OK);
+    assert_ok(lr_osem_subsets(fixture.lors, 1, subset_of, NULL));
     for (int pair = 0; pair < num_pairs; pair++) assert_int_equal(subset_of[pair], 0);
-    free(subset_of);
-    free(sizes);
-    fixture_finish(&fixture);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fans_are_sums_over_lors),
-        cmocka_unit_test(fans_of_masks_that_do_not_part),
-        cmocka_unit_test(subsets_are_balanced),
-        cmocka_unit_test(too_many_subsets_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("unit: subsets", cmocka_unit_test(fans_are_sums_over_lors), cmocka_unit_test(fans_of_masks_that_do_not_part),
+          cmocka_unit_test(subsets_are_balanced), cmocka_unit_test(too_many_subsets_are_refused))

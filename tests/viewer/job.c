@@ -38,7 +38,7 @@ static lr_status work(void *user, const lr_log *log, const lr_progress *progress
 static void start(struct job *job, struct work *w)
 {
     const struct job_params params = {.run = work, .user = w, .what = "starting"};
-    assert_int_equal(job_start(job, &params), LR_OK);
+    assert_ok(job_start(job, &params));
 }
 
 static void an_idle_job_can_be_asked_and_finished(void **state)
@@ -130,7 +130,7 @@ static void deaf_work_is_done(void **state)
     int count = 0;
     job_init(&job);
     for (int n = 0; n < 50; n++) {
-        assert_int_equal(job_start(&job, &(struct job_params){deaf, &count, NULL}), LR_OK);
+        assert_ok(job_start(&job, &(struct job_params){deaf, &count, NULL}));
         job_cancel(&job);
         assert_int_equal(job_wait(&job), JOB_DONE);
     }

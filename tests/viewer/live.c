@@ -34,12 +34,12 @@ static void library_run(const struct bench *bench, const struct live_request *re
                                                            .samples = {1, 1, 1},
                                                            .store = LR_STORE_YES});
     library->data = lr_lor_data_create(bench->view.lors, NULL);
-    assert_int_equal(array_forward(library->op, bench->view.image->values, library->data->values), LR_OK);
+    assert_ok(array_forward(library->op, bench->view.image->values, library->data->values));
     for (int64_t n = 0; n < library->data->count; n++) sum += library->data->values[n];
     for (int64_t n = 0; n < library->data->count; n++)
         library->data->values[n] = (float)(1e5 / sum * library->data->values[n]);
     for (int v = 0; v < NUM_VOXELS; v++) library->truth[v] = 1e5 / sum * bench->view.image->values[v];
-    assert_int_equal(lr_poisson(library->data->values, library->data->count, 7, NULL), LR_OK);
+    assert_ok(lr_poisson(library->data->values, library->data->count, 7, NULL));
     const lr_vector counts = lr_lor_data_vector(library->data);
     const lr_recon_params params = {.op = library->op,
                                     .data = &counts,
@@ -52,7 +52,7 @@ static void library_run(const struct bench *bench, const struct live_request *re
                                     .iteration = note,
                                     .user = library};
     lr_vector image = lr_vector_of_floats(library->image, NUM_VOXELS);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    assert_ok(lr_recon(&params, &image));
 }
 
 static void library_finish(struct library *library)
@@ -188,7 +188,7 @@ static void measured_data_come_first(void **state)
     struct live_request request = usual;
     request.iterations = 3;
     library_run(bench, &request, &library);
-    assert_int_equal(lr_lor_data_write("live_data.h5", bench->view.lors, library.data, NULL), LR_OK);
+    assert_ok(lr_lor_data_write("live_data.h5", bench->view.lors, library.data, NULL));
     study_reopen(bench->study, &bench->view, &(struct study_wish){.data = "live_data.h5"});
     for (int with = 0; with < 2; with++) {
         request.reference = with ? bench->view.image : NULL;
@@ -218,21 +218,18 @@ static void expectations_lead_to_the_truth(void **state)
 
 static void refusals(void **state)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct job_report report;
     const struct study_view nothing = {0};
-    test_log_init(&log);
     struct bench *bench = bench_open("live_image.nii", NULL);
     assert_int_equal(live_start(bench->live, &nothing, &usual, &log.log), LR_USAGE);
     struct study_view bare = bench->view;
     bare.image = NULL;
-    assert_int_equal(live_start(bench->live, &bare, &usual, &log.log), LR_USAGE);
-    assert_non_null(strstr(log.error, "no data"));
+    assert_fails(live_start(bench->live, &bare, &usual, &log.log), LR_USAGE, &log, "no data");
     struct live_request request = usual;
     const lr_image other = {.grid = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}};
     request.reference = &other;
-    assert_int_equal(live_start(bench->live, &bench->view, &request, &log.log), LR_USAGE);
-    assert_non_null(strstr(log.error, "grid"));
+    assert_fails(live_start(bench->live, &bench->view, &request, &log.log), LR_USAGE, &log, "grid");
     assert_int_equal(live_poll(bench->live, NULL), LIVE_IDLE);
     /* More subsets than module pairs: found by the library, in the job. */
     request = usual;

@@ -44,7 +44,7 @@ static void a_busy_program_ends_with_its_screen(void **state)
     assert_true(WIFEXITED(way));
     assert_int_equal(WEXITSTATUS(way), 1);
     assert_true(read(errors[0], text, sizeof(text) - 1) > 0);
-    assert_non_null(strstr(text, "loraster: error: the screen"));
+    assert_says(text, "loraster: error: the screen");
     close(errors[0]);
     close(said[0]);
     close(said[1]);

@@ -54,18 +54,14 @@ static void bad_texts(void **state)
     };
     struct test_log log;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        assert_null(read_text(cases[k].text, strlen(cases[k].text), &log));
-        assert_int_equal(log.status, LR_BAD_INPUT);
-        if (strstr(log.error, cases[k].words) == NULL) fail_msg("\"%s\" lacks \"%s\"", log.error, cases[k].words);
+        assert_none(read_text(cases[k].text, strlen(cases[k].text), &log), LR_BAD_INPUT, &log, cases[k].words);
     }
 }
 
 static void no_text(void **state)
 {
-    struct test_log log;
-    test_log_init(&log);
-    assert_null(script_read("there is no such file", viewer_tools, &log.log));
-    assert_int_equal(log.status, LR_BAD_INPUT);
+    struct test_log log = TEST_LOG(log);
+    assert_none(script_read("there is no such file", viewer_tools, &log.log), LR_BAD_INPUT, &log, "");
     script_destroy(NULL);
 }
 

@@ -88,9 +88,8 @@ static void assert_same(const struct lr_view_session *a, const struct lr_view_se
 
 static void round_trip(const struct lr_view_session *session)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct lr_view_session back;
-    test_log_init(&log);
     if (lr_view_session_write(FILE_NAME, session, &log.log) != LR_OK ||
         lr_view_session_read(FILE_NAME, &back, &log.log) != LR_OK)
         fail_msg("%s", log.error);
@@ -130,9 +129,8 @@ static void a_decimal_comma_changes_nothing(void **state)
 
 static void refuse(const char *text, const char *place, const char *words)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct lr_view_session session;
-    test_log_init(&log);
     assert_int_equal(lr_view_session_parse("s.yaml", text, (int64_t)strlen(text), &session, &log.log), LR_BAD_INPUT);
     if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL)
         fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
@@ -192,13 +190,12 @@ static void what_cannot_be_read_back_is_not_written(void **state)
 /* What cannot be written leaves what was there. */
 static void a_failed_write_leaves_the_old_file(void **state)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct lr_view_session old = {.window = {640, 480}}, back;
     const struct lr_view_session bad = {.image = ""};
-    test_log_init(&log);
-    assert_int_equal(lr_view_session_write(FILE_NAME, &old, &log.log), LR_OK);
+    assert_ok(lr_view_session_write(FILE_NAME, &old, &log.log));
     assert_int_not_equal(lr_view_session_write(FILE_NAME, &bad, &log.log), LR_OK);
-    assert_int_equal(lr_view_session_read(FILE_NAME, &back, &log.log), LR_OK);
+    assert_ok(lr_view_session_read(FILE_NAME, &back, &log.log));
     assert_int_equal(back.window[0], 640);
     lr_view_session_finish(&back);
     assert_int_equal(lr_view_session_write("no such folder/s.yaml", &old, &log.log), LR_FAILED);

@@ -43,13 +43,13 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     struct job_report report;
     struct voxel_request request = {.point_mm = {1.3, -2.1, 0.7}, .all_primaries = true};
     const struct sensitivity_request sum = {.backend = "compute", .samples = 1};
-    assert_int_equal(voxel_ask(reference, &view, &request, NULL), LR_OK);
+    assert_ok(voxel_ask(reference, &view, &request, NULL));
     request.backend = "raster";
     for (int k = 0; k < NUM_JOBS; k++) {
         voxels[k] = voxel_create(NULL);
         task_runner_init(&maps[k], &sensitivity_kind);
-        assert_int_equal(voxel_ask(voxels[k], &view, &request, NULL), LR_OK);
-        assert_int_equal(sensitivity_ask(&maps[k], &view, &sum, NULL), LR_OK);
+        assert_ok(voxel_ask(voxels[k], &view, &request, NULL));
+        assert_ok(sensitivity_ask(&maps[k], &view, &sum, NULL));
     }
     must_be_done(voxel_wait(reference, &report), &report);
     for (int k = 0; k < NUM_JOBS; k++) {
@@ -78,7 +78,7 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts_do_not_get_in_each_others_way),
+        CASE(contexts_do_not_get_in_each_others_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

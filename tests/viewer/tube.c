@@ -31,7 +31,7 @@ static struct bench *bench_open(const char *scanner, const lr_grid *grid)
 
 static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
 {
-    assert_int_equal(tube_ask(&bench->tubes, &bench->view, request, NULL), LR_OK);
+    assert_ok(tube_ask(&bench->tubes, &bench->view, request, NULL));
     if (task_runner_wait(&bench->tubes) != JOB_DONE) fail_msg("%s", bench->tubes.report.error);
     return tube_result(&bench->tubes);
 }
@@ -78,14 +78,13 @@ static void tubes_are_columns(void **state)
                                            .rays = sampled ? 3 : 0,
                                            .samples = {1, 1, 1},
                                            .store = LR_STORE_NO};
-        lr_operator *op = lr_operator_create(&params);
+        lr_operator *op = keep(lr_operator_create(&params));
         struct comparison comparison = {.result = result};
         const lr_row_sink sink = {compare, &comparison};
-        assert_int_equal(lr_operator_rows(op, 0, lr_grid_num_voxels(&about), &sink), LR_OK);
+        assert_ok(lr_operator_rows(op, 0, lr_grid_num_voxels(&about), &sink));
         print_message("%lld voxels\n", (long long)comparison.count);
         assert_true(comparison.count > 20 && comparison.count <= result->num_voxels + 5);
         assert_close(result->sum, comparison.sum, 1e-4);
-        lr_operator_destroy(op);
     }
 }
 
@@ -176,7 +175,7 @@ static void events_have_the_elements_of_list_mode(void **state)
     tube_ends(bench->view.scanner, ends, ends_mm);
     grid.origin_mm[2] = ends_mm[0][2] - 24;
     bench = bench_open("siemens-vision-600", &grid); /* which the line crosses */
-    lr_image *image = lr_image_create(&grid, NULL);
+    lr_image *image = keep(lr_image_create(&grid, NULL));
     const int64_t count = lr_grid_num_voxels(&grid);
     for (int64_t v = 0; v < count; v++) image->values[v] = (float)test_random(&seed);
     for (int k = 0; k < 6; k++) {
@@ -191,36 +190,33 @@ static void events_have_the_elements_of_list_mode(void **state)
         lr_lors_crystals(bench->view.lors, result->lor, crystals);
         const lr_event event = {.crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
         const lr_events_info info = {.has_tof = true};
-        lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = bench->view.lors,
-                                                                   .grid = &grid,
-                                                                   .events = &event,
-                                                                   .count = 1,
-                                                                   .info = has_tof ? &info : NULL,
-                                                                   .kernel = kernels[k / 2],
-                                                                   .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
-                                                                   .backend = "cpu"});
+        lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = bench->view.lors,
+                                                                        .grid = &grid,
+                                                                        .events = &event,
+                                                                        .count = 1,
+                                                                        .info = has_tof ? &info : NULL,
+                                                                        .kernel = kernels[k / 2],
+                                                                        .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
+                                                                        .backend = "cpu"}));
         float value = 0;
         double sum = 0;
         const lr_vector from = lr_image_vector(image);
         lr_vector to = lr_vector_of_floats(&value, 1);
-        assert_int_equal(lr_operator_forward(op, NULL, &from, &to), LR_OK);
+        assert_ok(lr_operator_forward(op, NULL, &from, &to));
         for (int64_t v = 0; v < count; v++) sum += (double)result->image->values[v] * image->values[v];
         assert_close(sum, value, 1e-5);
         assert_true(result->num_voxels > 3 && (result->sigma_mm > 0) == has_tof);
         if (has_tof) /* bins of 9 mm, along the line from the first crystal */
             assert_true(fabs(result->peak_mm - request.tof_mm) < 9);
-        lr_operator_destroy(op);
     }
-    lr_image_destroy(image);
 }
 
 static void refuse(const struct study_view *view, const struct tube_crystal *crystals, const char *words)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     int64_t lor;
-    test_log_init(&log);
     assert_int_equal(tube_check(view, crystals, &lor, &log.log), LR_USAGE);
-    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
+    assert_says(log.error, words);
 }
 
 /* A LOR that the coincidence rules exclude, though its modules have others. */

@@ -39,7 +39,7 @@ static struct bench *bench_open(const struct study_wish *wish)
 static const struct voxel_result *compute(struct bench *bench, const struct voxel_request *request)
 {
     struct job_report report;
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, request, NULL), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, request, NULL));
     if (voxel_wait(bench->voxel, &report) != JOB_DONE) fail_msg("%s", report.error);
     return voxel_result(bench->voxel, NULL);
 }
@@ -55,7 +55,7 @@ static void random_point(const struct bench *bench, uint64_t *state, double poin
 static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode, bool of_voxel,
                         struct row_copy *copy)
 {
-    lr_operator *op = lr_operator_create(&(lr_operator_params){
+    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
         .lors = bench->view.lors,
         .grid = &bench->view.grid,
         .backend = "cpu",
@@ -65,15 +65,12 @@ static void library_row(const struct bench *bench, const struct voxel_result *re
         .mu = result->has_mu ? bench->view.mu : NULL,
         .mu_steps = result->request.mu_steps,
         .store = LR_STORE_NO,
-    });
-    assert_non_null(op);
+    }));
     struct row_copier copier = {copy, NULL, true};
     const lr_row_sink sink = {row_copier_take, &copier};
     const double(*point)[3] = (const double(*)[3])result->request.point_mm;
-    assert_int_equal(of_voxel ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
-                              : lr_operator_point_rows(op, point, 1, &sink),
-                     LR_OK);
-    lr_operator_destroy(op);
+    assert_ok(of_voxel ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
+                       : lr_operator_point_rows(op, point, 1, &sink));
 }
 
 static void assert_same_row(const struct voxel_row *found, const struct row_copy *wanted)
@@ -162,7 +159,7 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     const int rays = result->request.rays;
     const int64_t n = (int64_t)place[1] * window->size[0] + place[0];
     struct voxel_pixel pixel;
-    assert_int_equal(voxel_at(bench->voxel, window->module, place, &pixel), LR_OK);
+    assert_ok(voxel_at(bench->voxel, window->module, place, &pixel));
     assert_int_equal(pixel.p, place[0] / rays);
     assert_int_equal(pixel.q, place[1] / rays);
     assert_true(pixel.lor == window->lors[n]);
@@ -248,7 +245,7 @@ static void solid_angles_add_up(void **state)
         for (int a = 0; a < 32; a++) {
             struct voxel_pixel pixel;
             const int place[2] = {middle[0] * 32 + a, middle[1] * 32 + b};
-            assert_int_equal(voxel_at(bench->voxel, 1, place, &pixel), LR_OK);
+            assert_ok(voxel_at(bench->voxel, 1, place, &pixel));
             sum += pixel.solid_angle_sr;
         }
     }
@@ -274,7 +271,7 @@ static void absorption_is_exponential(void **state)
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){400, 400, 400});
     lr_image *mu = lr_image_create(&grid, NULL);
     for (int k = 0; k < 64; k++) mu->values[k] = 0.0096f;
-    assert_int_equal(lr_image_write("voxel_mu.nii", mu, NULL), LR_OK);
+    assert_ok(lr_image_write("voxel_mu.nii", mu, NULL));
     lr_image_destroy(mu);
     struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
     struct voxel_request request = {.point_mm = {3, 2, 1}, .rays = 4, .mu_steps = 5};
@@ -290,7 +287,7 @@ static void absorption_is_exponential(void **state)
         for (int y = 0; y < window->size[1]; y++) {
             for (int x = 0; x < window->size[0]; x++) {
                 struct voxel_pixel pixel;
-                assert_int_equal(voxel_at(bench->voxel, request.primary, (int[2]){x, y}, &pixel), LR_OK);
+                assert_ok(voxel_at(bench->voxel, request.primary, (int[2]){x, y}, &pixel));
                 if (pixel.lor >= 0) {
                     const double wanted = without ? 1 : exp(-0.0096 * pixel.distance_mm);
                     assert_close(pixel.survival, wanted, turn < 2 ? 2e-6 : 1e-5); /* single
@@ -396,7 +393,7 @@ static void operators_stay_open(void **state)
     request.mode = LR_MODE_EXACT;
     for (int n = 0; n < 100; n++) {
         random_point(bench, &seed, request.point_mm);
-        assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+        assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
         (void)voxel_poll(bench->voxel, NULL);
     }
     assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
@@ -441,7 +438,7 @@ static void a_lost_context_is_made_again(void **state)
     atomic_init(&resets_left, 1);
     glGetGraphicsResetStatus = answer_reset;
     request.point_mm[0] = -4.219;
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
     assert_int_equal(voxel_wait(bench->voxel, &report), JOB_DONE);
     glGetGraphicsResetStatus = own;
     assert_true(atomic_load(&resets_left) <= 0);
@@ -461,7 +458,7 @@ static void the_newest_request_wins(void **state)
     for (int n = 0; n < 200; n++) {
         random_point(bench, &seed, request.point_mm);
         request.rays = 1 + n % 8;
-        assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+        assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
         (void)voxel_poll(bench->voxel, NULL);
     }
     assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
@@ -470,8 +467,8 @@ static void the_newest_request_wins(void **state)
     assert_int_equal(result->request.rays, request.rays);
     assert_true(serial >= 1);
     /* Destroyed while one runs and one waits. */
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
 }
 
 /* Windows do not wait for the voxel's mean, and are there while it is computed. */
@@ -482,22 +479,22 @@ static void windows_come_before_means(void **state)
     struct bench *bench = bench_open(&(struct study_wish){.scanner = "ge-explore-vista-dr"});
     struct voxel_request request = {.point_mm = {5, 4, 3}, .samples = 4096, .rays = 1};
     request.primary = farthest_module(bench, request.point_mm);
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
     while (voxel_result(bench->voxel, &first) == NULL) assert_int_equal(voxel_poll(bench->voxel, NULL), JOB_RUNNING);
     assert_false(voxel_result(bench->voxel, NULL)->has_means);
     const struct voxel_window *window = &voxel_result(bench->voxel, NULL)->windows[0];
     int n = 0;
     while (window->lors[n] < 0) n++;
     const int place[2] = {n % window->size[0], n / window->size[0]};
-    assert_int_equal(voxel_at(bench->voxel, request.primary, place, &pixel), LR_OK);
+    assert_ok(voxel_at(bench->voxel, request.primary, place, &pixel));
     assert_true(pixel.point_exact > 0 && isnan(pixel.voxel_exact));
     /* What is computed for a request that is no longer the newest is dropped. */
     request.samples = 2;
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, NULL), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, NULL));
     assert_int_equal(voxel_wait(bench->voxel, NULL), JOB_DONE);
     assert_true(voxel_result(bench->voxel, &second)->has_means && second > first);
     assert_int_equal(voxel_result(bench->voxel, NULL)->request.samples, 2);
-    assert_int_equal(voxel_at(bench->voxel, request.primary, place, &pixel), LR_OK);
+    assert_ok(voxel_at(bench->voxel, request.primary, place, &pixel));
     assert_true(pixel.voxel_exact >= 0);
 }
 
@@ -508,7 +505,7 @@ static void results_outlive_the_study(void **state)
     const struct voxel_request request = {.rays = 2};
     (void)compute(bench, &request);
     study_view_release(&bench->view);
-    assert_int_equal(study_open(bench->study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
+    assert_ok(study_open(bench->study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}));
     assert_int_equal(study_wait(bench->study, NULL), JOB_DONE);
     assert_int_equal(voxel_study(bench->voxel)->scanner->num_modules, 2);
     bench->view = study_take(bench->study);
@@ -517,16 +514,14 @@ static void results_outlive_the_study(void **state)
 
 static void refusals(void **state)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct job_report report;
     const struct study_view nothing = {0};
-    test_log_init(&log);
     struct bench *bench = bench_open(&(struct study_wish){.scanner = "two-opposed-modules"});
     struct voxel_request request = {0};
     assert_int_equal(voxel_ask(bench->voxel, &nothing, &request, &log.log), LR_USAGE);
     request.primary = 2;
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE);
-    assert_non_null(strstr(log.error, "0 to 1"));
+    assert_fails(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE, &log, "0 to 1");
     request.primary = 0;
     request.point_mm[1] = NAN;
     assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_USAGE);
@@ -537,9 +532,9 @@ static void refusals(void **state)
     (void)compute(bench, &request);
     request.rays = 1000;
     request.all_primaries = true;
-    assert_int_equal(voxel_ask(bench->voxel, &bench->view, &request, &log.log), LR_OK);
+    assert_ok(voxel_ask(bench->voxel, &bench->view, &request, &log.log));
     assert_int_equal(voxel_wait(bench->voxel, &report), JOB_FAILED);
-    assert_non_null(strstr(report.error, "smaller R"));
+    assert_says(report.error, "smaller R");
     assert_int_equal(voxel_result(bench->voxel, NULL)->request.rays, 4);
     /* A point outside the grid has a voxel of its own. */
     request = (struct voxel_request){0};
