@@ -146,38 +146,26 @@ class ScannerFiles(ProgramTest):
         self.write("bad.yaml", text)
         self.refuse(3, ["bad.yaml", *words], "scanner check ./bad.yaml")
 
-    def test_unknown_key(self):
-        self.bad(SMALL_RING + "colour: blue\n", "colour", ":5:")
-        self.bad(SMALL_RING.replace("modules: 8", "modules: 8, modulse: 8"), "modulse", ":2:")
-
-    def test_missing_key(self):
-        self.bad(SMALL_RING.replace("radius_mm: 30, ", ""), "radius_mm")
-
-    def test_wrong_type(self):
-        self.bad(SMALL_RING.replace("radius_mm: 30", "radius_mm: wide"), "radius_mm", ":2:")
-        self.bad(SMALL_RING.replace("crystals: [4, 4]", "crystals: 4"), "crystals", ":3:")
-        self.bad(SMALL_RING.replace("modules: 8", "modules: 8.5"), "modules", ":2:")
-        self.bad("- 1\n- 2\n")
-        self.bad("just words\n")
-
-    def test_not_yaml(self):
-        self.bad("ring: {radius_mm: 30\nmodule: [", ":")
-        self.bad("\x00\x01\x02")
-        self.bad("")
-
-    def test_truncated(self):
-        self.bad(SMALL_RING[:SMALL_RING.index("face_mm")])
-
-    def test_sizes(self):
-        for old, new in [("radius_mm: 30", "radius_mm: -30"), ("radius_mm: 30", "radius_mm: 0"),
-                         ("modules: 8", "modules: 0"), ("modules: 8", "modules: -8"),
-                         ("crystals: [4, 4]", "crystals: [0, 4]"), ("pitch_mm: [4, 4]", "pitch_mm: [4, -4]"),
-                         ("face_mm: [3.8, 3.8]", "face_mm: [0, 3.8]"), ("depth_mm: 10", "depth_mm: 0"),
-                         ("radius_mm: 30", "radius_mm: .nan"), ("radius_mm: 30", "radius_mm: .inf")]:
-            self.bad(SMALL_RING.replace(old, new))
-
-    def test_face_larger_than_pitch(self):
-        self.bad(SMALL_RING.replace("face_mm: [3.8, 3.8]", "face_mm: [4.8, 3.8]"), "pitch")
+    def test_texts(self):
+        """An unknown key, a missing one, wrong types, no YAML, a truncated file, sizes, and faces beyond the pitch."""
+        for old, new, *words in (
+                ("modules: 8", "modules: 8, modulse: 8", "modulse", ":2:"), ("radius_mm: 30, ", "", "radius_mm"),
+                ("radius_mm: 30", "radius_mm: wide", "radius_mm", ":2:"),
+                ("crystals: [4, 4]", "crystals: 4", "crystals", ":3:"),
+                ("modules: 8", "modules: 8.5", "modules", ":2:"), ("radius_mm: 30", "radius_mm: -30"),
+                ("radius_mm: 30", "radius_mm: 0"), ("modules: 8", "modules: 0"),
+                ("modules: 8", "modules: -8"), ("crystals: [4, 4]", "crystals: [0, 4]"),
+                ("pitch_mm: [4, 4]", "pitch_mm: [4, -4]"), ("face_mm: [3.8, 3.8]", "face_mm: [0, 3.8]"),
+                ("depth_mm: 10", "depth_mm: 0"), ("radius_mm: 30", "radius_mm: .nan"),
+                ("radius_mm: 30", "radius_mm: .inf"), ("face_mm: [3.8, 3.8]", "face_mm: [4.8, 3.8]", "pitch")):
+            with self.subTest(new):
+                self.assertIn(old, SMALL_RING)
+                self.bad(SMALL_RING.replace(old, new), *words)
+        for text, *words in ((SMALL_RING + "colour: blue\n", "colour", ":5:"), ("- 1\n- 2\n",), ("just words\n",),
+                             ("ring: {radius_mm: 30\nmodule: [", ":"), ("\x00\x01\x02",), ("",),
+                             (SMALL_RING[:SMALL_RING.index("face_mm")],)):
+            with self.subTest(text):
+                self.bad(text, *words)
 
     def test_overlap(self):
         self.write("bad.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 15"))

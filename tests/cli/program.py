@@ -15,12 +15,15 @@ import time
 import unittest
 from pathlib import Path
 
-SMALL_RING = """\
-name: small ring
-ring: {radius_mm: 30, modules: 8, rings: 1}
-module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
-coincidence: {field_of_view_mm: 30}
-"""
+
+
+def ring_of(name, ring, module, *more):
+    """The YAML of a ring of equal modules."""
+    return "\n".join([f"name: {name}", f"ring: {{{ring}}}", f"module: {{{module}}}", *more, ""])
+
+
+SMALL_RING = ring_of("small ring", "radius_mm: 30, modules: 8, rings: 1", "crystals: [4, 4], pitch_mm: [4, 4], "
+                     "face_mm: [3.8, 3.8], depth_mm: 10", "coincidence: {field_of_view_mm: 30}")
 # For hangs only, of one run of the program; CTest's is a little longer (tests/CMakeLists.txt).
 HANG_S = 1500
 # What auto measures is measured in every run, and leaves nothing behind.
@@ -186,6 +189,15 @@ class ProgramTest(unittest.TestCase):
         running = OnTerminal([self.program, *split(arguments)], self.folder)
         self.addCleanup(running.stop)
         return running
+
+    def interrupt(self, words, *arguments):
+        """Stops a program by SIGINT once it has told these words."""
+        running = self.on_terminal(*arguments)
+        running.until(words)
+        running.process.send_signal(signal.SIGINT)
+        self.assertEqual(running.end(), 1, running.said)
+        self.assertIn("stopped", running.said)
+        self.assertNotIn("error:", running.said)
 
     def start(self, *arguments, **options):
         """The running program, whose outputs can be read."""

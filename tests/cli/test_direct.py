@@ -10,7 +10,7 @@ import struct
 import h5py
 import numpy
 
-from program import ProgramTest, main, read_nifti
+from program import ProgramTest, main, read_nifti, ring_of
 
 SIZE, EDGE = (20, 18, 6), (2, 2, 2)
 GRID = "--grid 20,18,6 --voxel-mm 2"
@@ -181,12 +181,9 @@ class Depositions(Direct):
         self.near(reports["CASToR"][1], reports["PETSIRD"][1], 1e-4)
 
 
-GAP_RING = """\
-name: two rings with a gap
-tof: {resolution_ps: 60}
-ring: {radius_mm: 60, modules: 16, rings: 2, ring_pitch_mm: 26}
-module: {crystals: [15, 12], pitch_mm: [1.55, 1.5], face_mm: [1.55, 1.5], depth_mm: 12}
-"""
+GAP_RING = ring_of("two rings with a gap", "radius_mm: 60, modules: 16, rings: 2, ring_pitch_mm: 26",
+                   "crystals: [15, 12], pitch_mm: [1.55, 1.5], face_mm: [1.55, 1.5], depth_mm: 12",
+                   "tof: {resolution_ps: 60}")
 
 
 class Factors(Direct):

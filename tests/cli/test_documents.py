@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from program import HANG_S, ProgramTest, main, read_nifti
+from program import HANG_S, ProgramTest, main, read_nifti, ring_of
 
 GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
@@ -31,13 +31,9 @@ loraster() {
     fi
 }
 """
-TOF_RING = """\
-name: ring with time of flight
-tof: {resolution_ps: 300}
-ring: {radius_mm: 60, modules: 16, rings: 1}
-module: {crystals: [5, 5], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 12}
-coincidence: {field_of_view_mm: 80}
-"""
+TOF_RING = ring_of("ring with time of flight", "radius_mm: 60, modules: 16, rings: 1",
+                   "crystals: [5, 5], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 12",
+                   "tof: {resolution_ps: 300}", "coincidence: {field_of_view_mm: 80}")
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # of mpirun
 PYTHON_NEEDS = "import h5py, numpy, scipy.sparse"
 

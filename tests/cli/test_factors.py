@@ -9,7 +9,7 @@ import struct
 import sys
 
 import yardl
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows, write_nifti
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows, ring_of, write_nifti
 
 try:
     import h5py
@@ -21,12 +21,9 @@ except ImportError:
     sys.exit(77)
 
 # One ring of the Biograph mMR's blocks, whose 448 crystals of 8 rings make 4.5 million LORs.
-BLOCKS = """\
-name: one ring of blocks
-ring: {radius_mm: 328, modules: 56, first_angle_deg: 93.2142857142857}
-module: {crystals: [8, 8], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20}
-coincidence: {field_of_view_mm: 300}
-"""
+BLOCKS = ring_of("one ring of blocks", "radius_mm: 328, modules: 56, first_angle_deg: 93.2142857142857",
+                 "crystals: [8, 8], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20",
+                 "coincidence: {field_of_view_mm: 300}")
 
 
 class FactorsTest(ProgramTest):

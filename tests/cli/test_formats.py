@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from program import CPU, ProgramTest, main, read_nifti
+from program import CPU, ProgramTest, main, read_nifti, ring_of
 
 try:
     import numpy as np
@@ -200,12 +200,9 @@ class Images(ProgramTest):
 
 
 # 32 x 4 crystals around, 2 x 8 rings; begun where no crystal stands at 90 degrees.
-FINE_RING = """\
-name: fine ring
-ring: {radius_mm: 82, modules: 32, first_angle_deg: 11, rings: 2, ring_pitch_mm: 32.2}
-module: {crystals: [4, 8], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 10}
-coincidence: {min_module_difference: 6}
-"""
+FINE_RING = ring_of("fine ring", "radius_mm: 82, modules: 32, first_angle_deg: 11, rings: 2, ring_pitch_mm: 32.2",
+                    "crystals: [4, 8], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 10",
+                    "coincidence: {min_module_difference: 6}")
 
 
 class ProjectionData:

@@ -12,7 +12,7 @@ import struct
 import tempfile
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, write_nifti
+from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, ring_of, write_nifti
 
 SIZE, VOXEL_MM = (6, 5, 3), (3, 3, 4)
 ON = "--scanner ring.yaml --backend cpu --threads 1"
@@ -25,12 +25,9 @@ SENSITIVITY_BY = f"sensitivity --scanner ring.yaml {AT} -o o.nii"
 DIRECT = "recon --operator direct --algorithm ramla --backend cpu --threads 1 -o o.nii"
 
 # README's scanner, whose ring is filled to 84.9 %.
-README_RING = """\
-name: my scanner
-ring: {radius_mm: 60, modules: 16, rings: 2, ring_pitch_mm: 22}
-module: {crystals: [10, 10], pitch_mm: [2, 2], face_mm: [1.9, 1.9], depth_mm: 12}
-coincidence: {field_of_view_mm: 80}
-"""
+README_RING = ring_of("my scanner", "radius_mm: 60, modules: 16, rings: 2, ring_pitch_mm: 22",
+                      "crystals: [10, 10], pitch_mm: [2, 2], face_mm: [1.9, 1.9], depth_mm: 12",
+                      "coincidence: {field_of_view_mm: 80}")
 
 # name: (command, exit code, *words). Commands are split at blanks, but at | where they have any.
 CASES = {

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from program import NUM_VOXELS, ProgramTest, main, split
+from program import NUM_VOXELS, ProgramTest, main, ring_of, split
 
 VISTA = "--scanner ge-explore-vista-dr"
 MMR = "--scanner siemens-mmr"
@@ -18,12 +18,9 @@ FINE = "--grid 800,800,160 --voxel-mm 0.1"  # 1e8 voxels of the Vista
 MIDDLE = "--grid 200,200,80 --voxel-mm 0.4"  # of the same, as raster can hold it
 BODY = "--grid 344,344,127 --voxel-mm 2"  # of the mMR
 # 16,000, any two of which may overlap.
-MANY_MODULES = """\
-name: many modules
-ring: {radius_mm: 4800, modules: 1000, rings: 16, ring_pitch_mm: 12}
-module: {crystals: [4, 4], pitch_mm: [2, 2], face_mm: [1.8, 1.8], depth_mm: 10}
-coincidence: {field_of_view_mm: 300}
-"""
+MANY_MODULES = ring_of("many modules", "radius_mm: 4800, modules: 1000, rings: 16, ring_pitch_mm: 12",
+                       "crystals: [4, 4], pitch_mm: [2, 2], face_mm: [1.8, 1.8], depth_mm: 10",
+                       "coincidence: {field_of_view_mm: 300}")
 # Processor seconds after the signal, which do not depend on what else runs: one thread works, and
 # on an idle processor they are the seconds that a person waits.
 # Sanitizers look at every access, and for leaks at the end.

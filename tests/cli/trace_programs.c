@@ -61,18 +61,22 @@ static long slowness(void)
     return text != NULL ? strtol(text, NULL, 10) : 0;
 }
 
-#define NEXT(name) static PFNGL##name##PROC next_##name;
-NEXT(CREATESHADER)
-NEXT(CREATEPROGRAM)
-NEXT(SHADERSOURCE)
-NEXT(ATTACHSHADER)
-NEXT(OBJECTLABEL)
-NEXT(LINKPROGRAM)
-NEXT(GETPROGRAMIV)
-NEXT(USEPROGRAM)
-NEXT(DISPATCHCOMPUTE)
-NEXT(DRAWARRAYSINSTANCED)
-NEXT(GETSTRINGI)
+/* What is replaced: its name, its type, and what stands in for it. */
+#define EACH_FUNCTION(DO)                                                                                              \
+    DO(glCreateShader, CREATESHADER, create_shader)                                                                    \
+    DO(glCreateProgram, CREATEPROGRAM, create_program)                                                                 \
+    DO(glShaderSource, SHADERSOURCE, shader_source)                                                                    \
+    DO(glAttachShader, ATTACHSHADER, attach_shader)                                                                    \
+    DO(glObjectLabel, OBJECTLABEL, object_label)                                                                       \
+    DO(glLinkProgram, LINKPROGRAM, link_program)                                                                       \
+    DO(glGetProgramiv, GETPROGRAMIV, get_program)                                                                      \
+    DO(glUseProgram, USEPROGRAM, use_program)                                                                          \
+    DO(glDispatchCompute, DISPATCHCOMPUTE, dispatch)                                                                   \
+    DO(glDrawArraysInstanced, DRAWARRAYSINSTANCED, draw_arrays)                                                        \
+    DO(glGetStringi, GETSTRINGI, get_string)
+
+#define DECLARE_NEXT(name, type, stand_in) static PFNGL##type##PROC next_##type;
+EACH_FUNCTION(DECLARE_NEXT)
 
 static GLuint GLAPIENTRY create_shader(GLenum kind)
 {
@@ -186,22 +190,12 @@ static void GLAPIENTRY max_threads(GLuint count)
 
 static function replaced(const char *name, function found)
 {
-#define TAKE(own, to, stand_in)                                                                                        \
-    if (strcmp(name, own) == 0 && found != NULL) {                                                                     \
-        memcpy(&to, &found, sizeof(found));                                                                            \
+#define TAKE(own, type, stand_in)                                                                                      \
+    if (strcmp(name, #own) == 0 && found != NULL) {                                                                    \
+        memcpy(&next_##type, &found, sizeof(found));                                                                   \
         return (function)stand_in;                                                                                     \
     }
-    TAKE("glCreateShader", next_CREATESHADER, create_shader)
-    TAKE("glCreateProgram", next_CREATEPROGRAM, create_program)
-    TAKE("glShaderSource", next_SHADERSOURCE, shader_source)
-    TAKE("glAttachShader", next_ATTACHSHADER, attach_shader)
-    TAKE("glObjectLabel", next_OBJECTLABEL, object_label)
-    TAKE("glLinkProgram", next_LINKPROGRAM, link_program)
-    TAKE("glGetProgramiv", next_GETPROGRAMIV, get_program)
-    TAKE("glUseProgram", next_USEPROGRAM, use_program)
-    TAKE("glDispatchCompute", next_DISPATCHCOMPUTE, dispatch)
-    TAKE("glDrawArraysInstanced", next_DRAWARRAYSINSTANCED, draw_arrays)
-    TAKE("glGetStringi", next_GETSTRINGI, get_string)
+    EACH_FUNCTION(TAKE)
     return strcmp(name, "glMaxShaderCompilerThreadsKHR") == 0 && slowness() > 0 ? (function)max_threads : found;
 }
 

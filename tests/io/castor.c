@@ -11,8 +11,6 @@
 #define DATA "castor_test.Cdf"
 #define SCANNER "castor_test_scanner"
 
-static const double pi = 3.14159265358979323846;
-
 enum { AROUND = 21, RINGS = 4, CRYSTALS = AROUND * RINGS };
 
 static int order[CRYSTALS]; /* of the scanner's crystals in CASToR's files */
@@ -265,6 +263,7 @@ static void expect(const char *text, const char *sentence)
     assert_fails(read_file(), LR_BAD_INPUT, &files.log, sentence);
 }
 
+#define LIST(name, events) "Data filename: " name "\nNumber of events: " events "\nData mode: list-mode\n"
 #define NAMED "Data filename: " DATA "\nNumber of events: 2\n"
 #define GOOD NAMED "Data mode: list-mode\n"
 
@@ -276,15 +275,11 @@ static void bad_headers_are_refused(void **state)
         {"Data filename: " DATA "\nData mode: list-mode\n", "'number of events' is missing"},
         {NAMED, "has no 'Data mode'"},
         {"Data filename:\nNumber of events: 2\nData mode: list-mode\n", "names no data file"},
-        {"Data filename: gone.Cdf\nNumber of events: 2\nData mode: list-mode\n",
-         "gone.Cdf, which castor_test.Cdh names, cannot be opened"},
-        {"Data filename: .\nNumber of events: 2\nData mode: list-mode\n", "is no regular file"},
-        {"Data filename: " DATA "\nNumber of events: two\nData mode: list-mode\n",
-         "'number of events' must be a whole number, found 'two'"},
-        {"Data filename: " DATA "\nNumber of events: -2\nData mode: list-mode\n",
-         "'number of events' is -2: it must lie between 0"},
-        {"Data filename: " DATA "\nNumber of events: 1e18\nData mode: list-mode\n",
-         "'number of events' is 1e+18: it must lie between 0"},
+        {LIST("gone.Cdf", "2"), "gone.Cdf, which castor_test.Cdh names, cannot be opened"},
+        {LIST(".", "2"), "is no regular file"},
+        {LIST(DATA, "two"), "'number of events' must be a whole number, found 'two'"},
+        {LIST(DATA, "-2"), "'number of events' is -2: it must lie between 0"},
+        {LIST(DATA, "1e18"), "'number of events' is 1e+18: it must lie between 0"},
         {NAMED "Data mode: normalization\n", "data mode 'normalization'"},
         {GOOD "Data type: SPECT\n", "only PET"},
         {GOOD "Maximum number of lines per event: 4\n", "'maximum number of lines per event' is 4"},

@@ -9,8 +9,6 @@
 
 #include <lr/io.h>
 
-static const double pi = 3.14159265358979323846;
-
 enum { MAX_CRYSTALS = 2000 };
 
 /* From the whole to the part: rsectors, modules, submodules, crystals; transaxial, axial. */

@@ -5,8 +5,6 @@
  * without sizes, crystals too long for the room between panels. Positions prevail. */
 #include "io/scanners.h"
 
-static const double pi = 3.14159265358979323846;
-
 /* Positions come back to this, mm. */
 static const double most_off_mm = 1e-4;
 

@@ -11,8 +11,6 @@
 #define EVENTS "ge_test.BLF"
 #define MANY "ge_test_many.h5"
 
-static const double pi = 3.14159265358979323846;
-
 /* parallelproj's model: 34 sides of 16 places, 36 rings in units of 9. */
 enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
 

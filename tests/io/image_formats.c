@@ -74,19 +74,17 @@ struct place {
     double at_mm[3], value;
 };
 
-static void assert_values(const lr_image *image, const struct place *places, int count, const char *what)
+static void assert_value(const lr_image *image, const struct place *place, const char *what)
 {
-    for (int n = 0; n < count; n++) {
-        int index[3];
-        for (int k = 0; k < 3; k++) {
-            const double place = (places[n].at_mm[k] - image->grid.origin_mm[k]) / image->grid.voxel_mm[k];
-            index[k] = (int)lround(place);
-            if (fabs(place - index[k]) > 1e-9 || index[k] < 0 || index[k] >= image->grid.size[k])
-                fail_msg("%s: no voxel is at place %d: axis %d gives %.12g", what, n, k, place);
-        }
-        const double found = image->values[index[0] + nx * (index[1] + ny * index[2])];
-        if (found != places[n].value) fail_msg("%s: place %d has %g", what, n, found);
+    int index[3];
+    for (int k = 0; k < 3; k++) {
+        const double at = (place->at_mm[k] - image->grid.origin_mm[k]) / image->grid.voxel_mm[k];
+        index[k] = (int)lround(at);
+        if (fabs(at - index[k]) > 1e-9 || index[k] < 0 || index[k] >= image->grid.size[k])
+            fail_msg("%s: no voxel is there: axis %d gives %.12g", what, k, at);
     }
+    const double found = image->values[index[0] + nx * (index[1] + ny * index[2])];
+    if (found != place->value) fail_msg("%s: the place of %g has %g", what, place->value, found);
 }
 
 #define SIZES                                                                                                          \
@@ -103,67 +101,60 @@ static void test_places(void **state)
     enum { LAST = num_voxels - 1, CENTRE = 2 + 5 * (2 + 4 * 1) /* voxel (5/2, 4/2, middle) */ };
     static const struct {
         const char *what, *name, *header;
-        struct place places[5];
-        int count;
+        struct place places[6]; /* up to one at the origin that has 0 */
     } cases[] = {
         /* The axis passes through voxel n/2 for even n too; x, y, z run against ours; the middle plane is the
          * scanner's. */
         {"STIR",
          "a.hv",
          "!INTERFILE :=\r\n; comment := 1\nname of data file := voxels\n" FLOATS SIZES END "matrix size [1] := 7\n",
-         {{{0, 0, 0}, CENTRE}, {{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 3, 4}, 5}, {{4, 6, 0}, 20}},
-         5},
+         {{{0, 0, 0}, CENTRE}, {{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 3, 4}, 5}, {{4, 6, 0}, 20}}},
         /* x_STIR = -10 + 2 i, y_STIR = -20 + 3 j, z_STIR = 7 + 4 (k - 1) */
         {"STIR's offsets",
          "a.hv",
          HEAD FLOATS SIZES OFFSETS "image scaling factor [1] := 2\n",
-         {{{10, 20, -3}, 0}, {{2, 11, -11}, 2 * LAST}},
-         2},
+         {{{10, 20, -3}, 0}, {{2, 11, -11}, 2 * LAST}}},
         /* Its first plane is our last. */
         {"STIR's planes",
          "a.hv",
          "\xef\xbb\xbf!INTERFILE :=\nname of data  file := voxels\n" FLOATS SIZES
          "image scaling factor [1] := {2, 3, 5}\n" END,
-         {{{2, 6, 4}, 2 * 1}, {{4, 6, 0}, 3 * 20}, {{4, 6, -4}, 5 * 40}},
-         3},
+         {{{2, 6, 4}, 2 * 1}, {{4, 6, 0}, 3 * 20}, {{4, 6, -4}, 5 * 40}}},
         /* The same key is the place of the middle; only x runs against ours. */
         {"CASToR",
          "a.hdr",
          "!INTERFILE :=\n!version of keys := CASToRv3.1\n!name of data file := voxels\n" FLOATS SIZES,
-         {{{4, -4.5, -4}, 0}, {{2, -4.5, -4}, 1}, {{4, -1.5, -4}, 5}, {{4, -4.5, 0}, 20}},
-         4},
+         {{{4, -4.5, -4}, 0}, {{2, -4.5, -4}, 1}, {{4, -1.5, -4}, 5}, {{4, -4.5, 0}, 20}}},
         {"CASToR's shortest headers, without first line",
          "a.hdr",
          "!name of data file := voxels\nimagedata byte order := LITTLEENDIAN\n!number format := short float\n"
          "!number of bytes per pixel := 4\n" SIZES OFFSETS
          "rescale slope := 3\nrescale intercept := -1\nquantification units := kbq/cc\n",
-         {{{14, -24.5, 3}, -1}, {{6, -15.5, 11}, 3 * LAST - 1}},
-         2},
+         {{{14, -24.5, 3}, -1}, {{6, -15.5, 11}, 3 * LAST - 1}}},
         {"STIR's keys under the other ending",
          "a.hdr",
          "!INTERFILE :=\n!version of keys := STIR4.0\nname of data file := voxels\n" FLOATS SIZES,
-         {{{4, 6, 4}, 0}},
-         1},
+         {{{4, 6, 4}, 0}}},
         {"Siemens' keys under an ending that is CASToR's else",
          "a.hdr",
          "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n!name of data file:=voxels\r\n"
          "%patient orientation:=HFS\r\n" FLOATS
          "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\nscale factor (mm/pixel) [1]:=2\r\n"
          "scale factor (mm/pixel) [2]:=3\r\nscale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n",
-         {{{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 6, 0}, 20}},
-         3},
+         {{{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 6, 0}, 20}}},
         {"GATE's Interfile 3.3",
          "a.hv",
          HEAD "!version of keys := 3.3\n" FLOATS
               "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
               "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n!number of slices := 3\n"
               "slice thickness (pixels) := +4\n" END,
-         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}},
-         2},
+         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
-        assert_values(image, cases[k].places, cases[k].count, cases[k].what);
+        for (const struct place *place = cases[k].places;
+             place == cases[k].places || place->value != 0 || place->at_mm[2] != 0; place++)
+            assert_value(image, place, cases[k].what);
     }
 }
 
@@ -234,7 +225,7 @@ static void test_metaimage_orientations(void **state)
                 for (int f = 0; f < 3; f++) lps += at[f] * spacing[f] * directions[3 * f + k];
                 place.at_mm[k] = k < 2 ? -lps : lps;
             }
-            assert_values(image, &place, 1, header);
+            assert_value(image, &place, header);
         }
     }
 }

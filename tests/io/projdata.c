@@ -176,16 +176,13 @@ static void test_places(void **state)
         float *bins = (float *)(void *)bytes_read(file_in(&files.folder, "a.s"), NULL);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
-            int32_t crystals[2];
-            double ends_mm[2][3], a_mm[3], b_mm[3];
+            double ends_mm[2][3], is_mm[2][3];
             if (data->values[lor] == 0) continue;
             find_bin(&h, bins, data->values[lor], bin);
             stir_ends(&h, bin, ends_mm);
-            lr_lors_crystals(lors, lor, crystals);
-            lr_scanner_crystal_centre(lors->scanner, crystals[0], a_mm);
-            lr_scanner_crystal_centre(lors->scanner, crystals[1], b_mm);
-            const double straight = fmax(distance_mm(a_mm, ends_mm[0]), distance_mm(b_mm, ends_mm[1]));
-            const double crossed = fmax(distance_mm(a_mm, ends_mm[1]), distance_mm(b_mm, ends_mm[0]));
+            find_ends(lors, lor, is_mm);
+            const double straight = fmax(distance_mm(is_mm[0], ends_mm[0]), distance_mm(is_mm[1], ends_mm[1]));
+            const double crossed = fmax(distance_mm(is_mm[0], ends_mm[1]), distance_mm(is_mm[1], ends_mm[0]));
             worst_mm = fmax(worst_mm, fmin(straight, crossed));
         }
         print_message("%s: crystals within %.2f mm of their places\n", lors->scanner->name, worst_mm);
@@ -253,15 +250,13 @@ static void test_view_offset(void **state)
         lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
         assert_int_equal(data->count, 2);
         for (int n = 0; n < 2; n++) {
-            int32_t crystals[2];
-            double a_mm[3];
-            lr_lors_crystals(lors, data->index[n], crystals);
-            lr_scanner_crystal_centre(lors->scanner, crystals[0], a_mm);
-            const double angle = atan2(a_mm[1], a_mm[0]) * 180 / pi;
+            double ends_mm[2][3];
+            find_ends(lors, data->index[n], ends_mm);
+            const double angle = atan2(ends_mm[0][1], ends_mm[0][0]) * 180 / pi;
             const double place = (angle - 90) / (360.0 / 64) - turn;
             const double off = fmod(place + 32 * 100, 32); /* either end */
             assert_true(off < 1.3 || off > 31.7);
-            assert_true(a_mm[2] > 7); /* ring 0 is the farthest along our z */
+            assert_true(ends_mm[0][2] > 7); /* ring 0 is the farthest along our z */
         }
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */

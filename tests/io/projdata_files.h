@@ -9,8 +9,6 @@
 #include "io/lor_data/projdata.h"
 #include "io/scanners.h"
 
-static const double pi = 3.14159265358979323846;
-
 /* Panels of 4 x 4 crystals whose width is the circle's share of each. */
 static inline lr_scanner *even_ring(int modules, double first_angle_deg)
 {

@@ -293,14 +293,11 @@ static void the_map_is_found_beside_the_events(void **state)
 /* Distance of a point from the line through the two crystals' centres. */
 static double from_line_mm(const lr_lors *lors, int64_t lor, const double point[3])
 {
-    int32_t crystals[2];
-    double a[3], b[3], d[3], w[3];
-    lr_lors_crystals(lors, lor, crystals);
-    lr_scanner_crystal_centre(lors->scanner, crystals[0], a);
-    lr_scanner_crystal_centre(lors->scanner, crystals[1], b);
+    double ends[2][3], d[3], w[3];
+    find_ends(lors, lor, ends);
     for (int k = 0; k < 3; k++) {
-        d[k] = b[k] - a[k];
-        w[k] = point[k] - a[k];
+        d[k] = ends[1][k] - ends[0][k];
+        w[k] = point[k] - ends[0][k];
     }
     const double cross[3] = {w[1] * d[2] - w[2] * d[1], w[2] * d[0] - w[0] * d[2], w[0] * d[1] - w[1] * d[0]};
     return sqrt((cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]) /

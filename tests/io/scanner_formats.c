@@ -355,7 +355,7 @@ static void blocks_on_a_cylinder(void **state)
      * middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
-    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), pi = acos(-1.0);
+    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0);
     const double *normal = scanner->modules[0].normal;
     assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
     assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) < 0.01);

@@ -125,7 +125,7 @@ static void doubtful_numbers_are_consistent(void **state)
     lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
     const lr_module *block = &mmr->modules[0];
     /* CASToR's table, and 504 places of equal angle where photons stop in 20 mm of LSO. */
-    const double pi = 3.14159265358979323846, lso = mmr->crystal_mu_per_mm;
+    const double lso = mmr->crystal_mu_per_mm;
     const double mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
     assert_close(block->pitch_mm[0], 4.17252, 1e-9);
     assert_close(block->pitch_mm[0], 2 * pi * (328 + mean_mm) / 504, 3e-3);

@@ -9,6 +9,8 @@
 #include "io/files/yaml.h"
 #include "io/scanners/scanner_formats.h"
 
+static const double pi = 3.14159265358979323846;
+
 /* The scanner of a description in YAML, printed like printf does; it is kept. */
 __attribute__((format(printf, 1, 2))) static inline lr_scanner *scanner_of(const char *format, ...)
 {
@@ -61,6 +63,14 @@ static inline int files_begin_with(void **state, lr_scanner *scanner)
 static inline double distance_mm(const double a[3], const double b[3])
 {
     return hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]);
+}
+
+/* Centres of a LOR's two crystals. */
+static inline void find_ends(const lr_lors *lors, int64_t lor, double ends_mm[2][3])
+{
+    int32_t crystals[2];
+    lr_lors_crystals(lors, lor, crystals);
+    for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(lors->scanner, crystals[e], ends_mm[e]);
 }
 
 /* The crystal nearest to a point, and how far it is. */

@@ -10,8 +10,6 @@
 #define HEADER "siemens_test.l.hdr"
 #define OTHER "siemens_test_other.hdr.STIR"
 
-static const double pi = 3.14159265358979323846;
-
 /* Of the mMR, as the notes beside the data give them. */
 enum { AROUND = 504, RINGS = 64, BINS = 344, VIEWS = 252, PER_MODULE = 9, LARGEST = 60 };
 
@@ -147,15 +145,15 @@ static void every_bin_has_a_lor_of_its_own(void **state)
  * `lead_deg` first. */
 static void ends_of(uint32_t word, double lead_deg, double ends[2][3])
 {
-    int32_t crystals[2];
+    double found[2][3];
     write_words(&word, 1);
-    lr_prompts_delayeds data = bin_events(source_of(EVENTS, NULL), mmr);
+    const lr_prompts_delayeds data = bin_events(source_of(EVENTS, NULL), mmr);
     assert_int_equal(data.prompts->count, 1);
-    lr_lors_crystals(mmr, data.prompts->index[0], crystals);
-    for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[e], ends[e]);
+    find_ends(mmr, data.prompts->index[0], found);
     const double lead[2] = {cos(lead_deg * pi / 180), sin(lead_deg * pi / 180)};
-    if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1])
-        for (int e = 0; e < 2; e++) lr_scanner_crystal_centre(mmr->scanner, crystals[1 - e], ends[e]);
+    const bool turns = (found[0][0] - found[1][0]) * lead[0] + (found[0][1] - found[1][1]) * lead[1] < 0;
+    memcpy(ends[0], found[turns], sizeof(ends[0]));
+    memcpy(ends[1], found[!turns], sizeof(ends[1]));
 }
 
 /* On a circle of N places the line of view v and tangential index t joins the angles
