@@ -21,7 +21,8 @@
 #ifdef KEPT
 #include "listmode/job.glsl"
 
-layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
+layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
+{
     float line_values[];
 };
 
@@ -85,9 +86,7 @@ int first_voxel; // the image's voxel of the group's first cell
 void carry(int cell, int old, int whole)
 {
     int sum = old + whole;
-    if (((old ^ sum) & (whole ^ sum)) >= 0 || cell >= CELLS) {
-        return;
-    }
+    if (((old ^ sum) & (whole ^ sum)) >= 0 || cell >= CELLS) return;
     if (sums_are_floats()) {
         add_float_to_sums(first_voxel + cell, times_power(whole > 0 ? 1.0 : -1.0, 32 - cell_bits));
     } else {
@@ -98,9 +97,7 @@ void carry(int cell, int old, int whole)
 
 void add_to_cell(int cell, bool is_held, int whole)
 {
-    if (is_held && whole != 0) {
-        carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
-    }
+    if (is_held && whole != 0) carry(cell, atomicAdd(cells[BEFORE + cell], whole), whole);
 }
 
 // With ADD_ZEROS, terms are added without branches. Terms of rows outside of the slab are added to
@@ -208,15 +205,12 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     vec4 shares = thin_shares(slice.box);
     vec2 factors = factors_of(slice.box, slice.factor).xy;
     bvec2 is_row = bvec2(is_within(slice.row, held.rows), is_within(slice.row + 1, held.rows));
-    ivec2 cell = ivec2(cell_of_row(slice.cell, is_row.x),
-                       cell_of_row(slice.cell + size.y, is_row.y));
-    carry_four(add_four(cell.xxyy + ivec4(0, 1, 0, 1), is_row.xxyy,
-                        ivec4(factors.xyxy * shares + half_of(slice.factor))));
+    ivec2 cell = ivec2(cell_of_row(slice.cell, is_row.x), cell_of_row(slice.cell + size.y, is_row.y));
+    carry_four(
+        add_four(cell.xxyy + ivec4(0, 1, 0, 1), is_row.xxyy, ivec4(factors.xyxy * shares + half_of(slice.factor))));
 }
 
-void add_wide(Kernel kernel, Slice slice, Slab held)
-{
-}
+void add_wide(Kernel kernel, Slice slice, Slab held) {}
 #else
 // The rows are written out, because compilers may keep an array of rows in memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
@@ -235,10 +229,8 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 Added add_fifth(Slice slice, Slab held, vec4 terms)
 {
     bvec4 is_row = lessThan(uvec4(slice.row + ivec4(0, 1, 2, 3)), uvec4(uint(held.rows)));
-    ivec4 cell = ivec4(cell_of_row(slice.cell, is_row.x),
-                       cell_of_row(slice.cell + size.y, is_row.y),
-                       cell_of_row(slice.cell + 2 * size.y, is_row.z),
-                       cell_of_row(slice.cell + 3 * size.y, is_row.w));
+    ivec4 cell = ivec4(cell_of_row(slice.cell, is_row.x), cell_of_row(slice.cell + size.y, is_row.y),
+                       cell_of_row(slice.cell + 2 * size.y, is_row.z), cell_of_row(slice.cell + 3 * size.y, is_row.w));
     return add_four(cell + WIDE - 1, is_row, ivec4(terms));
 }
 
@@ -250,8 +242,8 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
     vec4 a = four_shares(kernel, row_a), b = four_shares(kernel, row_b);
     vec4 c = four_shares(kernel, row_c), d = four_shares(kernel, row_d);
     vec4 e = four_shares(kernel, row_e);
-    vec4 last = vec4(share_of(kernel, row_a, 4), share_of(kernel, row_b, 4),
-                     share_of(kernel, row_c, 4), share_of(kernel, row_d, 4));
+    vec4 last = vec4(share_of(kernel, row_a, 4), share_of(kernel, row_b, 4), share_of(kernel, row_c, 4),
+                     share_of(kernel, row_d, 4));
     float corner = share_of(kernel, row_e, 4);
     float sum = sum_of(a + b + (c + d) + (e + last)) + corner;
     float factor = factor_of(slice.factor, sum);
@@ -284,11 +276,10 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
             float share = share_of(kernel, shares, u), term = factor * share;
             int cell = slice.cell + v * size.y + u;
             bool is_held = is_within(slice.box.low.x + u, size.y);
-            if (to_cells) {
+            if (to_cells)
                 add_to_cell(cell, is_held, int(term + half_of(term)));
-            } else if (is_held && share > 0.0) {
+            else if (is_held && share > 0.0)
                 add_to_sums(first_voxel + cell, term);
-            }
         }
     }
 }
@@ -298,9 +289,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 // The kind of window for a line: NARROW, WIDE, or 0 for any size.
 int window_of(Kernel kernel, bool to_cells)
 {
-    if (!to_cells) {
-        return 0;
-    }
+    if (!to_cells) return 0;
 #ifdef LINE
     return NARROW;
 #else
@@ -310,17 +299,15 @@ int window_of(Kernel kernel, bool to_cells)
 
 void add_slice(Kernel kernel, Slice slice, Slab held, int window, bool to_cells)
 {
-    if (slice.row >= held.rows || slice.row + kernel.width.y <= 0 ||
-        slice.box.low.x >= size.y || slice.box.low.x + kernel.width.x <= 0) {
+    if (slice.row >= held.rows || slice.row + kernel.width.y <= 0 || slice.box.low.x >= size.y ||
+        slice.box.low.x + kernel.width.x <= 0)
         return;
-    }
-    if (window == NARROW) {
+    if (window == NARROW)
         add_narrow(kernel, slice, held);
-    } else if (window == WIDE) {
+    else if (window == WIDE)
         add_wide(kernel, slice, held);
-    } else {
+    else
         add_any(kernel, slice, held, to_cells);
-    }
 }
 
 // The value of line k.
@@ -345,9 +332,7 @@ void add_line(uint k, Slab held)
     ivec2 slices = slices_of(way, held);
     float value = value_of(k, way);
     bool is_for_cells = is_usual(value), to_cells = ARE_LISTED || is_for_cells;
-    if (slices.x >= slices.y || (ARE_LISTED ? !is_for_cells : value == 0.0)) {
-        return;
-    }
+    if (slices.x >= slices.y || (ARE_LISTED ? !is_for_cells : value == 0.0)) return;
     value = to_cells ? scaled_for_cells(value, cell_bits) : scaled(value);
     Line line = line_of(k);
     Kernel kernel = kernel_of(line);
@@ -358,8 +343,7 @@ void add_line(uint k, Slab held)
         slice.box = box_at(kernel, at);
         slice.factor = value * slice_factor(line, j);
         slice.row = slice.box.low.y - held.row;
-        slice.cell = ((line.first + j - held.first) * held.rows + slice.row) * size.y +
-                     slice.box.low.x;
+        slice.cell = ((line.first + j - held.first) * held.rows + slice.row) * size.y + slice.box.low.x;
         add_slice(kernel, slice, held, window, to_cells);
         step_on(at, line.step);
     }
@@ -374,18 +358,13 @@ void find_sizes(uint first, uint last, Slab held)
         uvec4 way = lines[2u * uint(size.w) + k];
         ivec2 slices = slices_of(way, held);
         float value = value_of(k, way);
-        if (slices.x < slices.y && is_usual(value)) {
+        if (slices.x < slices.y && is_usual(value))
             sizes += size_of_usual(value);
-        } else if (!ARE_LISTED && slices.x < slices.y && value != 0.0) {
+        else if (!ARE_LISTED && slices.x < slices.y && value != 0.0)
             others = true;
-        }
     }
-    if (sizes > 0u) {
-        atomicAdd(all_sizes, sizes);
-    }
-    if (others) {
-        has_others = 1u;
-    }
+    if (sizes > 0u) atomicAdd(all_sizes, sizes);
+    if (others) has_others = 1u;
 }
 
 // --- the group's cells ---
@@ -398,31 +377,23 @@ int cells_of(Slab held)
 void clear(Slab held)
 {
     int count = cells_of(held);
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
-        cells[BEFORE + k] = 0;
-    }
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) cells[BEFORE + k] = 0;
 }
 
 void add_float(int voxel, int sum)
 {
-    if (sum != 0) {
-        add_float_to_sums(voxel, times_power(float(sum), -cell_bits));
-    }
+    if (sum != 0) add_float_to_sums(voxel, times_power(float(sum), -cell_bits));
 }
 
 #ifdef LR_HAS_ATOMIC64
 void add_whole(int voxel, uvec2 words)
 {
-    if (words != uvec2(0u)) {
-        ADD_TO_WORDS(voxel, words)
-    }
+    if (words != uvec2(0u)) ADD_TO_WORDS(voxel, words)
 }
 #else
 void add_high(int word, uint high)
 {
-    if (high != 0u) {
-        atomicAdd(sums[word], high);
-    }
+    if (high != 0u) atomicAdd(sums[word], high);
 }
 #endif
 
@@ -470,9 +441,7 @@ void flush(Slab held)
     for (int k = int(gl_LocalInvocationIndex); k < count; k += 4 * GROUP) {
         ivec4 four = ivec4(cell_at(k, count), cell_at(k + GROUP, count), cell_at(k + 2 * GROUP, count),
                            cell_at(k + 3 * GROUP, count));
-        if (four != ivec4(0)) {
-            add_sums(first_voxel + k, four);
-        }
+        if (four != ivec4(0)) add_sums(first_voxel + k, four);
     }
 }
 
@@ -487,9 +456,7 @@ bool open_cells(uint first, uint last, Slab held)
     find_sizes(first, last, held);
     clear(held);
     barrier();
-    if (gl_LocalInvocationIndex == 0u) {
-        shared_bits = bits_of_cells(max(all_sizes, 1u), held.rows * size.y);
-    }
+    if (gl_LocalInvocationIndex == 0u) shared_bits = bits_of_cells(max(all_sizes, 1u), held.rows * size.y);
     barrier();
     cell_bits = shared_bits;
     return all_sizes > 0u || has_others > 0u;
@@ -500,11 +467,8 @@ void project(uint first, uint last, Slab held)
 {
     bool has_lines = open_cells(first, last, held);
     first_voxel = FRAME_BEGIN + (held.first * size.z + held.row) * size.y;
-    if (has_lines) {
-        for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) {
-            add_line(k, held);
-        }
-    }
+    if (has_lines)
+        for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) add_line(k, held);
     barrier();
     flush(held);
 }
@@ -515,8 +479,7 @@ void main()
     Job job;
     if (next_job(job)) {
         read_scale();
-        project(uint(job.lines.x), uint(job.lines.x + job.lines.y),
-                Slab(job.slices.x, job.slices.y, 0, size.z));
+        project(uint(job.lines.x), uint(job.lines.x + job.lines.y), Slab(job.slices.x, job.slices.y, 0, size.z));
     }
 #else
     read_scale();

@@ -20,22 +20,14 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     uvec4 way = lines[2u * uint(size.w) + k];
     int from = max(window.x - int(way.x), 0), to = min(window.y - int(way.x), int(way.y));
-    if (from >= to) {
-        return;
-    }
+    if (from >= to) return;
     Line line = line_of(k);
     Kernel kernel = kernel_of(line);
     float most = 0.0;
-    for (int j = from; j < to; j++) {
-        most = max(most, largest_of(line, kernel, j));
-    }
+    for (int j = from; j < to; j++) most = max(most, largest_of(line, kernel, j));
     uint exponent = exponent_of(uintBitsToFloat(way.w)) + exponent_of(most);
-    if (most > 0.0) {
-        atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
-    }
+    if (most > 0.0) atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
 }

@@ -13,7 +13,8 @@
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
+layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
+{
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
@@ -31,8 +32,7 @@ void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
         for (int u = 0; u < kernel.width.x; u++) {
             ivec3 at = ivec3(line.first + j, box.low.x + u, box.low.y + v);
             float element = factor * share_of(kernel, shares, u);
-            if (element > 0.0 && uint(at.y) < uint(size.y) && uint(at.z) < uint(size.z) &&
-                count < uint(slab.w)) {
+            if (element > 0.0 && uint(at.y) < uint(size.y) && uint(at.z) < uint(size.z) && count < uint(slab.w)) {
                 int voxel = at.x * strides.x + at.y * strides.y + at.z * strides.z;
                 count++;
                 elements[first + count] = uvec2(voxel, floatBitsToUint(element));
@@ -44,17 +44,13 @@ void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
 void main()
 {
     uint k = gl_GlobalInvocationID.x, count = 0u;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     uint first = uint(window.w) + k * uint(slab.w + 1);
     Line line = line_of(k);
     if (line.count > 0) {
         Kernel kernel = kernel_of(line);
         int from = max(window.x - line.first, 0), to = min(window.y - line.first, line.count);
-        for (int j = from; j < to; j++) {
-            list_slice(first, count, line, kernel, j);
-        }
+        for (int j = from; j < to; j++) list_slice(first, count, line, kernel, j);
     }
     elements[first] = uvec2(count, 0u);
 }

@@ -10,7 +10,8 @@
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     dvec4 origin_mm, edge_mm; // along p, u, v: of voxels, or of sample points for exact elements;
                               // origin_mm.w: reach of shares, mm; edge_mm.w: unused
     ivec4 size;               // slices, voxels along u and v (exact elements: planes and points);
@@ -31,25 +32,32 @@ struct Event {
     float tof_mm;
     int number;
 };
-layout(std430, binding = LR_BIND_LIST_EVENTS) readonly buffer Events {
+layout(std430, binding = LR_BIND_LIST_EVENTS) readonly buffer Events
+{
     Event events[];
 };
-layout(std430, binding = LR_BIND_LIST_CRYSTALS) readonly buffer Crystals {
+layout(std430, binding = LR_BIND_LIST_CRYSTALS) readonly buffer Crystals
+{
     dvec4 crystals[];
 };
-layout(std430, binding = LR_BIND_LIST_SIGMAS) readonly buffer Sigmas {
+layout(std430, binding = LR_BIND_LIST_SIGMAS) readonly buffer Sigmas
+{
     double sigmas[];
 };
-layout(std430, binding = LR_BIND_LIST_KINDS) readonly buffer Kinds {
+layout(std430, binding = LR_BIND_LIST_KINDS) readonly buffer Kinds
+{
     int kinds[];
 };
-layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places {
+layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places
+{
     int places[];
 };
-layout(std430, binding = LR_BIND_LIST_SCALE) readonly buffer Scale {
+layout(std430, binding = LR_BIND_LIST_SCALE) readonly buffer Scale
+{
     uint largest_term, usual;
 };
-layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values
+{
     float values[];
 };
 
@@ -109,16 +117,13 @@ dvec3 along_axes(dvec3 point)
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     Event event = events[uint(events_first.x) + k];
     int place = place_of(event);
     float value = part.w == 0 ? 1.0 : place >= 0 ? values[values_window.z + place] : 0.0;
     bool is_meant = values_window.w == 0 || (floatBitsToUint(value) >> 23 & 255u) > usual;
-    if (place >= 0 && is_meant) {
+    if (place >= 0 && is_meant)
         put(k, event, place, value);
-    } else {
+    else
         lines[2u * uint(kept.y) + uint(kept.x) + k] = uvec4(0u, 0u, LR_NONE, 0u);
-    }
 }

@@ -85,9 +85,8 @@ void each_of_columns(Exact exact)
 
 void each_element(uint k)
 {
-    if (line_of(k).count == 0) { // lines without planes have no other data
+    if (line_of(k).count == 0) // lines without planes have no other data
         return;
-    }
     Exact exact = exact_of(k);
 #ifndef LEANING
     if (has_columns(exact.sight)) {
@@ -95,10 +94,8 @@ void each_element(uint k)
         return;
     }
 #endif
-    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 1)) {
-        take_point(exact, exact.walk.at,
-                   angle_of(exact.sight, off_of(exact.walk, exact.walk.at), ways_of(exact)));
-    }
+    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 1))
+        take_point(exact, exact.walk.at, angle_of(exact.sight, off_of(exact.walk, exact.walk.at), ways_of(exact)));
 }
 
 // Index of a voxel in an image stored slice by slice.

@@ -35,16 +35,10 @@ void take(ivec3 voxel, float element)
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     read_scale();
     value = scaled(uintBitsToFloat(lines[2u * uint(size.w) + k].w));
-    if (value == 0.0) {
-        return;
-    }
+    if (value == 0.0) return;
     each_element(k);
-    if (sum != 0.0) {
-        add_to_sums(cell, sum);
-    }
+    if (sum != 0.0) add_to_sums(cell, sum);
 }

@@ -40,9 +40,7 @@ void note(uint k)
 {
     most *= float(slab.x * slab.y * slab.z);
     uint exponent = exponent_of(uintBitsToFloat(lines[2u * uint(size.w) + k].w)) + exponent_of(most);
-    if (most > 0.0) {
-        atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
-    }
+    if (most > 0.0) atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
 }
 
 void main()

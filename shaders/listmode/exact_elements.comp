@@ -14,7 +14,8 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
+layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
+{
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
@@ -32,9 +33,7 @@ void take(ivec3 voxel, float element)
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     first = uint(window.w) + k * uint(slab.w + 1);
     each_element(k);
     elements[first] = uvec2(count, 0u);

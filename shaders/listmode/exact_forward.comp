@@ -13,10 +13,12 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices {
+layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices
+{
     float image[];
 };
-layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
+layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values
+{
     float values[];
 };
 
@@ -30,13 +32,9 @@ void take(ivec3 voxel, float element)
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
+    if (k >= uint(size.w)) return;
     uint place = lines[2u * uint(size.w) + k].z, at = uint(window.w) + place;
-    if (place == LR_NONE) {
-        return;
-    }
+    if (place == LR_NONE) return;
     each_element(k);
     values[at] = window.z != 0 ? values[at] + sum : sum;
 }

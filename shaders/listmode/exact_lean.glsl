@@ -19,11 +19,10 @@ void cut(inout Polygon polygon, Piece piece, vec3 line)
 {
     float middle = line.x + dot(line.yz, piece.middle);
     float reach = dot(abs(line.yz), piece.half_mm);
-    if (middle <= -reach) {
+    if (middle <= -reach)
         polygon.count = 0;
-    } else if (middle < reach) {
+    else if (middle < reach)
         polygon = clip(polygon, vec3(middle, line.yz));
-    }
 }
 
 // Area times the density height / distance^3 at the centroid, with the terms of second order. foot:
@@ -42,15 +41,13 @@ float polygon_angle(Polygon polygon, vec2 foot, float height)
         second.xy += twice * (1.0 / 12.0) * (p * p + p * q + q * q);
         second.z += twice * (1.0 / 24.0) * (2.0 * (p.x * p.y + q.x * q.y) + p.x * q.y + q.x * p.y);
     }
-    if (area <= 0.0) {
-        return 0.0;
-    }
+    if (area <= 0.0) return 0.0;
     vec2 mean = first / area, at = foot + origin + mean;
     second -= vec3(mean * first, mean.x * first.y);
     float inverse = 1.0 / (dot(at, at) + height * height);
-    float bend = (7.5 * inverse * (at.x * at.x * second.x + 2.0 * at.x * at.y * second.z +
-                                   at.y * at.y * second.y) -
-                  1.5 * (second.x + second.y)) * inverse;
+    float bend = (7.5 * inverse * (at.x * at.x * second.x + 2.0 * at.x * at.y * second.z + at.y * at.y * second.y) -
+                  1.5 * (second.x + second.y)) *
+                 inverse;
     return height * inverse * sqrt(inverse) * max(area + bend, 0.0);
 }
 
@@ -63,9 +60,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
     float above = dot(near.normal, off);
     float near_height = ways.x * near.lean.z + above;
     float height = ways.y * far.lean.z + dot(far.normal, off);
-    if (near_height <= 0.0 || height <= 0.0) {
-        return 0.0;
-    }
+    if (near_height <= 0.0 || height <= 0.0) return 0.0;
     vec3 through = vec3(ways.y * near.lean.z - above, sight.turn.y, sight.lean_turn.z);
     vec2 here = sight.length_mm * (near.lean.xy * above + near.lean.z * beside);
     vec2 off_way = beside - ways.x * near.lean.xy;
@@ -91,9 +86,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
             vec3 ray = side < 2 ? across : along;
             cut(polygon, piece, edge * through + ((side & 1) == 0 ? -ray : ray));
         }
-        if (polygon.count >= 3) {
-            sum += polygon_angle(polygon, foot + piece.middle, height);
-        }
+        if (polygon.count >= 3) sum += polygon_angle(polygon, foot + piece.middle, height);
     }
     return sum;
 }

@@ -11,8 +11,8 @@
 struct Face {
     vec4 across_along; // components of an offset along the face's axes
     vec2 normal;
-    vec3 lean;    // cosines of its axes with the line, in the direction to the face; the normal's
-                  // has the opposite sign
+    vec3 lean; // cosines of its axes with the line, in the direction to the face; the normal's
+               // has the opposite sign
     vec2 half_mm;
     ivec2 pieces; // number of pieces, and half of a piece's edges
     vec2 piece_mm;
@@ -37,7 +37,7 @@ struct Walk {
     ivec2 low, high; // points of the plane; the high ones are exclusive
     ivec2 whole;     // crossing in whole points, and the fraction of a point
     vec2 part;
-    bool is_turned;  // true if the face at the lower end is the far one
+    bool is_turned; // true if the face at the lower end is the far one
 };
 
 Face face_of(uint k, uint which)
@@ -46,8 +46,8 @@ Face face_of(uint k, uint which)
     vec4 second = uintBitsToFloat(lines[(which + 1u) * all + k]);
     vec4 third = uintBitsToFloat(lines[(which + 2u) * all + k]);
     ivec2 pieces = ivec2(int(third.w) & 255, int(third.w) >> 8);
-    return Face(uintBitsToFloat(lines[which * all + k]), second.xy, vec3(second.zw, third.x), third.yz,
-                pieces, third.yz / vec2(pieces));
+    return Face(uintBitsToFloat(lines[which * all + k]), second.xy, vec3(second.zw, third.x), third.yz, pieces,
+                third.yz / vec2(pieces));
 }
 
 Sight sight_of(Line line, uint k)
@@ -109,14 +109,10 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
 bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
 {
     walk.at.x += step;
-    if (walk.at.x >= walk.high.x) {
-        walk.at = ivec2(walk.low.x, walk.at.y + step);
-    }
+    if (walk.at.x >= walk.high.x) walk.at = ivec2(walk.low.x, walk.at.y + step);
     while (walk.at.y >= walk.high.y && walk.plane < walk.last) {
         walk.plane++;
-        if (walk.plane < walk.last) {
-            open_plane(walk, sight, line, reach);
-        }
+        if (walk.plane < walk.last) open_plane(walk, sight, line, reach);
     }
     return walk.plane < walk.last;
 }
@@ -162,13 +158,11 @@ Time time_of(Line line, uint k)
     time.whole = width < 0.25 ? 3.0 - width : -1.0;
 #ifdef BINS // bins of up to about one standard deviation change the terms; the next one is < 3e-6
     float p = gain.w * gain.w;
-    of += vec3(p / 6.0, p * p / 120.0 + p * q / 36.0,
-               p * p * p / 5040.0 + (p + q) * p * q / 720.0);
+    of += vec3(p / 6.0, p * p / 120.0 + p * q / 36.0, p * p * p / 5040.0 + (p + q) * p * q / 720.0);
     time.whole = width < 0.25 && p + q < 0.3 ? 3.0 - width - gain.w : -1.0;
 #endif
     time.even = float(0.79788456 / HELD) * width * time.place.w *
-                vec4(1.0 - of.x + 3.0 * of.y - 15.0 * of.z, of.x - 6.0 * of.y + 45.0 * of.z,
-                     of.y - 15.0 * of.z, of.z);
+                vec4(1.0 - of.x + 3.0 * of.y - 15.0 * of.z, of.x - 6.0 * of.y + 45.0 * of.z, of.y - 15.0 * of.z, of.z);
     return time;
 }
 
@@ -181,11 +175,9 @@ float weight_of_part(float middle, Time time)
 #else
     float low = max(middle - time.place.z, -3.0), high = min(middle + time.place.z, 3.0);
     float half_width = 0.5 * (high - low);
-    if (half_width <= 0.0) {
-        return 0.0;
-    }
-    float held = half_width < 0.5 ? normal_around(0.5 * (low + high), half_width)
-                                  : normal_from_0(high) - normal_from_0(low);
+    if (half_width <= 0.0) return 0.0;
+    float held =
+        half_width < 0.5 ? normal_around(0.5 * (low + high), half_width) : normal_from_0(high) - normal_from_0(low);
     return held * time.place.w * float(1.0 / HELD);
 #endif
 }

@@ -18,7 +18,8 @@ struct Module {
     dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm;
                                  // `along` is the axial direction, if modules share it
 };
-layout(std430, binding = LR_BIND_LIST_MODULES) readonly buffer Modules {
+layout(std430, binding = LR_BIND_LIST_MODULES) readonly buffer Modules
+{
     Module modules[];
 };
 
@@ -47,8 +48,8 @@ dvec3 reach_of(Face face, dvec2 slope)
 
 // The planes that the line meets, the range around it that may have elements, and its crossings.
 struct Way {
-    int first, last; // `last` is the end, exclusive
-    dvec2 at, step;  // crossing in plane 0, in points; its change from plane to plane
+    int first, last;       // `last` is the end, exclusive
+    dvec2 at, step;        // crossing in plane 0, in points; its change from plane to plane
     dvec2 reach, widening; // reach around the crossing, and its growth, in points
 };
 
@@ -87,8 +88,7 @@ Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
     double apart = high.centre.x - low.centre.x, slack = max(of_low.x, of_high.x) / apart;
     dvec2 from = of_low.yz / edge_mm.yz, to = of_high.yz / edge_mm.yz, more = to - from;
     way.widening = slack > 0.25lf ? dvec2(0.0lf) : more * edge_mm.x / apart;
-    way.reach = slack > 0.25lf ? max(from, to)
-                               : from + more * (origin_mm.x - low.centre.x) / apart + abs(more) * slack;
+    way.reach = slack > 0.25lf ? max(from, to) : from + more * (origin_mm.x - low.centre.x) / apart + abs(more) * slack;
     dvec2 most = max(from, to);
     narrow(way, way.at.x, way.step.x, size.y, most.x);
     narrow(way, way.at.y, way.step.y, size.z, most.y);
@@ -100,23 +100,20 @@ void put_face(uint at, Face face, dvec3 direction, double length_mm)
 {
     uint all = uint(size.w);
     dvec2 edge = edge_mm.yz;
-    vec3 lean = vec3(dot(face.across, direction), dot(face.along, direction),
-                     -dot(face.normal, direction));
+    vec3 lean = vec3(dot(face.across, direction), dot(face.along, direction), -dot(face.normal, direction));
     dvec2 pieces = clamp(ceil(face.half_mm / (double(LR_EVENTS_EXACT_HALF) * 0.5lf * length_mm)), 1.0lf,
                          double(LR_EVENTS_EXACT_PIECES));
     lines[at] = floatBitsToUint(vec4(face.across.yz * edge, face.along.yz * edge));
     lines[at + all] = floatBitsToUint(vec4(vec2(face.normal.yz * edge), lean.xy));
-    lines[at + 2u * all] = floatBitsToUint(
-        vec4(lean.z, vec2(face.half_mm), float(pieces.x + 256.0lf * pieces.y)));
+    lines[at + 2u * all] = floatBitsToUint(vec4(lean.z, vec2(face.half_mm), float(pieces.x + 256.0lf * pieces.y)));
 }
 
 void put_turn(uint at, Face low, Face high)
 {
     lines[at] = floatBitsToUint(vec4(dot(low.across, high.across), dot(low.normal, high.across),
                                      dot(low.across, high.normal), dot(low.along, high.along)));
-    lines[at + uint(size.w)] =
-        floatBitsToUint(vec4(dot(low.across, high.along), dot(low.along, high.across),
-                             dot(low.normal, high.along), dot(low.along, high.normal)));
+    lines[at + uint(size.w)] = floatBitsToUint(vec4(dot(low.across, high.along), dot(low.along, high.across),
+                                                    dot(low.normal, high.along), dot(low.along, high.normal)));
 }
 
 // Writes the place relative to the TOF centre, in standard deviations.
@@ -127,13 +124,11 @@ void put_time(uint at, double place_mm, dvec3 direction, dvec2 sigma_bin)
     double extent_mm = sqrt(dot(extents, extents));
     lines[at] = floatBitsToUint(vec4(place_mm / sigma_mm, edge_mm.x / (direction.x * sigma_mm),
                                      0.5lf * extent_mm / sigma_mm, 1.0lf / extent_mm));
-    lines[at + uint(size.w)] = floatBitsToUint(
-        vec4(vec3(gain / sigma_mm),
-             max(float(0.5lf * sigma_bin.y / sigma_mm), NARROWEST_HALF_BIN)));
+    lines[at + uint(size.w)] =
+        floatBitsToUint(vec4(vec3(gain / sigma_mm), max(float(0.5lf * sigma_bin.y / sigma_mm), NARROWEST_HALF_BIN)));
 }
 
-void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec2 length_centre,
-              dvec2 sigma_bin)
+void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec2 length_centre, dvec2 sigma_bin)
 {
     uint all = uint(size.w);
     double length_mm = length_centre.x, begin = double(way.first);
@@ -141,15 +136,12 @@ void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec2 lengt
     double place = (origin_mm.x + begin * edge_mm.x - low.centre.x) / direction.x;
     lines[k] = uvec4(to_fixed(at.x), to_fixed(at.y));
     lines[all + k] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
-    lines[3u * all + k] =
-        floatBitsToUint(vec4(place, edge_mm.x / direction.x, length_mm, 0.0));
+    lines[3u * all + k] = floatBitsToUint(vec4(place, edge_mm.x / direction.x, length_mm, 0.0));
     lines[4u * all + k] = floatBitsToUint(vec4(reach, way.widening));
     put_face(5u * all + k, low, -direction, length_mm);
     put_face(8u * all + k, high, direction, length_mm);
     put_turn(11u * all + k, low, high);
-    if (events_first.z != 0) {
-        put_time(13u * all + k, place - 0.5lf * length_mm - length_centre.y, direction, sigma_bin);
-    }
+    if (events_first.z != 0) put_time(13u * all + k, place - 0.5lf * length_mm - length_centre.y, direction, sigma_bin);
 }
 
 void put(uint k, Event event, int place, float value)
@@ -170,8 +162,6 @@ void put(uint k, Event event, int place, float value)
     Way way = way_of(low, high, direction, tof_mm, sigma_bin);
     bool is_one_module = int(crystals[event.a].w) == int(crystals[event.b].w);
     uint count = is_one_module ? 0u : uint(max(way.last - way.first, 0));
-    if (count > 0u) {
-        put_line(k, way, low, high, direction, dvec2(run, tof_mm), sigma_bin);
-    }
+    if (count > 0u) put_line(k, way, low, high, direction, dvec2(run, tof_mm), sigma_bin);
     lines[2u * uint(size.w) + k] = uvec4(way.first, count, place, floatBitsToUint(value));
 }

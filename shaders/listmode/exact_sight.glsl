@@ -13,9 +13,7 @@
 vec2 cut(vec2 a, vec2 b)
 {
     vec2 at = -a / b;
-    if (b.x * b.y < 0.0) {
-        return b.x > 0.0 ? at : at.yx;
-    }
+    if (b.x * b.y < 0.0) return b.x > 0.0 ? at : at.yx;
     vec2 range = vec2(-1e30, 1e30); // limit for planes that are almost parallel to the ray
     for (int k = 0; k < 2; k++) {
         range.x = b[k] > 0.0 ? max(range.x, at[k]) : range.x;
@@ -27,8 +25,7 @@ vec2 cut(vec2 a, vec2 b)
 
 float with_sign_of(float size, float other)
 {
-    return uintBitsToFloat((floatBitsToUint(size) & 0x7fffffffu) |
-                           (floatBitsToUint(other) & 0x80000000u));
+    return uintBitsToFloat((floatBitsToUint(size) & 0x7fffffffu) | (floatBitsToUint(other) & 0x80000000u));
 }
 
 // A line over a strip, clamped to -half_height .. half_height, of which it crosses one bound at most.
@@ -42,8 +39,7 @@ vec4 clamp_flat(float middle, float rise, float half_height)
     float within = clamp(inner / max(steep, 1e-20), 0.0, 1.0);
     float mean = half_height - within * (inner - 0.5 * steep * within);
     float part = rise * within * within, beyond = within * (1.0 - within);
-    return vec4(with_sign_of(mean, middle), part * (3.0 - 2.0 * within),
-                with_sign_of(steep * beyond * beyond, -middle),
+    return vec4(with_sign_of(mean, middle), part * (3.0 - 2.0 * within), with_sign_of(steep * beyond * beyond, -middle),
                 part * rise * within * (4.0 - 3.0 * within));
 }
 
@@ -54,8 +50,7 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     float over = clamp((middle + 0.5 * steep - half_height) * part, 0.0, 1.0);
     float under = clamp((0.5 * steep - middle - half_height) * part, 0.0, 1.0);
     float within = 1.0 - over - under;
-    float inner = 0.5 * (max(middle - 0.5 * steep, -half_height) +
-                         min(middle + 0.5 * steep, half_height));
+    float inner = 0.5 * (max(middle - 0.5 * steep, -half_height) + min(middle + 0.5 * steep, half_height));
     float mean = half_height * (over - under) + within * inner;
     float first = rise * (1.0 - over * over * (3.0 - 2.0 * over) - under * under * (3.0 - 2.0 * under));
     float a = over * (1.0 - over), b = under * (1.0 - under);
@@ -94,9 +89,7 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
     float from = max(strips.range.x, middle.x - half_mm.x);
     float to = min(strips.range.y, middle.x + half_mm.x);
     float x = 0.5 * (from + to), width = to - from;
-    if (!(width > 0.0)) {
-        return 0.0;
-    }
+    if (!(width > 0.0)) return 0.0;
     float centre = strips.line.x + x * strips.line.y - middle.y;
     float wide = strips.apart.x + x * strips.apart.y;
     float steep = strips.line.y * width, more = strips.apart.y * width;
@@ -108,9 +101,7 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
         upper = clamp_steep(centre + wide, steep + more, half_mm.y);
         lower = clamp_steep(centre - wide, steep - more, half_mm.y);
     }
-    return upper.x > lower.x
-               ? strip_angle(strips.foot + vec2(x, middle.y), strips.height, width, upper, lower)
-               : 0.0;
+    return upper.x > lower.x ? strip_angle(strips.foot + vec2(x, middle.y), strips.height, width, upper, lower) : 0.0;
 }
 
 // Adds up the pieces of a face. Most faces are one piece, but a branch for this case would make
@@ -118,11 +109,9 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
 float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
 {
     float sum = 0.0;
-    for (int i = 0; i < pieces.x; i++) {
-        for (int j = 0; j < pieces.y; j++) {
+    for (int i = 0; i < pieces.x; i++)
+        for (int j = 0; j < pieces.y; j++)
             sum += piece_angle(strips, vec2(2 * ivec2(i, j) + 1 - pieces) * half_mm, half_mm);
-        }
-    }
     return sum;
 }
 
@@ -136,20 +125,16 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
     float near_height = ways.x * near.lean.z + above;
     Strips strips;
     strips.height = ways.y * far.lean.z + dot(far.normal, off);
-    if (near_height <= 0.0 || strips.height <= 0.0) {
-        return 0.0;
-    }
+    if (near_height <= 0.0 || strips.height <= 0.0) return 0.0;
     float through = ways.y * near.lean.z - above, rise = sight.turn.y;
     float u = sight.length_mm * (near.lean.x * above + near.lean.z * across);
     float v = sight.length_mm * (near.lean.y * above + near.lean.z * along);
     float u_per_x = rise * (across - ways.x * near.lean.x) - near_height * sight.turn.x;
     float v_per_x = rise * (along - ways.x * near.lean.y), per_height = 1.0 / near_height;
-    strips.range = cut(near.half_mm.x * through + vec2(-u, u),
-                       near.half_mm.x * rise + vec2(-u_per_x, u_per_x));
+    strips.range = cut(near.half_mm.x * through + vec2(-u, u), near.half_mm.x * rise + vec2(-u_per_x, u_per_x));
     strips.line = per_height * vec2(v, v_per_x);
     strips.apart = per_height * near.half_mm.y * vec2(through, rise);
-    strips.foot = vec2(ways.y * far.lean.x - dot(far.across_along.xy, off),
-                       -ways.y * near.lean.y - along);
+    strips.foot = vec2(ways.y * far.lean.x - dot(far.across_along.xy, off), -ways.y * near.lean.y - along);
     return pieces_angle(strips, far.pieces, far.piece_mm);
 }
 
@@ -160,8 +145,8 @@ bool has_columns(Sight sight)
 {
     Face near = sight.near, far = sight.far;
     vec4 beside = vec4(near.across_along.yz, far.across_along.yz);
-    return beside == vec4(0.0) && near.normal.y == 0.0 && far.normal.y == 0.0 &&
-           near.pieces == ivec2(1) && far.pieces == ivec2(1);
+    return beside == vec4(0.0) && near.normal.y == 0.0 && far.normal.y == 0.0 && near.pieces == ivec2(1) &&
+           far.pieces == ivec2(1);
 }
 
 // Terms common to all points of a column: x has the same bounds, and the two lines are linear in
@@ -183,8 +168,7 @@ Column column_of(Sight sight, float off, vec2 ways)
     float through = ways.y * near.lean.z - above;
     float u = sight.length_mm * (near.lean.x * above + near.lean.z * across);
     float u_per_x = turn * (across - ways.x * near.lean.x) - near_height * sight.turn.x;
-    vec2 range = cut(near.half_mm.x * through + vec2(-u, u),
-                     near.half_mm.x * turn + vec2(-u_per_x, u_per_x));
+    vec2 range = cut(near.half_mm.x * through + vec2(-u, u), near.half_mm.x * turn + vec2(-u_per_x, u_per_x));
     float from = max(range.x, -far.half_mm.x), to = min(range.y, far.half_mm.x);
     float x = 0.5 * (from + to), per_height = 1.0 / near_height;
     float edge = near.half_mm.y * per_height, sweep = turn * per_height;
@@ -194,9 +178,8 @@ Column column_of(Sight sight, float off, vec2 ways)
     column.x = ways.y * far.lean.x - far.across_along.x * off + x;
     column.wide = edge * (through + x * turn);
     column.more = edge * turn * column.width;
-    column.centre =
-        vec2(near.lean.y * (sight.length_mm * above * per_height - x * sweep * ways.x),
-             sight.length_mm * near.lean.z * per_height + x * sweep);
+    column.centre = vec2(near.lean.y * (sight.length_mm * above * per_height - x * sweep * ways.x),
+                         sight.length_mm * near.lean.z * per_height + x * sweep);
     column.rise = sweep * column.width * vec2(-ways.x * near.lean.y, 1.0);
     column.foot = -ways.y * near.lean.y;
     return column;
@@ -215,7 +198,7 @@ float column_angle(Column column, float along, float half_height)
         upper = clamp_steep(middle + column.wide, steep + column.more, half_height);
         lower = clamp_steep(middle - column.wide, steep - column.more, half_height);
     }
-    return upper.x > lower.x ? strip_angle(vec2(column.x, column.foot - along), column.height,
-                                           column.width, upper, lower)
-                             : 0.0;
+    return upper.x > lower.x
+               ? strip_angle(vec2(column.x, column.foot - along), column.height, column.width, upper, lower)
+               : 0.0;
 }

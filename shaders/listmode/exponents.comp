@@ -41,16 +41,10 @@ void main()
     }
     counts[k] = exponents[k];
     add_up(k);
-    if (k == 255u || counts[k + 1u] <= uint(size.w)) {
-        atomicMin(smallest, k);
-    }
+    if (k == 255u || counts[k + 1u] <= uint(size.w)) atomicMin(smallest, k);
     barrier();
-    if (exponents[k] > 0u && k <= smallest + uint(window.x)) {
-        atomicMax(largest, k);
-    }
-    if (exponents[k] > 0u) {
-        atomicMin(first, k);
-    }
+    if (exponents[k] > 0u && k <= smallest + uint(window.x)) atomicMax(largest, k);
+    if (exponents[k] > 0u) atomicMin(first, k);
     barrier();
     if (k == 0u) {
         usual = max(smallest, largest);
@@ -58,7 +52,8 @@ void main()
     }
 }
 #else
-layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values
+{
     float values[];
 };
 
@@ -69,12 +64,9 @@ void main()
     uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP, own = gl_LocalInvocationIndex;
     counts[own] = 0u;
     barrier();
-    for (uint k = gl_GlobalInvocationID.x; k < uint(size.w); k += all) {
+    for (uint k = gl_GlobalInvocationID.x; k < uint(size.w); k += all)
         atomicAdd(counts[exponent_of(values[uint(window.w) + k])], 1u);
-    }
     barrier();
-    if (own > 0u && counts[own] > 0u) {
-        atomicAdd(exponents[own], counts[own]);
-    }
+    if (own > 0u && counts[own] > 0u) atomicAdd(exponents[own], counts[own]);
 }
 #endif

@@ -66,9 +66,7 @@ float scaled_for_cells(float value, int bits)
 uvec2 cell_words(int sum, int bits)
 {
     int more = int(unit.x) - largest_term_exponent() - bits;
-    if (more >= 32) {
-        return uvec2(0u, uint(sum) << (more - 32));
-    }
+    if (more >= 32) return uvec2(0u, uint(sum) << (more - 32));
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
@@ -85,9 +83,7 @@ uvec2 carry_words(bool is_positive, int bits)
 // A value in units of the image's sums. No term is larger than 2^unit.x.
 float scaled(float value)
 {
-    if (sums_are_floats()) {
-        return value;
-    }
+    if (sums_are_floats()) return value;
     int own = int(exponent_of(value)) - 126;
     int bits = own + int(unit.x) - largest_term_exponent();
     return own > -126 ? mantissa_of(value) * power_of_2(clamp(bits, -126, 126)) : 0.0;
@@ -105,15 +101,12 @@ uvec2 to_words(float term)
 }
 
 // Adds `words` to a pair of words to which any thread may add.
-#define ADD_WORDS(low, high, words)                                                                \
-    {                                                                                              \
-        uint add_carried = (words).y;                                                              \
-        if ((words).x != 0u) {                                                                     \
-            uint add_old = atomicAdd(low, (words).x);                                              \
-            add_carried += add_old + (words).x < add_old ? 1u : 0u;                                \
-        }                                                                                          \
-        if (add_carried != 0u) {                                                                   \
-            atomicAdd(high, add_carried);                                                          \
-        }                                                                                          \
+#define ADD_WORDS(low, high, words)                                                                                    \
+    {                                                                                                                  \
+        uint add_carried = (words).y;                                                                                  \
+        if ((words).x != 0u) {                                                                                         \
+            uint add_old = atomicAdd(low, (words).x);                                                                  \
+            add_carried += add_old + (words).x < add_old ? 1u : 0u;                                                    \
+        }                                                                                                              \
+        if (add_carried != 0u) atomicAdd(high, add_carried);                                                           \
     }
-

@@ -27,10 +27,12 @@
 #endif
 layout(local_size_x = GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices {
+layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices
+{
     float image[];
 };
-layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
+layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values
+{
     float values[];
 };
 
@@ -38,7 +40,7 @@ layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
 shared float cells[CELLS];
 #define VOXEL(slice, first, k) cells[((slice) - (first)) * size.y * size.z + (k)]
 #else
-#define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
+#define VOXEL(slice, first, k) image[(slice)*size.y * size.z + (k)]
 #endif
 
 // A line's sum over a part of a slice, and the sum of its shares there.
@@ -64,8 +66,7 @@ float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 s
 float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares)
 {
     int row = box.low.y + v;
-    return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x,
-                    shares);
+    return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x, shares);
 }
 
 // The rows are written out, because compilers may keep an array of rows in memory.
@@ -104,8 +105,7 @@ Seen see_wide(Kernel kernel, Box box, int slice, int first)
     Seen c = see_five(kernel, box, is_column, slice, first, 2);
     Seen d = see_five(kernel, box, is_column, slice, first, 3);
     Seen e = see_five(kernel, box, is_column, slice, first, 4);
-    return Seen(a.sum + b.sum + (c.sum + d.sum) + e.sum,
-                a.shares + b.shares + (c.shares + d.shares) + e.shares);
+    return Seen(a.sum + b.sum + (c.sum + d.sum) + e.sum, a.shares + b.shares + (c.shares + d.shares) + e.shares);
 }
 
 #ifdef LINE
@@ -134,9 +134,7 @@ Seen see_any(Kernel kernel, Box box, int slice, int first)
             float share = share_of(kernel, shares, u);
             int at = box.low.x + u;
             seen.shares += share;
-            if (is_row && is_within(at, size.y)) {
-                seen.sum += share * VOXEL(slice, first, row * size.y + at);
-            }
+            if (is_row && is_within(at, size.y)) seen.sum += share * VOXEL(slice, first, row * size.y + at);
         }
     }
     return seen;
@@ -147,11 +145,10 @@ Seen see_slice(Kernel kernel, Box box, int slice, int first)
 #ifdef LINE
     return see_thin(box, slice, first);
 #else
-    if (fits(kernel, NARROW)) {
+    if (fits(kernel, NARROW))
         return see_narrow(kernel, box, slice, first);
-    } else if (fits(kernel, WIDE)) {
+    else if (fits(kernel, WIDE))
         return see_wide(kernel, box, slice, first);
-    }
     return see_any(kernel, box, slice, first);
 #endif
 }
@@ -186,9 +183,7 @@ void fetch(int first, int last)
 {
     int plane = size.y * size.z, count = (last - first) * plane;
     barrier();
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
-        cells[k] = image[FRAME_BEGIN + first * plane + k];
-    }
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) cells[k] = image[FRAME_BEGIN + first * plane + k];
     barrier();
 }
 
@@ -210,26 +205,16 @@ float see_slabs(Line line, Kernel kernel, int from, int to)
 void main()
 {
     Job job;
-    if (!next_job(job)) {
-        return;
-    }
+    if (!next_job(job)) return;
     uint k = uint(job.lines.x) + gl_LocalInvocationIndex;
     Line line = no_line();
     int place = -1;
-    if (gl_LocalInvocationIndex < uint(job.lines.y)) {
-        place = place_of(int(lines[2u * uint(size.w) + k].z));
-    }
-    if (place >= 0) {
-        line = line_of(k);
-    }
-    if (line.count == 0) {
-        line = no_line();
-    }
+    if (gl_LocalInvocationIndex < uint(job.lines.y)) place = place_of(int(lines[2u * uint(size.w) + k].z));
+    if (place >= 0) line = line_of(k);
+    if (line.count == 0) line = no_line();
     int from = job.slices.x / slab.x * slab.x;
     float sum = see_slabs(line, kernel_of(line), from, job.slices.y);
-    if (place >= 0) {
-        values[values_at.z + place] = sum;
-    }
+    if (place >= 0) values[values_at.z + place] = sum;
 }
 #else
 #ifdef SLABS
@@ -272,9 +257,7 @@ void main()
         line = line_of(k);
         place = lines[2u * uint(size.w) + k].z;
     }
-    if (line.count == 0) {
-        line = no_line();
-    }
+    if (line.count == 0) line = no_line();
     float sum = see_window(line, kernel_of(line));
     if (place != LR_NONE) {
         uint at = uint(window.w) + place;

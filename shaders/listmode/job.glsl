@@ -6,7 +6,8 @@ struct Job {
     ivec4 lines;  // first line, number of lines, their axis
     ivec4 slices; // first slice, and the end, exclusive
 };
-layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs {
+layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs
+{
     Job jobs[];
 };
 
@@ -14,9 +15,7 @@ layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs {
 bool next_job(out Job job)
 {
     uint number = uint(range.x) + gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    if (number >= uint(range.y)) {
-        return false;
-    }
+    if (number >= uint(range.y)) return false;
     job = jobs[number];
     enter_frame(job.lines.z);
     return true;

@@ -19,7 +19,8 @@ struct Box {
 };
 
 #ifdef TABLE
-layout(std430, binding = LR_BIND_LIST_TABLE) readonly buffer Table {
+layout(std430, binding = LR_BIND_LIST_TABLE) readonly buffer Table
+{
     float table[];
 };
 #endif
@@ -107,9 +108,7 @@ float sum_of_shares(Kernel kernel, Box box)
     float sum = 0.0;
     for (int v = 0; v < kernel.width.y; v++) {
         Row row = row_of(kernel, box, v);
-        for (int u = 0; u < kernel.width.x; u++) {
-            sum += share_of(kernel, row, u);
-        }
+        for (int u = 0; u < kernel.width.x; u++) sum += share_of(kernel, row, u);
     }
     return sum;
 }

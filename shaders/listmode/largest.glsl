@@ -12,9 +12,7 @@ float largest_of(Line line, Kernel kernel, int j)
             float share = share_of(kernel, shares, u);
             ivec2 at = box.low + ivec2(u, v);
             sum += share;
-            if (uint(at.x) < uint(size.y) && uint(at.y) < uint(size.z)) {
-                most = max(most, share);
-            }
+            if (uint(at.x) < uint(size.y) && uint(at.y) < uint(size.z)) most = max(most, share);
         }
     }
     float factor = slice_factor(line, j) * most;

@@ -90,12 +90,10 @@ float normal_sum_around(float centre, float half_width)
         float middle = 0.5 * (held.x + held.y), y = middle * middle;
         float width = held.y - held.x, q = 0.25 * width * width;
         float bend = q * (1.0 / 6.0 + q * (y - 3.0) * (1.0 / 120.0));
-        return beyond +
-               width * (normal_from_0(middle) - 0.39894228 * middle * exp(-0.5 * y) * bend);
+        return beyond + width * (normal_from_0(middle) - 0.39894228 * middle * exp(-0.5 * y) * bend);
     }
     vec2 fall = exp(-0.5 * held * held);
-    return beyond + held.y * normal_from_0(held.y) - held.x * normal_from_0(held.x) +
-           0.39894228 * (fall.y - fall.x);
+    return beyond + held.y * normal_from_0(held.y) - held.x * normal_from_0(held.x) + 0.39894228 * (fall.y - fall.x);
 }
 
 // The integral over places within half_width of a middle, averaged over a bin of half_bin to either
@@ -108,7 +106,8 @@ float normal_around_bin(float middle, float half_width, float half_bin)
     float squares = q * q + p * p;
     float moment_4 = squares * (1.0 / 5.0) + both * (2.0 / 3.0);
     float moment_6 = (q + p) * ((squares - both) * (1.0 / 7.0) + both);
-    float moment_8 = (squares * squares - 2.0 * both * both) * (1.0 / 9.0) + both * (squares * (4.0 / 3.0) + both * 2.8);
+    float moment_8 =
+        (squares * squares - 2.0 * both * both) * (1.0 / 9.0) + both * (squares * (4.0 / 3.0) + both * 2.8);
     float of_8 = (((y - 28.0) * y + 210.0) * y - 420.0) * y + 105.0;
     float of_6 = ((y - 15.0) * y + 45.0) * y - 15.0;
     float of_4 = (y - 6.0) * y + 3.0;
@@ -123,9 +122,8 @@ float normal_around_bin(float middle, float half_width, float half_bin)
 float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);
-    if (longer < 0.35 && abs(middle) + longer + shorter <= 3.0) {
+    if (longer < 0.35 && abs(middle) + longer + shorter <= 3.0)
         return normal_around_bin(middle, half_width, half_bin) * float(1.0 / HELD);
-    }
     return float(0.5 / HELD) / half_bin *
            (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
 }
@@ -149,9 +147,8 @@ float tof_factor(Line line, int j, int last)
 #ifdef BINS
     return held_of_bin(centre, half_width, line.half_bin);
 #else
-    float share = half_width < 0.5
-                      ? normal_around(centre, half_width)
-                      : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
+    float share = half_width < 0.5 ? normal_around(centre, half_width)
+                                   : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
     return share * float(1.0 / HELD);
 #endif
 #endif
@@ -180,8 +177,7 @@ uvec2 step_along(uvec2 a, uint b, uvec2 step)
 // The crossing of slice first + j.
 uvec4 crossing_at(Line line, int j)
 {
-    return uvec4(step_along(line.at.xy, uint(j), line.step.xy),
-                 step_along(line.at.zw, uint(j), line.step.zw));
+    return uvec4(step_along(line.at.xy, uint(j), line.step.xy), step_along(line.at.zw, uint(j), line.step.zw));
 }
 
 // Moves the crossing to the next slice, with the same bits as crossing_at.

@@ -31,6 +31,7 @@
 // 13: with TOF, in standard deviations from its centre: place of the first plane; its change from
 //     plane to plane; half of a voxel's extent; and 1 / extent in 1/mm
 // 14: with TOF, change of the place with a point's step along p, u and v; half of the TOF bin
-layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines {
+layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines
+{
     uvec4 lines[];
 };

@@ -15,12 +15,13 @@
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #include "listmode/largest.glsl"
-#include "listmode/sums.glsl"
 #include "listmode/others.glsl"
+#include "listmode/sums.glsl"
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
+layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
+{
     float line_values[];
 };
 
@@ -30,18 +31,12 @@ shared uint group_most;
 void take_line(uint k, uint share)
 {
     uint own = exponent_of(line_values[k]);
-    if (own <= known_usual) {
-        return;
-    }
+    if (own <= known_usual) return;
     Line line = line_of(k);
     Kernel kernel = kernel_of(line);
     float most = 0.0;
-    for (int j = int(share); j < line.count; j += LR_EVENTS_SHARE) {
-        most = max(most, largest_of(line, kernel, j));
-    }
-    if (most > 0.0) {
-        atomicMax(group_most, own + exponent_of(most) + uint(LR_EVENTS_EXPONENT - 2 * 126));
-    }
+    for (int j = int(share); j < line.count; j += LR_EVENTS_SHARE) most = max(most, largest_of(line, kernel, j));
+    if (most > 0.0) atomicMax(group_most, own + exponent_of(most) + uint(LR_EVENTS_EXPONENT - 2 * 126));
 }
 #else
 void add_slice(Line line, Kernel kernel, float value, int j)
@@ -57,9 +52,7 @@ void add_slice(Line line, Kernel kernel, float value, int j)
         Row shares = row_of(kernel, box, v);
         for (int u = max(-box.low.x, 0); u < min(size.y - box.low.x, kernel.width.x); u++) {
             float share = share_of(kernel, shares, u);
-            if (share > 0.0) {
-                add_to_sums(first + (box.low.y + v) * size.y + box.low.x + u, factor * share);
-            }
+            if (share > 0.0) add_to_sums(first + (box.low.y + v) * size.y + box.low.x + u, factor * share);
         }
     }
 }
@@ -69,9 +62,7 @@ void take_line(uint k, uint share)
     Line line = line_of(k);
     Kernel kernel = kernel_of(line);
     float value = scaled(line_values[k]);
-    for (int j = int(share); j < line.count && value != 0.0; j += LR_EVENTS_SHARE) {
-        add_slice(line, kernel, value, j);
-    }
+    for (int j = int(share); j < line.count && value != 0.0; j += LR_EVENTS_SHARE) add_slice(line, kernel, value, j);
 }
 #endif
 
@@ -91,15 +82,11 @@ void main()
     enter_frame(0);
     read_scale();
 #ifdef BOUND
-    if (gl_LocalInvocationIndex == 0u) {
-        group_most = 0u;
-    }
+    if (gl_LocalInvocationIndex == 0u) group_most = 0u;
     barrier();
     take_lines();
     barrier();
-    if (gl_LocalInvocationIndex == 0u && group_most > 0u) {
-        atomicMax(largest_term, group_most);
-    }
+    if (gl_LocalInvocationIndex == 0u && group_most > 0u) atomicMax(largest_term, group_most);
 #else
     take_lines();
 #endif

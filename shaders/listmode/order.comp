@@ -18,11 +18,13 @@
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_GRID) buffer Grid {
+layout(std430, binding = LR_BIND_LIST_GRID) buffer Grid
+{
     float grid[];
 };
 #ifdef TO_GRID
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
+layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
+{
     uvec2 sums[];
 };
 
@@ -47,7 +49,8 @@ float value_of(double sum)
     return sums_are_floats() ? float(sum) : float(sum * unit_of_sums());
 }
 #else
-layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices {
+layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices
+{
     float image[];
 };
 #endif
@@ -82,9 +85,7 @@ void take(uint k)
 #else
 void take(uint k)
 {
-    if (slab.w != 0) {
-        image[uint(frame_begin) + k] = grid[uint(values_at.z) + place_in_grid(k)];
-    }
+    if (slab.w != 0) image[uint(frame_begin) + k] = grid[uint(values_at.z) + place_in_grid(k)];
 }
 #endif
 
@@ -95,9 +96,7 @@ void main()
 #ifdef TO_GRID
     read_scale();
 #endif
-    for (uint k = gl_GlobalInvocationID.x; k < uint(frames[0].strides.w); k += all) {
-        take(k);
-    }
+    for (uint k = gl_GlobalInvocationID.x; k < uint(frames[0].strides.w); k += all) take(k);
 }
 #else
 void take(uint k)
@@ -117,8 +116,6 @@ void main()
 #ifdef TO_GRID
     read_scale();
 #endif
-    for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) {
-        take(k);
-    }
+    for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) take(k);
 }
 #endif

@@ -22,7 +22,8 @@ struct Frame {
     vec4 unit;     // see below
 };
 
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
     Frame frames[3]; // one for each axis; frame f begins at f times the grid's voxels
     vec4 tube;       // see below
     ivec4 range;     // first job or line, and the end, exclusive; 1 if there is TOF; index of the
@@ -47,15 +48,16 @@ void enter_frame(int axis)
     frame_begin = axis * strides.w;
 }
 #else
-layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 size;     // slices, voxels along u and v; current lines
-    ivec4 strides;  // strides of p, u, v in the grid's order; voxels of the grid
-    ivec4 window;   // slices (exact elements: planes) of this pass: first, end; 1 to add to the old
-                    // contents; index in its buffer of the first value, or of the image
-    ivec4 slab;     // the part of the image that a group holds: slices, rows along v, bands of
-                    // rows of a slice; number of lines that a group takes one after another. Exact
-                    // elements: sample points of a voxel along p, u and v; a line's room for elements
-    vec4 voxel_mm;  // edges along p, u, v; w: an event's room for elements
+layout(std140, binding = LR_BIND_PASS) uniform Pass
+{
+    ivec4 size;    // slices, voxels along u and v; current lines
+    ivec4 strides; // strides of p, u, v in the grid's order; voxels of the grid
+    ivec4 window;  // slices (exact elements: planes) of this pass: first, end; 1 to add to the old
+                   // contents; index in its buffer of the first value, or of the image
+    ivec4 slab;    // the part of the image that a group holds: slices, rows along v, bands of
+                   // rows of a slice; number of lines that a group takes one after another. Exact
+                   // elements: sample points of a voxel along p, u and v; a line's room for elements
+    vec4 voxel_mm; // edges along p, u, v; w: an event's room for elements
     // Shares of voxels in the tube of response. x: largest distance from the line in mm; y: decrease
     // of the shares beyond half the width; z: square of x, multiplied by w; w: factor, per mm^2,
     // from a squared distance to the Gaussian's exponent or to the square of a table index. Exact

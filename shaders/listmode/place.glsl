@@ -2,7 +2,8 @@
 // Copyright The LORaster authors
 //
 // The places of the values of kept lines. Include listmode/pass.glsl before it.
-layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places {
+layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places
+{
     int places[];
 };
 

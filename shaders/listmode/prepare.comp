@@ -46,9 +46,7 @@ void find_slices(inout Way way, dvec3 direction)
 {
     way.first = to_slice(floor((way.begin - way.place) / way.chord + 0.5lf));
     way.last = to_slice(floor((way.end - way.place) / way.chord + 0.5lf) + 1.0lf);
-    if (events_first.w != 0) {
-        leave_middles(way);
-    }
+    if (events_first.w != 0) leave_middles(way);
     dvec2 beside = sqrt(max(1.0lf - direction.zy * direction.zy, dvec2(0.0lf)));
     dvec2 reach = axes.w != 0 ? dvec2(1.0lf) : origin_mm.w / direction.x * beside / edge_mm.yz;
     narrow(way, way.position.x, way.step.x, size.y, reach.x);
@@ -74,12 +72,9 @@ double only_middle(Way way)
 vec4 find_factors(Way way, double tof_mm, double sigma_mm)
 {
     bool is_paper = events_first.w != 0, is_only = way.last - way.first == 1 && !is_paper;
-    if (events_first.z == 0 && is_paper) {
-        return vec4(1.0);
-    }
+    if (events_first.z == 0 && is_paper) return vec4(1.0);
     double middle = is_only ? only_middle(way) : way.place + double(way.first) * way.chord;
-    return vec4(dvec4(middle - tof_mm, way.chord, chord_within(way, way.first),
-                      chord_within(way, way.last - 1)) /
+    return vec4(dvec4(middle - tof_mm, way.chord, chord_within(way, way.first), chord_within(way, way.last - 1)) /
                 (events_first.z != 0 ? sigma_mm : 1.0lf));
 }
 
@@ -120,11 +115,9 @@ void put(uint k, Event event, int place, float value)
         lines[all + line] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
         lines[3u * all + line] = floatBitsToUint(find_factors(way, tof_mm, sigma_bin.x));
 #ifdef BINS
-        lines[4u * all + line].x =
-            floatBitsToUint(max(float(0.5lf * sigma_bin.y / sigma_bin.x), NARROWEST_HALF_BIN));
+        lines[4u * all + line].x = floatBitsToUint(max(float(0.5lf * sigma_bin.y / sigma_bin.x), NARROWEST_HALF_BIN));
 #endif
     }
     uint kind = uint(axes.x) + (events_first.z != 0 ? 4u : 0u);
-    lines[2u * all + line] =
-        uvec4(way.first, count, place, kept.z != 0 ? kind : floatBitsToUint(value));
+    lines[2u * all + line] = uvec4(way.first, count, place, kept.z != 0 ? kind : floatBitsToUint(value));
 }

@@ -8,11 +8,12 @@
 // value's size is below 2^(b - 126). Values with b = 0 count as 0.
 #include "listmode/pass.glsl"
 
-layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale {
-    uint largest_term; // largest term of lines with larger values than usual: exponent +
-                       // LR_EVENTS_EXPONENT; 0 = there are no such lines
-    uint usual;        // all values except at most a 32nd have this exponent or a smaller one
-    uint least;        // smallest exponent of the values that count
+layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale
+{
+    uint largest_term;   // largest term of lines with larger values than usual: exponent +
+                         // LR_EVENTS_EXPONENT; 0 = there are no such lines
+    uint usual;          // all values except at most a 32nd have this exponent or a smaller one
+    uint least;          // smallest exponent of the values that count
     uint exponents[256]; // number of values with each exponent
     uint num_others[2];  // kept lines with other values than usual: without TOF, with TOF
 };
@@ -33,8 +34,8 @@ void read_scale()
     int usual_term = int(usual) - 126 + int(unit.y);
     known_usual = usual;
     known_exponent = max(int(largest_term) - LR_EVENTS_EXPONENT, usual_term);
-    has_float_sums = known_exponent > usual_term + LR_EVENTS_SPREAD ||
-                     int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
+    has_float_sums =
+        known_exponent > usual_term + LR_EVENTS_SPREAD || int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
 }
 
 // Exponent e such that every term is below 2^e in size.

@@ -5,17 +5,20 @@
 // beginning of the shader.
 #include "listmode/fixed64.glsl"
 
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
+layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
+{
     uint sums[]; // [voxels][2]
 };
 #ifdef LR_HAS_ATOMIC64
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums {
+layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums
+{
     int64_t whole_sums[]; // the same sums, low words first; drivers add signed integers
 };
 #endif
 
 #ifdef GL_NV_shader_atomic_float
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer FloatSums {
+layout(std430, binding = LR_BIND_LIST_SUMS) buffer FloatSums
+{
     float float_sums[]; // the same sums, if sums_are_floats
 };
 #endif

@@ -10,17 +10,19 @@
 // shape:  one thread for each line
 #define KEPT
 #define LINES_ACCESS readonly
-#include "listmode/lines.glsl"
 #include "listmode/fixed64.glsl"
-#include "listmode/place.glsl"
+#include "listmode/lines.glsl"
 #include "listmode/others.glsl"
+#include "listmode/place.glsl"
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
-layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
+layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values
+{
     float values[];
 };
-layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues {
+layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues
+{
     float line_values[];
 };
 
@@ -33,9 +35,7 @@ shared uint num_listed[2], first_listed[2];
 bool bring_value(uint k, uvec4 way)
 {
     int place = way.y > 0u ? place_of(int(way.z)) : -1;
-    if (place < 0 && values_at.w != 0) {
-        return false;
-    }
+    if (place < 0 && values_at.w != 0) return false;
     float value = place < 0 ? 0.0 : part.w != 0 ? values[values_at.z + place] : 1.0;
     line_values[k] = value;
     return value != 0.0 && !is_usual(value);
@@ -46,9 +46,7 @@ void main()
     uint own = gl_LocalInvocationIndex, k = uint(range.x) + gl_GlobalInvocationID.x;
     uint side = 0u, slot = 0u;
     bool is_listed = false;
-    if (own < 2u) {
-        num_listed[own] = 0u;
-    }
+    if (own < 2u) num_listed[own] = 0u;
     enter_frame(0);
     read_scale();
     barrier();
@@ -57,15 +55,10 @@ void main()
         side = way.w >> 2 & 1u;
         is_listed = bring_value(k, way);
     }
-    if (is_listed) {
-        slot = atomicAdd(num_listed[side], 1u);
-    }
+    if (is_listed) slot = atomicAdd(num_listed[side], 1u);
     barrier();
-    if (own < 2u && num_listed[own] > 0u) {
+    if (own < 2u && num_listed[own] > 0u)
         first_listed[own] = own * uint(range.w) + atomicAdd(num_others[own], num_listed[own]);
-    }
     barrier();
-    if (is_listed) {
-        others[first_listed[side] + slot] = k;
-    }
+    if (is_listed) others[first_listed[side] + slot] = k;
 }
