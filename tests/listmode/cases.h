@@ -265,6 +265,20 @@ static inline bool is_on_device(void)
     return test_backend_is("cuda") || test_backend_is("compute");
 }
 
+/* Events for the backend of the test, which has LR_TEST_MEMORY_BYTES. */
+static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid *grid, const lr_event *events,
+                                             int64_t count)
+{
+    return (lr_listmode_params){.lors = lors,
+                                .grid = grid,
+                                .events = events,
+                                .count = count,
+                                .backend = test_backend,
+                                .max_memory_bytes = most_bytes(),
+                                .threads = 2,
+                                .log = &test_log.log};
+}
+
 /* main for the backend that argv[1] names; argv[2]: the only test to run. set_up: before every test. */
 static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFunction set_up, struct CMUnitTest *tests,
                            size_t count)
