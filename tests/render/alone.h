@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the voxels of
- * a small grid and the LORs of some module pairs: the tests give a pass its input themselves and
- * read its output themselves, so that no other shader has a part in the answer. */
+ * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the
+ * voxels of a small grid and the LORs of some module pairs: the tests give a pass its input themselves and read its
+ * output themselves, so that no other shader has a part in the answer. */
 #ifndef LR_TESTS_RENDER_ALONE_H
 #define LR_TESTS_RENDER_ALONE_H
 
@@ -465,9 +465,10 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
     }
 }
 
-/* --- lists of elements, as passes append to them: a head whose first word is their number, then point or image, LOR, bits
- * of the weight, and a word that does not matter here --- */
+/* --- lists of elements --- */
 
+/* As passes append to them: a head whose first word is their number, then point or image, LOR, bits of the weight, and
+ * a word that does not matter here. */
 struct alone_elements {
     struct gl_buffer *buffer;
     int64_t capacity;
