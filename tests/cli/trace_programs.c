@@ -61,7 +61,7 @@ static long slowness(void)
     return text != NULL ? strtol(text, NULL, 10) : 0;
 }
 
-/* What is replaced: its name, its type, and what stands in for it. */
+/* Functions that are replaced: name, type, stand-in. */
 #define EACH_FUNCTION(DO)                                                                                              \
     DO(glCreateShader, CREATESHADER, create_shader)                                                                    \
     DO(glCreateProgram, CREATEPROGRAM, create_program)                                                                 \

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * What is told of a kernel, with a driver that the test answers for. */
-#include "fixtures.h"
+#include "test.h"
 
 #include "base/log.h"
 #include "cuda_interop/direct/passes.h"
@@ -60,7 +60,7 @@ static void the_last_kernel_is_described(void **state)
     assert_int_equal(lr_cuda_find_attributes(&found, NULL), LR_USAGE); /* none yet */
     lr_cuda_note_kernel(&found, 512, 0);
     lr_cuda_note_kernel(&a_kernel, 100, 4096);
-    assert_int_equal(lr_cuda_find_attributes(&found, NULL), LR_OK);
+    assert_ok(lr_cuda_find_attributes(&found, NULL));
     assert_int_equal(found.registers, 42);
     assert_int_equal(found.threads, 100);
     assert_int_equal(found.constant_bytes, 36);
@@ -83,9 +83,7 @@ static void every_question_may_fail(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_kernel_is_described),
-        cmocka_unit_test(every_question_may_fail),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_last_kernel_is_described),
+                                       cmocka_unit_test(every_question_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

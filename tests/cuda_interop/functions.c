@@ -8,9 +8,9 @@
 #include "turns.h"
 
 #include "base/log.h"
+#include "cases.h"
 #include "cuda_interop/direct/plans.h"
 #include "direct/compute/direct.h"
-#include "fixtures.h"
 #include "on_cpu.h"
 
 /* A buffer as the functions hold it. */
@@ -49,8 +49,8 @@ static float4 *take(const struct lr_direct_image *image)
     }
     struct held *held = (struct held *)buffer->loan;
     if (!held->loan.is_out) {
-        assert_int_equal(gl_context_make_current(buffer->ctx), LR_OK);
-        assert_int_equal(gl_buffer_read(buffer, 0, buffer->size_bytes, held->texels), LR_OK);
+        assert_ok(gl_context_make_current(buffer->ctx));
+        assert_ok(gl_buffer_read(buffer, 0, buffer->size_bytes, held->texels));
         gl_context_release(buffer->ctx);
         held->loan.is_out = true;
         fake.taken++;
@@ -73,7 +73,7 @@ static lr_status give_back(void *self, const struct lr_direct_image *image)
 static void *read_buffer(const struct gl_buffer *buffer)
 {
     void *values = malloc((size_t)buffer->size_bytes);
-    assert_int_equal(gl_buffer_read(buffer, 0, buffer->size_bytes, values), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, buffer->size_bytes, values));
     return values;
 }
 
@@ -81,13 +81,13 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
                      const struct lr_direct_image *target)
 {
     (void)self;
-    assert_int_equal(gl_context_make_current(fake.compute->ctx), LR_OK);
+    assert_ok(gl_context_make_current(fake.compute->ctx));
     const struct lr_direct_view_tables *tables = lr_direct_open_tables(fake.compute, view);
     assert_non_null(tables);
     int32_t *offsets = read_buffer(tables->offsets);
     float *values = read_buffer(tables->values);
     uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));
-    assert_int_equal(gl_texture_read(tables->map, NULL, map), LR_OK);
+    assert_ok(gl_texture_read(tables->map, NULL, map));
     gl_context_release(fake.compute->ctx);
     const lr_cuda_gather pass = {.layout = lr_cuda_layout_of(fake.compute),
                                  .values = values,
@@ -212,56 +212,36 @@ static const struct lr_direct_functions functions = {
 
 static lr_operator *make_cpu(const lr_grid *grid)
 {
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){
-        .grid = grid,
-        .views = case_views,
-        .num_views = TURN_VIEWS,
-        .kernel = {.resolution = case_resolution(2)},
-        .backend = "cpu",
-    });
-    assert_non_null(direct);
-    return direct;
+    return keep(lr_direct_create(&(lr_direct_params){.grid = grid,
+                                                     .views = case_views,
+                                                     .num_views = TURN_VIEWS,
+                                                     .kernel = {.resolution = case_resolution(2)},
+                                                     .backend = "cpu"}));
 }
 
-/* An operator of the functions above, in the place of backend cpu. */
-static lr_operator *make_fake(const lr_grid *grid)
-{
-    lr_operator *op = make_cpu(grid);
-    const struct lr_direct_backend_params params = {
-        .grid = *grid,
-        .views = op->direct->views,
-        .num_views = TURN_VIEWS,
-        .lors = &op->direct->layout,
-        .kernel = {.resolution = case_resolution(2)},
-        .storage = LR_DIRECT_BUFFERS,
-    };
-    op->backend.fns->destroy(op->backend.self);
-    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &op->backend), LR_OK);
-    return op;
-}
-
-static void make_pair(struct pair *pair)
+/* The first operator is of the functions above, in the place of backend cpu. */
+static struct pair *make_pair(void)
 {
     const lr_grid grid = case_grid();
-    pair_init(pair, make_fake(&grid), make_cpu(&grid));
-}
-
-static void destroy_pair(struct pair *pair)
-{
-    lr_operator_destroy(pair->reference);
-    lr_operator_destroy(pair->tested);
-    pair_finish(pair);
+    lr_operator *op = make_cpu(&grid);
+    const struct lr_direct_backend_params params = {.grid = grid,
+                                                    .views = op->direct->views,
+                                                    .num_views = TURN_VIEWS,
+                                                    .lors = &op->direct->layout,
+                                                    .kernel = {.resolution = case_resolution(2)},
+                                                    .storage = LR_DIRECT_BUFFERS};
+    op->backend.fns->destroy(op->backend.self);
+    assert_ok(lr_direct_compute_create_with(&params, &functions, &op->backend));
+    return kept_pair(op, make_cpu(&grid));
 }
 
 static void whoever_has_an_image_it_is_the_right_one(void **state)
 {
     for (int k = 0; k < NUM_TURNS; k++) {
-        struct pair pair;
-        make_pair(&pair);
-        take_turns(&pair, &all_turns[k]);
-        print_message("turns %d: largest difference %.2e\n", k, pair.worst);
-        assert_true(pair.worst < 1e-5);
-        destroy_pair(&pair);
+        struct pair *pair = make_pair();
+        take_turns(pair, &all_turns[k]);
+        print_message("turns %d: largest difference %.2e\n", k, pair->worst);
+        assert_true(pair->worst < 1e-5);
     }
 }
 
@@ -269,16 +249,14 @@ static void whoever_has_an_image_it_is_the_right_one(void **state)
 static void tables_are_timed_by_functions(void **state)
 {
     static const int views[3] = {0, 2, 3};
-    struct pair pair;
+    struct pair *pair = make_pair();
     lr_direct_timing timing;
-    make_pair(&pair);
-    const lr_vector x = lr_vector_of_floats(pair.source, pair.count);
-    assert_int_equal(lr_direct_time(pair.tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x}, &timing),
+    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
+    assert_int_equal(lr_direct_time(pair->tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x}, &timing),
                      LR_OK);
     assert_true(timing.device_s == 3);
-    pair_compare_projections(&pair, 2);
-    assert_true(pair.worst < 1e-5);
-    destroy_pair(&pair);
+    pair_compare_projections(pair, 2);
+    assert_true(pair->worst < 1e-5);
 }
 
 static void iterate(struct pair *pair, const struct turns *turns)
@@ -290,20 +268,36 @@ static void iterate(struct pair *pair, const struct turns *turns)
 static void nothing_changes_hands_within_an_iteration(void **state)
 {
     for (int k = 0; k < NUM_TURNS; k++) {
-        struct pair pair;
-        make_pair(&pair);
-        take_turns(&pair, &all_turns[k]);
-        iterate(&pair, &all_turns[k]);
+        struct pair *pair = make_pair();
+        take_turns(pair, &all_turns[k]);
+        iterate(pair, &all_turns[k]);
         const struct fake before = fake;
-        iterate(&pair, &all_turns[k]);
+        iterate(pair, &all_turns[k]);
         assert_int_equal(fake.taken, before.taken);
         assert_int_equal(fake.given, before.given);
-        pair_get_image(&pair, pair.found);
-        iterate(&pair, &all_turns[k]);
+        pair_get_image(pair, pair->found);
+        iterate(pair, &all_turns[k]);
         assert_int_equal(fake.taken, before.taken + 1);
         assert_int_equal(fake.given, before.given + 1);
-        destroy_pair(&pair);
     }
+}
+
+static lr_vector counts_of(struct pair *pair)
+{
+    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(pair, view, (uint64_t)view);
+    return lr_vector_of_floats(pair->data[0], TURN_VIEWS * pair->count);
+}
+
+/* Reconstructs as pair->found was by the reference. */
+static void expect_reference(struct pair *pair, lr_recon_params params)
+{
+    lr_vector image = lr_vector_of_floats(pair->expected, pair->count);
+    params.op = pair->reference;
+    params.iteration = NULL;
+    assert_ok(lr_recon(&params, &image));
+    pair_compare(pair);
+    print_message("largest difference %.2e\n", pair->worst);
+    assert_true(pair->worst < 1e-5);
 }
 
 /* lr_recon leaves all on the device within an iteration, too, whose image alone it reads. */
@@ -319,12 +313,10 @@ static lr_status count_hands(void *user, const lr_iteration *done)
 static void a_reconstruction_moves_its_image_alone(void **state)
 {
     static const int32_t subset_of[TURN_VIEWS] = {0, 1, 2, 3, 4};
-    struct pair pair;
+    struct pair *pair = make_pair();
     int moved[6] = {0};
-    make_pair(&pair);
-    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
-    const lr_vector data = lr_vector_of_floats(pair.data[0], TURN_VIEWS * pair.count);
-    lr_recon_params params = {.op = pair.tested,
+    const lr_vector data = counts_of(pair);
+    lr_recon_params params = {.op = pair->tested,
                               .data = &data,
                               .iterations = 5,
                               .subsets = TURN_VIEWS,
@@ -333,17 +325,11 @@ static void a_reconstruction_moves_its_image_alone(void **state)
                               .without_fit = true,
                               .iteration = count_hands,
                               .user = moved};
-    lr_vector image = lr_vector_of_floats(pair.found, pair.count);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
+    assert_ok(lr_recon(&params, &image));
     for (int k = 3; k <= 5; k++) /* each iteration takes it, and the next report gives it back */
         assert_int_equal(moved[k] - moved[k - 1], 2);
-    params.op = pair.reference;
-    params.iteration = NULL;
-    image = lr_vector_of_floats(pair.expected, pair.count);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
-    pair_compare(&pair);
-    assert_true(pair.worst < 1e-5);
-    destroy_pair(&pair);
+    expect_reference(pair, params);
 }
 
 /* A run with a fit, by vectors in OpenGL's buffers: between two iterations nothing goes to the device, though images
@@ -358,36 +344,24 @@ static lr_status count_bytes(void *user, const lr_iteration *done)
 
 static void a_reconstruction_with_a_fit_stays_there(void **state)
 {
-    struct pair pair;
+    struct pair *pair = make_pair();
     lr_traffic traffic[5] = {{0}};
-    make_pair(&pair);
-    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
-    const lr_vector data = lr_vector_of_floats(pair.data[0], TURN_VIEWS * pair.count);
+    const lr_vector data = counts_of(pair);
     lr_recon_params params = {
-        .op = pair.tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
-    lr_vector image = lr_vector_of_floats(pair.found, pair.count);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
+        .op = pair->tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
+    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
+    assert_ok(lr_recon(&params, &image));
     assert_int_equal(traffic[4].to_device, traffic[1].to_device);
-    assert_in_range(traffic[4].to_host - traffic[1].to_host, 1, 12 * pair.count);
-    params.op = pair.reference;
-    params.iteration = NULL;
-    image = lr_vector_of_floats(pair.expected, pair.count);
-    assert_int_equal(lr_recon(&params, &image), LR_OK);
-    pair_compare(&pair);
-    print_message("largest difference %.2e\n", pair.worst);
-    assert_true(pair.worst < 1e-5);
-    destroy_pair(&pair);
+    assert_in_range(traffic[4].to_host - traffic[1].to_host, 1, 12 * pair->count);
+    expect_reference(pair, params);
 }
 
 int main(void)
 {
     if (!fixture_backend_is_usable("compute")) return 77;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
-        cmocka_unit_test(nothing_changes_hands_within_an_iteration),
-        cmocka_unit_test(a_reconstruction_moves_its_image_alone),
-        cmocka_unit_test(a_reconstruction_with_a_fit_stays_there),
-        cmocka_unit_test(tables_are_timed_by_functions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct CMUnitTest tests[] = {CASE(whoever_has_an_image_it_is_the_right_one),
+                                 CASE(nothing_changes_hands_within_an_iteration),
+                                 CASE(a_reconstruction_moves_its_image_alone),
+                                 CASE(a_reconstruction_with_a_fit_stays_there), CASE(tables_are_timed_by_functions)};
+    return test_run(NULL, "functions", tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }

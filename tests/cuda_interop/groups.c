@@ -135,8 +135,10 @@ struct projector {
     struct test_log log;
 };
 
-static void open_projector(struct projector *projector, lr_direct_variant variant, int64_t room_bytes)
+static struct projector *open_projector(int variant, int64_t room_bytes)
 {
+    static struct projector opened; /* one at a time */
+    struct projector *projector = &opened;
     *projector = (struct projector){0};
     device = (struct device){0};
     test_log_init(&projector->log);
@@ -147,12 +149,13 @@ static void open_projector(struct projector *projector, lr_direct_variant varian
                                                                   .num_views = NUM_VIEWS,
                                                                   .kernel = {case_resolution(2), 0, 0},
                                                                   .threads = THREADS,
-                                                                  .variant = variant,
+                                                                  .variant = (lr_direct_variant)variant,
                                                                   .max_memory_bytes = room_bytes,
                                                                   .log = &projector->log.log};
     projector->compute.layout = (struct lr_direct_layout){
         .size = {grid.size[0], grid.size[1], grid.size[2]}, .quads = 3, .margin = {8, 16, 16}};
-    assert_int_equal(lr_cuda_table_set_init(&projector->set, &projector->compute), LR_OK);
+    assert_ok(lr_cuda_table_set_init(&projector->set, &projector->compute));
+    return projector;
 }
 
 static void close_projector(struct projector *projector)
@@ -190,7 +193,7 @@ static void make_from(struct projector *projector, int first)
 {
     int views[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = k;
-    assert_int_equal(lr_cuda_make_tables(&projector->set, views + first, NUM_VIEWS - first), LR_OK);
+    assert_ok(lr_cuda_make_tables(&projector->set, views + first, NUM_VIEWS - first));
 }
 
 /* --- tests --- */
@@ -198,19 +201,18 @@ static void make_from(struct projector *projector, int first)
 /* A view that is asked for brings those after it, one a processor; what is there is not made again. */
 static void next_views_come_along(void **state)
 {
-    struct projector projector;
-    open_projector(&projector, LR_DIRECT_BANDS, 0);
-    assert_non_null(lr_cuda_open_tables(&projector.set, 22));
-    assert_int_equal(count_there(&projector), THREADS);
-    assert_true(projector.set.views[1].is_there); /* views follow each other around */
+    struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
+    assert_non_null(lr_cuda_open_tables(&projector->set, 22));
+    assert_int_equal(count_there(projector), THREADS);
+    assert_true(projector->set.views[1].is_there); /* views follow each other around */
     const int calls = device.calls;
-    assert_non_null(lr_cuda_open_tables(&projector.set, 0));
-    make_from(&projector, 22);
+    assert_non_null(lr_cuda_open_tables(&projector->set, 0));
+    make_from(projector, 22);
     assert_int_equal(device.calls, calls);
-    make_from(&projector, 5);
-    assert_int_equal(count_there(&projector), 22 - 5 + THREADS);
-    for (int k = 5; k < NUM_VIEWS; k++) check_view(&projector, k);
-    close_projector(&projector);
+    make_from(projector, 5);
+    assert_int_equal(count_there(projector), 22 - 5 + THREADS);
+    for (int k = 5; k < NUM_VIEWS; k++) check_view(projector, k);
+    close_projector(projector);
 }
 
 static int count_calls(struct projector *projector, int first)
@@ -226,24 +228,22 @@ static int count_calls(struct projector *projector, int first)
 /* Once there is memory: a copy, two launches here, and waiting. */
 static void calls_do_not_depend_on_the_number_of_views(void **state)
 {
-    struct projector projector;
-    open_projector(&projector, LR_DIRECT_BANDS, 0);
-    make_from(&projector, 0);
-    assert_int_equal(count_calls(&projector, 0), 4);
-    assert_int_equal(count_calls(&projector, 10), 4);
-    assert_int_equal(count_calls(&projector, 23), 5); /* memory that is not much too large */
-    assert_int_equal(count_calls(&projector, 23), 4);
-    close_projector(&projector);
+    struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
+    make_from(projector, 0);
+    assert_int_equal(count_calls(projector, 0), 4);
+    assert_int_equal(count_calls(projector, 10), 4);
+    assert_int_equal(count_calls(projector, 23), 5); /* memory that is not much too large */
+    assert_int_equal(count_calls(projector, 23), 4);
+    close_projector(projector);
 }
 
-static int64_t find_view_bytes(lr_direct_variant variant)
+static int64_t find_view_bytes(int variant)
 {
-    struct projector projector;
-    open_projector(&projector, variant, 0);
-    make_from(&projector, 0);
-    const int64_t bytes = projector.set.view_bytes;
+    struct projector *projector = open_projector(variant, 0);
+    make_from(projector, 0);
+    const int64_t bytes = projector->set.view_bytes;
     assert_int_equal(device.own_fills, variant == LR_DIRECT_COLUMNS ? 2 * NUM_VIEWS : 0);
-    close_projector(&projector);
+    close_projector(projector);
     return bytes;
 }
 
@@ -253,7 +253,7 @@ static void go_through_views(struct projector *projector)
     int views[2 * NUM_VIEWS];
     for (int k = 0; k < 2 * NUM_VIEWS; k++) views[k] = 7 * k % NUM_VIEWS;
     for (int k = 0; k < 2 * NUM_VIEWS; k++) {
-        assert_int_equal(lr_cuda_make_tables(&projector->set, views + k, 2 * NUM_VIEWS - k), LR_OK);
+        assert_ok(lr_cuda_make_tables(&projector->set, views + k, 2 * NUM_VIEWS - k));
         check_view(projector, views[k]);
     }
     for (int k = 0; k < NUM_VIEWS; k++) {
@@ -266,52 +266,47 @@ static void go_through_views(struct projector *projector)
 static void groups_are_cut_to_the_room(void **state)
 {
     for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
-        const int64_t view_bytes = find_view_bytes((lr_direct_variant)variant);
+        const int64_t view_bytes = find_view_bytes(variant);
         const double rooms[] = {1e-6, 0.5, 1.2, 2.5, 5, 12, 100};
         for (int k = 0; k < (int)(sizeof(rooms) / sizeof(rooms[0])); k++) {
             const int64_t room_bytes = 1 + (int64_t)(rooms[k] * (double)view_bytes);
-            struct projector projector;
-            open_projector(&projector, (lr_direct_variant)variant, room_bytes);
-            go_through_views(&projector);
-            const int there = count_there(&projector);
+            struct projector *projector = open_projector(variant, room_bytes);
+            go_through_views(projector);
+            const int there = count_there(projector);
             assert_true(rooms[k] > 99 ? there == NUM_VIEWS : there < NUM_VIEWS);
-            assert_true(there == 1 || projector.set.bytes <= 2 * room_bytes);
+            assert_true(there == 1 || projector->set.bytes <= 2 * room_bytes);
             assert_true(rooms[k] < 5 || there > 1);
-            close_projector(&projector);
+            close_projector(projector);
         }
     }
 }
 
 static void nothing_is_half_made(void **state)
 {
-    struct projector projector;
-    open_projector(&projector, LR_DIRECT_BANDS, 0);
+    struct projector *projector = open_projector(LR_DIRECT_BANDS, 0);
     for (int call = 1; call <= 2; call++) { /* the device's memory, the host's */
         device.fails_in = call;
-        assert_null(lr_cuda_open_tables(&projector.set, 3));
-        assert_non_null(strstr(projector.log.error, "CUDA says 2"));
-        assert_int_equal(count_there(&projector), 0);
-        assert_int_equal(projector.set.bytes, 0);
+        assert_null(lr_cuda_open_tables(&projector->set, 3));
+        assert_says(projector->log.error, "CUDA says 2");
+        assert_int_equal(count_there(projector), 0);
+        assert_int_equal(projector->set.bytes, 0);
     }
-    assert_non_null(lr_cuda_open_tables(&projector.set, 3));
-    projector.views[12].tilt_deg = 95;
+    assert_non_null(lr_cuda_open_tables(&projector->set, 3));
+    projector->views[12].tilt_deg = 95;
     const int there[] = {0, 1, 12};
-    assert_int_equal(lr_cuda_make_tables(&projector.set, there, 3), LR_USAGE);
-    assert_non_null(strstr(projector.log.error, "tilt of 95"));
-    assert_int_equal(count_there(&projector), THREADS);
-    assert_int_equal(lr_cuda_make_tables(&projector.set, there, 2), LR_OK);
-    check_view(&projector, 1);
-    check_view(&projector, 3);
-    close_projector(&projector);
+    assert_int_equal(lr_cuda_make_tables(&projector->set, there, 3), LR_USAGE);
+    assert_says(projector->log.error, "tilt of 95");
+    assert_int_equal(count_there(projector), THREADS);
+    assert_ok(lr_cuda_make_tables(&projector->set, there, 2));
+    check_view(projector, 1);
+    check_view(projector, 3);
+    close_projector(projector);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_views_come_along),
-        cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
-        cmocka_unit_test(groups_are_cut_to_the_room),
-        cmocka_unit_test(nothing_is_half_made),
-    };
+        cmocka_unit_test(next_views_come_along), cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
+        cmocka_unit_test(groups_are_cut_to_the_room), cmocka_unit_test(nothing_is_half_made)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,13 @@
  * Copyright The LORaster authors
  *
  * Look-up tables of several views at once, as CUDA's threads make them (on_cpu.h) in memory that is laid
- * out as the device's: LORmap and mSRval against those of backend cpu, and bands that project from what
- * lies there. */
-#include "direct/cases.h"
+ * out as the device's: LORmap and mSRval against those of backend cpu, bands that project from what lies
+ * there, and what the host prepares of a view for bands: tables hold all that is looked up, plans fit. */
+#include "layouts.h"
 
 #include "cuda_interop/direct/tables.h"
-#include "on_cpu.h"
 
-enum { FLOATS = 4, NUM_VIEWS = 12 };
+enum { NUM_VIEWS = 12 };
 
 /* Views of all tests, and some that fit nothing. */
 static const lr_view views[NUM_VIEWS] = {
@@ -26,38 +25,14 @@ struct group {
     lr_cuda_bands bands[NUM_VIEWS][2][LR_CUDA_BANDS_SHAPES];
     lr_cuda_fill_sizes sizes;
     struct lr_cuda_memory memory;
-    void *block; /* owned */
 };
-
-/* Wide enough for all views. */
-static lr_cuda_layout find_layout(const struct lr_direct_backend_params *backend)
-{
-    const int *size = backend->grid.size;
-    lr_cuda_layout layout = {.size = {size[0], size[1], size[2]}, .quads = (size[2] + 3) / 4};
-    for (int view = 0; view < backend->num_views; view++) {
-        struct lr_direct_shape shape;
-        int margin[3];
-        assert_int_equal(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &backend->grid,
-                                                                                 .view = backend->views[view],
-                                                                                 .kernel = backend->kernel}),
-                         LR_OK);
-        lr_cuda_column_margins(&shape, margin);
-        for (int k = 0; k < 3; k++) layout.margin[k] = margin[k] > layout.margin[k] ? margin[k] : layout.margin[k];
-        lr_direct_shape_finish(&shape);
-    }
-    for (int k = 0; k < 3; k++) layout.extent[k] = (k == 0 ? layout.quads : size[k - 1]) + 2 * layout.margin[k];
-    return layout;
-}
 
 static void place_all(struct group *group)
 {
     for (int k = 0; k < group->backend.num_views; k++) {
-        assert_int_equal(lr_cuda_place_values(&group->memory, &group->plans[k], &group->layout, &group->fills[k]),
-                         LR_OK);
-        if (group->plans[k].has_bands) {
-            assert_int_equal(
-                lr_cuda_place_bands(&group->memory, &group->plans[k].bands, &group->fills[k], group->bands[k]), LR_OK);
-        }
+        assert_ok(lr_cuda_place_values(&group->memory, &group->plans[k], &group->layout, &group->fills[k]));
+        if (group->plans[k].has_bands)
+            assert_ok(lr_cuda_place_bands(&group->memory, &group->plans[k].bands, &group->fills[k], group->bands[k]));
     }
 }
 
@@ -67,52 +42,41 @@ static void open_memory(struct group *group)
     place_all(group);
     const struct lr_cuda_memory counted = group->memory;
     const int64_t bytes = lr_cuda_memory_bytes(&counted);
-    group->block = aligned_alloc(256, (size_t)bytes);
-    assert_non_null(group->block);
-    memset(group->block, 0xff, (size_t)bytes);
-    group->memory = (struct lr_cuda_memory){.device = group->block,
-                                            .host = group->block,
-                                            .copied_room = counted.copied_bytes,
-                                            .filled_room = counted.filled_bytes};
+    void *block = keep_object(aligned_alloc(256, (size_t)bytes), free);
+    memset(block, 0xff, (size_t)bytes);
+    group->memory = (struct lr_cuda_memory){
+        .device = block, .host = block, .copied_room = counted.copied_bytes, .filled_room = counted.filled_bytes};
     place_all(group);
     assert_int_equal(lr_cuda_memory_bytes(&group->memory), bytes);
 }
 
-static struct group *open_group(const lr_grid *grid, int model, bool bands_work)
+static void end_plans(void *object)
 {
-    struct group *group = calloc(1, sizeof(*group));
+    lr_cuda_view_plans_finish(object, NUM_VIEWS);
+}
+
+static struct group *kept_group(const lr_grid *grid, int model, bool bands_work)
+{
+    struct group *group = kept(1, sizeof(*group));
     group->backend = (struct lr_direct_backend_params){.grid = *grid,
                                                        .views = views,
                                                        .num_views = NUM_VIEWS,
                                                        .kernel = {case_resolution(model), 0, 0},
                                                        .threads = 3,
                                                        .variant = LR_DIRECT_BANDS};
-    group->layout = find_layout(&group->backend);
+    const lr_direct_tables_params tables = {.grid = grid, .kernel = group->backend.kernel};
+    group->layout = layout_of(&tables, views, NUM_VIEWS);
     int numbers[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) numbers[k] = k;
     const struct lr_cuda_plan_params params = {
         .backend = &group->backend, .layout = group->layout, .bands_work = bands_work, .shared_room = 227 * 1024};
-    assert_int_equal(lr_cuda_view_plans_init(group->plans, &params, numbers, NUM_VIEWS), LR_OK);
+    assert_ok(lr_cuda_view_plans_init(group->plans, &params, numbers, NUM_VIEWS));
+    keep_object(group->plans, end_plans);
     open_memory(group);
     group->sizes = lr_cuda_fill_sizes_of(group->fills, NUM_VIEWS);
     on_cpu_value_fills(group->fills, &group->sizes);
     on_cpu_band_fills(group->fills, &group->sizes);
     return group;
-}
-
-static void close_group(struct group *group)
-{
-    lr_cuda_view_plans_finish(group->plans, NUM_VIEWS);
-    free(group->block);
-    free(group);
-}
-
-static lr_direct_tables *open_reference(const struct group *group, int view)
-{
-    lr_direct_tables *tables = lr_direct_tables_create(
-        &(lr_direct_tables_params){.grid = &group->backend.grid, .view = views[view], .kernel = group->backend.kernel});
-    assert_non_null(tables);
-    return tables;
 }
 
 /* --- LORmap and mSRval --- */
@@ -154,87 +118,43 @@ static double check_values(const struct group *group, int view, const lr_direct_
 
 static void tables_are_those_of_the_reference(void **state)
 {
-    const lr_grid grids[2] = {
-        case_grid(),
-        lr_grid_centred((const int[3]){29, 37, 14}, (const double[3]){3.1, 2.7, 4}),
-    };
+    const lr_grid grids[2] = {case_grid(), lr_grid_centred((const int[3]){29, 37, 14}, (const double[3]){3.1, 2.7, 4})};
     double worst = 0;
     for (int k = 0; k < 2 * NUM_MODELS; k++) {
-        struct group *group = open_group(&grids[k % 2], k / 2, true);
+        const struct group *group = kept_group(&grids[k % 2], k / 2, true);
         for (int view = 0; view < NUM_VIEWS; view++) {
-            lr_direct_tables *reference = open_reference(group, view);
+            lr_direct_tables *reference = lr_direct_tables_create(&(lr_direct_tables_params){
+                .grid = &group->backend.grid, .view = views[view], .kernel = group->backend.kernel});
+            assert_non_null(reference);
             check_map(group, view, reference);
             worst = fmax(worst, check_values(group, view, reference));
             lr_direct_tables_destroy(reference);
         }
-        close_group(group);
+        destroy_kept_since(0);
     }
     print_message("largest difference of a value %.2e\n", worst);
 }
 
 /* --- bands --- */
 
-/* Copies between the grid's order and that of texels. */
-static void reorder(const lr_cuda_layout *layout, float *image, float *texels, bool to_texels)
+/* Returns the largest difference of both directions, in blocks of all shapes. */
+static double project_by_bands(const struct group *group, lr_operator *reference, int view)
 {
-    const int *size = layout->size;
-    for (int64_t k = 0; k < (int64_t)size[0] * size[1] * size[2]; k++) {
-        const int64_t x = k % size[0], y = k / size[0] % size[1], z = k / size[0] / size[1];
-        const int64_t column = x + layout->margin[1] + layout->extent[1] * (y + layout->margin[2]);
-        float *texel = texels + FLOATS * (layout->extent[0] * column + layout->margin[0]) + z;
-        *(to_texels ? texel : &image[k]) = to_texels ? image[k] : *texel;
-    }
-}
-
-struct images {
-    int64_t count, num_texels;
-    float *image, *found, *expected; /* owned [count] */
-    float *source, *target;          /* owned [num_texels][4] */
-};
-
-static void open_images(struct images *images, const lr_cuda_layout *layout)
-{
+    const lr_cuda_layout *layout = &group->layout;
+    const int64_t count = (int64_t)layout->size[0] * layout->size[1] * layout->size[2];
+    const int64_t num_floats = (int64_t)FLOATS * layout->extent[0] * layout->extent[1] * layout->extent[2];
     uint64_t seed = 8;
-    images->count = (int64_t)layout->size[0] * layout->size[1] * layout->size[2];
-    images->num_texels = (int64_t)layout->extent[0] * layout->extent[1] * layout->extent[2];
-    images->image = calloc((size_t)images->count, sizeof(float));
-    images->found = calloc((size_t)images->count, sizeof(float));
-    images->expected = calloc((size_t)images->count, sizeof(float));
-    images->source = calloc((size_t)images->num_texels, FLOATS * sizeof(float));
-    images->target = calloc((size_t)images->num_texels, FLOATS * sizeof(float));
-    for (int64_t k = 0; k < images->count; k++) images->image[k] = (float)test_random(&seed);
-    reorder(layout, images->image, images->source, true);
-}
-
-static void close_images(struct images *images)
-{
-    free(images->target);
-    free(images->source);
-    free(images->expected);
-    free(images->found);
-    free(images->image);
-}
-
-static double difference(const struct images *images)
-{
-    double square = 0, norm = 0;
-    for (int64_t k = 0; k < images->count; k++) {
-        const double expected = (double)images->expected[k];
-        square += ((double)images->found[k] - expected) * ((double)images->found[k] - expected);
-        norm += expected * expected;
-    }
-    return sqrt(square / norm);
-}
-
-static double project_by_bands(const struct group *group, int view, bool forward, struct images *images)
-{
-    double worst = 0;
-    for (int shape = 0; shape < LR_CUDA_BANDS_SHAPES; shape++) {
-        memset(images->target, 0, (size_t)images->num_texels * FLOATS * sizeof(float));
-        assert_int_equal(
-            on_cpu_filled_bands(forward, &group->bands[view][forward][shape], images->source, images->target), 0);
-        reorder(&group->layout, images->found, images->target, false);
-        worst = fmax(worst, difference(images));
+    double *image = kept_doubles(count), *found = kept_doubles(count), *expected = kept_doubles(count), worst = 0;
+    float *source = kept_floats(num_floats);
+    for (int64_t k = 0; k < count; k++) image[k] = (double)(float)test_random(&seed);
+    reorder(layout, image, source, true);
+    for (int way = 0; way < 2 * LR_CUDA_BANDS_SHAPES; way++) {
+        const bool forward = way % 2 == 0;
+        float *target = kept_floats(num_floats);
+        assert_ok(view_doubles(reference, forward, view, image, expected));
+        assert_int_equal(on_cpu_filled_bands(forward, &group->bands[view][forward][way / 2], source, target), 0);
+        reorder(layout, found, target, false);
+        worst = fmax(worst, l2_apart(found, expected, count));
     }
     return worst;
 }
@@ -245,21 +165,13 @@ static void bands_project_from_where_tables_lie(void **state)
     const lr_grid grid = case_grid();
     double worst = 0;
     for (int m = 0; m < 4; m++) {
-        struct group *group = open_group(&grid, models[m], true);
-        struct images images;
-        open_images(&images, &group->layout);
-        lr_operator *reference = lr_direct_create(&(lr_direct_params){
-            .grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = group->backend.kernel, .backend = "cpu"});
+        const struct group *group = kept_group(&grid, models[m], true);
+        lr_operator *reference = keep(lr_direct_create(&(lr_direct_params){
+            .grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = group->backend.kernel, .backend = "cpu"}));
         for (int view = m; view < NUM_VIEWS; view += 3) {
             assert_true(group->plans[view].has_bands);
-            view_floats(reference, true, view, images.image, images.expected);
-            worst = fmax(worst, project_by_bands(group, view, true, &images));
-            view_floats(reference, false, view, images.image, images.expected);
-            worst = fmax(worst, project_by_bands(group, view, false, &images));
+            worst = fmax(worst, project_by_bands(group, reference, view));
         }
-        lr_operator_destroy(reference);
-        close_images(&images);
-        close_group(group);
     }
     print_message("largest difference %.2e\n", worst);
     assert_true(worst < 1e-6);
@@ -271,13 +183,12 @@ static void bands_project_from_where_tables_lie(void **state)
 static void columns_do_what_bands_cannot(void **state)
 {
     const lr_grid grid = case_grid();
-    struct group *group = open_group(&grid, 2, false);
+    const struct group *group = kept_group(&grid, 2, false);
     for (int view = 0; view < NUM_VIEWS; view++) {
         assert_true(group->plans[view].has_columns && !group->plans[view].has_bands);
         assert_int_equal(group->fills[view].bands[0].num_tiles, 0);
     }
     assert_int_equal(group->sizes.weights + group->sizes.spans + group->sizes.kernels, 0);
-    close_group(group);
 }
 
 /* Whichever thread finds it, the first view's reason is told once. */
@@ -285,21 +196,20 @@ static void a_view_that_fails_says_why(void **state)
 {
     static const lr_view wrong[6] = {{0, 0}, {10, 0}, {20, 95}, {30, 0}, {40, 0}, {50, -120}};
     static const int numbers[6] = {0, 1, 2, 3, 4, 5};
-    const struct lr_direct_backend_params good = {
-        .grid = case_grid(), .views = views, .num_views = 6, .kernel = {case_resolution(0), 0, 0}};
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const struct lr_direct_backend_params backend = {.grid = case_grid(),
                                                      .views = wrong,
                                                      .num_views = 6,
                                                      .kernel = {case_resolution(0), 0, 0},
                                                      .threads = 3,
                                                      .log = &log.log};
-    const struct lr_cuda_plan_params params = {.backend = &backend, .layout = find_layout(&good), .bands_work = true};
+    const lr_direct_tables_params tables = {.grid = &backend.grid, .kernel = backend.kernel};
+    const struct lr_cuda_plan_params params = {
+        .backend = &backend, .layout = layout_of(&tables, views, 6), .bands_work = true};
     struct lr_cuda_view_plan plans[6], none[6] = {{.num_rows = 0}};
     memset(plans, 0, sizeof(plans));
     assert_int_equal(lr_cuda_view_plans_init(plans, &params, numbers, 6), LR_USAGE);
-    assert_non_null(strstr(log.error, "a view's tilt of 95 degrees"));
+    assert_says(log.error, "a view's tilt of 95 degrees");
     memset(none, 0, sizeof(none));
     assert_memory_equal(plans, none, sizeof(plans));
 }
@@ -326,12 +236,143 @@ static void memory_is_that_which_was_counted(void **state)
     assert_null(lr_cuda_place(&memory, 1, data));
 }
 
-int main(void)
+/* --- what the host prepares for bands --- */
+
+/* rows: 1 where there is one kernel. */
+static void plan_bands(const lr_direct_tables_params *params, int rows, struct lr_cuda_band_plan *plan)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_those_of_the_reference), cmocka_unit_test(bands_project_from_where_tables_lie),
-        cmocka_unit_test(columns_do_what_bands_cannot),      cmocka_unit_test(a_view_that_fails_says_why),
-        cmocka_unit_test(memory_is_that_which_was_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct lr_direct_shape shape;
+    assert_ok(lr_direct_shape_init(&shape, params));
+    const lr_cuda_layout layout = layout_of(params, &params->view, 1);
+    assert_ok(lr_cuda_band_plan_init(plan, &shape, &layout, rows, NULL));
+    lr_direct_shape_finish(&shape);
 }
+
+/* Checks the places at which a device looks up the kernels of an octet of sources. */
+static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d, int32_t kernel)
+{
+    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
+    const int row = pass->least_offset + d, place = kernel - row * pass->kernel_pitch;
+    for (int32_t k = 0; k < pass->num_tiles; k++) {
+        const int first = LR_CUDA_OCTET * plan->tiles[k][0] + place - pass->first_kernel[0];
+        assert_in_range(first, 0, pass->kernel_pitch - LR_CUDA_OCTET * pass->sides);
+        assert_in_range(plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + row - pass->first_kernel[1], 0,
+                        pass->num_kernel_rows - 1);
+    }
+}
+
+/* Long and thin kernels, which lean: no step, nor the one after a list, reaches beyond the tables. */
+static void long_kernels_stay_within_their_tables(void **state)
+{
+    static const struct {
+        int size;
+        double voxel_mm, azimuth, tof_ps;
+    } cases[] = {{300, 2, 13, 1451}, {440, 1.65, 8, 1500}, {120, 4, 71, 900}};
+    for (int k = 0; k < 3; k++) {
+        const double mm = cases[k].voxel_mm;
+        const lr_grid grid =
+            lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3}, (const double[3]){mm, mm, mm});
+        struct lr_cuda_band_plan plan;
+        plan_bands(
+            &(lr_direct_tables_params){
+                .grid = &grid,
+                .view = {cases[k].azimuth, 0},
+                .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}},
+            5, &plan);
+        assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
+        for (int d = 0; d < plan.passes[0].num_lists; d++) {
+            for (int step = plan.lists[d][0]; step < plan.lists[d][1]; step++)
+                for (int half = 0; half < 4; half++)
+                    assert_kernels_are_there(&plan, half / 2, d, plan.steps[step].kernel[half % 2]);
+        }
+        lr_cuda_band_plan_finish(&plan);
+    }
+}
+
+static void plan_view(const lr_grid *grid, const lr_view *view, double axial_mm, struct lr_cuda_band_plan *plan)
+{
+    const lr_resolution resolution = {.tof_ps = 400, .radial_mm = 6, .axial_mm = axial_mm};
+    plan_bands(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel.resolution = resolution}, 1, plan);
+}
+
+static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
+{
+    return memcmp(a->next, b->next, sizeof(a->next)) == 0 && memcmp(a->across, b->across, sizeof(a->across)) == 0;
+}
+
+/* An image is sorted once for all of these views. */
+static void views_along_a_lattice_sort_alike(void **state)
+{
+    enum { VIEWS = 40 };
+    static struct lr_cuda_band_plan plans[VIEWS];
+    const lr_grid grid = lr_grid_centred((const int[3]){61, 44, 20}, (const double[3]){4, 4, 4});
+    int alike = 0;
+    for (int k = 0; k < VIEWS; k++) {
+        plan_view(&grid, &(lr_view){4.5 * k, k % 3 * 10 - 10}, 6, &plans[k]);
+        const lr_cuda_bands *pass = plans[k].passes;
+        for (int other = 0; other < k; other++) {
+            const lr_cuda_bands *of = plans[other].passes;
+            if (!has_lattice_of(pass, of)) continue;
+            alike++;
+            assert_int_equal(pass->pitch, of->pitch);
+            assert_int_equal(pass->least_row, of->least_row);
+            assert_int_equal(pass->num_lattice_rows, of->num_lattice_rows);
+            assert_memory_equal(plans[k].bases, plans[other].bases,
+                                (size_t)pass->num_lattice_rows * sizeof(*plans[k].bases));
+        }
+    }
+    assert_true(alike > VIEWS);
+    for (int k = 0; k < VIEWS; k++) lr_cuda_band_plan_finish(&plans[k]);
+}
+
+/* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
+static void high_kernels_fit(void **state)
+{
+    static const double axial_mm[] = {28, 40};
+    const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 120}, (const double[3]){4, 4, 1});
+    for (int k = 0; k < 2; k++) {
+        struct lr_cuda_band_plan plan;
+        plan_view(&grid, &(lr_view){36, 0}, axial_mm[k], &plan);
+        assert_true(-2 * plan.passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT > LR_CUDA_BAND_MOST);
+        assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
+        lr_cuda_band_plan_finish(&plan);
+    }
+}
+
+/* Blocks beside others hold their steps, too, and may need more room than those alone. */
+static void blocks_of_both_shapes_fit(void **state)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 62}, (const double[3]){4, 4, 4});
+    struct lr_cuda_band_plan plan;
+    plan_view(&grid, &(lr_view){18, 10}, 5, &plan);
+    const int32_t alone = plan.passes[LR_CUDA_BANDS_ALONE].bytes;
+    const int32_t beside = plan.passes[LR_CUDA_BANDS_BESIDE].bytes;
+    assert_true(beside > alone);
+    assert_true(lr_cuda_band_plan_fits(&plan, beside));
+    assert_false(lr_cuda_band_plan_fits(&plan, beside - 1));
+    lr_cuda_band_plan_finish(&plan);
+}
+
+/* If kernels vary, a third slab must not leave room for fewer than four blocks. */
+static void third_slabs_cost_no_block(void **state)
+{
+    static const double tof_ps[] = {200, 400, 600, 900, 1200};
+    const lr_grid grid = lr_grid_centred((const int[3]){120, 120, 48}, (const double[3]){4, 4, 4});
+    int depths[4] = {0};
+    for (int k = 0; k < 5; k++) {
+        const lr_resolution resolution = {.tof_ps = tof_ps[k], .radial_mm = 5, .axial_mm = 4};
+        struct lr_cuda_band_plan plan;
+        plan_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5, &plan);
+        const lr_cuda_bands *beside = &plan.passes[LR_CUDA_BANDS_BESIDE];
+        assert_true(beside->is_crowded);
+        assert_true(beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
+        depths[beside->depth]++;
+        lr_cuda_band_plan_finish(&plan);
+    }
+    assert_true(depths[2] > 0 && depths[3] > 0);
+}
+
+test_main("tables", CASE(tables_are_those_of_the_reference), CASE(bands_project_from_where_tables_lie),
+          CASE(columns_do_what_bands_cannot), CASE(a_view_that_fails_says_why), CASE(memory_is_that_which_was_counted),
+          CASE(long_kernels_stay_within_their_tables), CASE(views_along_a_lattice_sort_alike), CASE(high_kernels_fit),
+          CASE(blocks_of_both_shapes_fit), CASE(third_slabs_cost_no_block))

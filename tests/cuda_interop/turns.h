@@ -7,6 +7,7 @@
 #define LR_TEST_CUDA_TURNS_H
 
 #include "direct/cases.h"
+#include "fixtures.h"
 
 #include "direct/backend.h"
 #include "operator/facade.h"
@@ -30,51 +31,41 @@ enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 struct pair {
     lr_operator *tested, *reference; /* reference: of backend cpu */
     int64_t count;
-    float *found, *expected; /* owned [count] */
-    float *source;           /* owned [count]; random */
-    float *data[TURN_DATA];  /* owned [TURN_VIEWS][count]: counts, additive term, factors */
-    double *image;           /* owned [count] of the reference */
+    float *found, *expected; /* [count] */
+    float *source;           /* [count]; random */
+    float *data[TURN_DATA];  /* [TURN_VIEWS][count]: counts, additive term, factors */
+    double *image;           /* [count] of the reference */
     double worst;
 };
 
-static inline void pair_init(struct pair *pair, lr_operator *tested, lr_operator *reference)
+/* Operators and arrays that live until the end of the case. */
+static inline struct pair *kept_pair(lr_operator *tested, lr_operator *reference)
 {
     uint64_t seed = 21;
-    *pair = (struct pair){.tested = tested, .reference = reference, .count = lr_operator_get_info(tested)->num_voxels};
-    pair->found = calloc((size_t)pair->count, sizeof(float));
-    pair->expected = calloc((size_t)pair->count, sizeof(float));
-    pair->source = calloc((size_t)pair->count, sizeof(float));
-    pair->image = calloc((size_t)pair->count, sizeof(double));
-    for (int k = 0; k < TURN_DATA; k++) pair->data[k] = calloc(TURN_VIEWS * (size_t)pair->count, sizeof(float));
-    for (int64_t k = 0; k < pair->count; k++) pair->source[k] = (float)test_random(&seed);
-}
-
-static inline void pair_finish(struct pair *pair)
-{
-    for (int k = 0; k < TURN_DATA; k++) free(pair->data[k]);
-    free(pair->image);
-    free(pair->source);
-    free(pair->expected);
-    free(pair->found);
+    struct pair *pair = kept(1, sizeof(*pair));
+    const int64_t count = lr_operator_get_info(tested)->num_voxels;
+    *pair = (struct pair){.tested = tested, .reference = reference, .count = count};
+    pair->found = kept_floats(count);
+    pair->expected = kept_floats(count);
+    pair->source = kept_random_floats(count, 0, 1, &seed);
+    pair->image = kept_doubles(count);
+    for (int k = 0; k < TURN_DATA; k++) pair->data[k] = kept_floats(TURN_VIEWS * count);
+    return pair;
 }
 
 static inline void pair_compare(struct pair *pair)
 {
-    double square = 0, norm = 0;
-    for (int64_t k = 0; k < pair->count; k++) {
-        const double expected = (double)pair->expected[k];
-        square += ((double)pair->found[k] - expected) * ((double)pair->found[k] - expected);
-        norm += expected * expected;
-    }
-    assert_true(norm > 0);
-    pair->worst = fmax(pair->worst, sqrt(square / norm));
+    assert_true(largest_number(pair->expected, pair->count) > 0);
+    const double apart = l2_apart(pair->found, pair->expected, pair->count);
+    assert_true(isfinite(apart));
+    pair->worst = fmax(pair->worst, apart);
 }
 
 static inline void pair_compare_projections(struct pair *pair, int view)
 {
     for (int back = 0; back < 2; back++) {
-        assert_int_equal(view_floats(pair->tested, !back, view, pair->source, pair->found), LR_OK);
-        assert_int_equal(view_floats(pair->reference, !back, view, pair->source, pair->expected), LR_OK);
+        assert_ok(view_floats(pair->tested, !back, view, pair->source, pair->found));
+        assert_ok(view_floats(pair->reference, !back, view, pair->source, pair->expected));
         pair_compare(pair);
     }
 }
@@ -110,7 +101,7 @@ static inline void pair_load_block(struct pair *pair, const struct turns *turns,
     const lr_selection part = {.pairs = views, .num_pairs = num_views};
     lr_vector vectors[TURN_DATA];
     for (int k = 0; k < TURN_DATA; k++) {
-        assert_int_equal(lr_vector_create(&(lr_vector_params){.count = num_views * pair->count}, &vectors[k]), LR_OK);
+        vectors[k] = kept_vector(NULL, num_views * pair->count, LR_FLOAT32);
         for (int n = 0; n < num_views; n++) {
             memcpy((float *)vectors[k].values + n * pair->count, pair->data[k] + views[n] * pair->count,
                    (size_t)pair->count * sizeof(float));
@@ -120,8 +111,7 @@ static inline void pair_load_block(struct pair *pair, const struct turns *turns,
                                         .measured = &vectors[0],
                                         .additive = turns->additive ? &vectors[1] : NULL,
                                         .factors = turns->factors ? &vectors[2] : NULL};
-    assert_int_equal(updates_of(pair->tested)->load(pair->tested->backend.self, number, &data), LR_OK);
-    for (int k = 0; k < TURN_DATA; k++) lr_vector_destroy(&vectors[k]);
+    assert_ok(updates_of(pair->tested)->load(pair->tested->backend.self, number, &data));
 }
 
 /* Some counts are zero, and so are some factors. */
@@ -142,7 +132,7 @@ static inline void pair_open(struct pair *pair, const struct turns *turns)
                                         .algorithm = turns->algorithm,
                                         .has_additive = turns->additive,
                                         .has_factors = turns->factors};
-    assert_int_equal(updates_of(pair->tested)->open(pair->tested->backend.self, &plan, &has_room), LR_OK);
+    assert_ok(updates_of(pair->tested)->open(pair->tested->backend.self, &plan, &has_room));
     assert_true(has_room);
     for (int view = 0; view < TURN_VIEWS; view++) pair_fill(pair, view, (uint64_t)view);
     for (int number = 0; number < plan.num_subsets; number++) pair_load_block(pair, turns, number);
@@ -151,14 +141,14 @@ static inline void pair_open(struct pair *pair, const struct turns *turns)
 static inline void pair_set_image(struct pair *pair, const float *image)
 {
     const lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_int_equal(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x), LR_OK);
+    assert_ok(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x));
     for (int64_t k = 0; k < pair->count; k++) pair->image[k] = (double)image[k];
 }
 
 static inline void pair_get_image(struct pair *pair, float *image)
 {
     lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_int_equal(updates_of(pair->tested)->get_image(pair->tested->backend.self, &x), LR_OK);
+    assert_ok(updates_of(pair->tested)->get_image(pair->tested->backend.self, &x));
 }
 
 static inline void pair_compare_images(struct pair *pair)
@@ -191,23 +181,22 @@ static inline double turns_lambda(const struct pair *pair, const struct turns *t
 static inline void turns_update(struct pair *pair, const struct turns *turns, int number)
 {
     const struct lr_update next = {.subset = number, .lambda = turns_lambda(pair, turns, number)};
-    assert_int_equal(updates_of(pair->tested)->run(pair->tested->backend.self, &next), LR_OK);
+    assert_ok(updates_of(pair->tested)->run(pair->tested->backend.self, &next));
 }
 
 /* sum += K^T histo */
 static inline void add_back(const struct pair *pair, int view, const double *histo, double *sum)
 {
-    double *back = calloc((size_t)pair->count, sizeof(*back));
-    assert_int_equal(view_doubles(pair->reference, false, view, histo, back), LR_OK);
+    double *back = kept_doubles(pair->count);
+    assert_ok(view_doubles(pair->reference, false, view, histo, back));
     for (int64_t k = 0; k < pair->count; k++) sum[k] += back[k];
-    free(back);
 }
 
 static inline void reference_view(struct pair *pair, const struct turns *turns, int view, double *sums[2])
 {
     const bool is_ramla = turns->algorithm == LR_ALGORITHM_RAMLA;
-    double *histo = calloc((size_t)pair->count, sizeof(*histo));
-    assert_int_equal(view_doubles(pair->reference, true, view, pair->image, histo), LR_OK);
+    double *histo = kept_doubles(pair->count);
+    assert_ok(view_doubles(pair->reference, true, view, pair->image, histo));
     for (int64_t k = 0; k < pair->count; k++) {
         const int64_t at = view * pair->count + k;
         const double n = factor_at(pair, turns, view, k);
@@ -218,7 +207,6 @@ static inline void reference_view(struct pair *pair, const struct turns *turns, 
     add_back(pair, view, histo, sums[0]);
     for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, view, k);
     add_back(pair, view, histo, sums[1]);
-    free(histo);
 }
 
 static inline void reference_update(struct pair *pair, const struct turns *turns, int number)
@@ -226,15 +214,13 @@ static inline void reference_update(struct pair *pair, const struct turns *turns
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
     const double lambda = turns_lambda(pair, turns, number);
-    double *sums[2] = {calloc((size_t)pair->count, sizeof(double)), calloc((size_t)pair->count, sizeof(double))};
+    double *sums[2] = {kept_doubles(pair->count), kept_doubles(pair->count)};
     for (int n = 0; n < num_views; n++) reference_view(pair, turns, views[n], sums);
     for (int64_t k = 0; k < pair->count; k++)
         if (turns->algorithm == LR_ALGORITHM_RAMLA)
             pair->image[k] *= fmax(1 + lambda * sums[0][k], 0);
         else if (sums[1][k] > LR_DIRECT_LEAST)
             pair->image[k] *= sums[0][k] / sums[1][k];
-    free(sums[1]);
-    free(sums[0]);
 }
 
 /* A^T n of a block, as the loop of lr_recon asks for it. */
@@ -242,18 +228,16 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
 {
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
-    double *sum = calloc((size_t)pair->count, sizeof(*sum));
-    double *histo = calloc((size_t)pair->count, sizeof(*histo));
+    double *sum = kept_doubles(pair->count);
+    double *histo = kept_doubles(pair->count);
     for (int n = 0; n < num_views; n++) {
         for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
         add_back(pair, views[n], histo, sum);
     }
     for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
     lr_vector found = lr_vector_of_floats(pair->found, pair->count);
-    assert_int_equal(updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found), LR_OK);
+    assert_ok(updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found));
     pair_compare(pair);
-    free(histo);
-    free(sum);
 }
 
 /* --- turns --- */
@@ -265,8 +249,8 @@ static inline void time_both_ways(struct pair *pair)
     const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS, NULL};
     lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, &x};
     lr_direct_timing timing;
-    assert_int_equal(lr_direct_time(pair->tested, &forward, &timing), LR_OK);
-    assert_int_equal(lr_direct_time(pair->tested, &back, &timing), LR_OK);
+    assert_ok(lr_direct_time(pair->tested, &forward, &timing));
+    assert_ok(lr_direct_time(pair->tested, &back, &timing));
 }
 
 /* Called between blocks. */

@@ -3,14 +3,10 @@
  *
  * The arithmetic of CUDA's updates, thread by thread on the processor (on_cpu.h), against what
  * lr/direct.h says in double. */
-#include "test.h"
+#include "../cases.h"
 
 #include "common/bindings.h"
 #include "on_cpu.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { NX = 7, NY = 9, NZ = 10, QUADS = 3, VOXELS = NX * NY * NZ, FLOATS = 4 };
 
@@ -20,7 +16,7 @@ static const lr_cuda_layout layout = {
 /* An image of random values, without margins or with. */
 struct image {
     lr_cuda_image cuda;
-    float *texels; /* owned [num_texels][4] */
+    float *texels; /* [num_texels][4] */
     int64_t num_texels;
 };
 
@@ -49,7 +45,7 @@ static struct image make(bool has_margins, bool is_signed, uint64_t seed)
         rows = layout.extent[2];
     }
     image.num_texels = (int64_t)image.cuda.extent[0] * image.cuda.extent[1] * rows;
-    image.texels = calloc((size_t)image.num_texels, FLOATS * sizeof(float));
+    image.texels = kept_floats(FLOATS * image.num_texels);
     image.cuda.texels = (float4 *)(void *)image.texels;
     for (int voxel = 0; voxel < VOXELS; voxel++) image.texels[place_of(&image, voxel)] = random_value(&seed, is_signed);
     return image;
@@ -100,10 +96,6 @@ static void check_discrepancy(int what, bool has_additive, bool has_factors)
     }
     on_cpu_discrepancy((lr_cuda_discrepancy){layout, what, histo.cuda, counts.cuda, additive.cuda, factors.cuda});
     check(&histo, expected);
-    free(factors.texels);
-    free(additive.texels);
-    free(counts.texels);
-    free(histo.texels);
 }
 
 static void discrepancies_are_those_of_the_header(void **state)
@@ -138,17 +130,7 @@ static void images_change_as_the_header_says(void **state)
         }
         on_cpu_change((lr_cuda_change){layout, whats[k], 0.75f, image.cuda, by.cuda, sensitivity.cuda});
         check(&image, expected);
-        free(sensitivity.texels);
-        free(by.texels);
-        free(image.texels);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(discrepancies_are_those_of_the_header),
-        cmocka_unit_test(images_change_as_the_header_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("updates", CASE(discrepancies_are_those_of_the_header), CASE(images_change_as_the_header_says))

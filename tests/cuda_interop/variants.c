@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Which variant of the `cuda` backend of the family `direct` a storage gets. */
-#include "fixtures.h"
+#include "../cases.h"
 
 #include "direct/compute/direct.h"
 
@@ -41,9 +41,9 @@ static void need_cuda(void)
 static void storages_have_their_fastest_variant(void **state)
 {
     need_cuda();
-    assert_int_equal(make(LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST), LR_OK);
+    assert_ok(make(LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST));
     assert_int_equal(made.variant, LR_DIRECT_BANDS);
-    assert_int_equal(make(LR_DIRECT_TEXTURES, LR_DIRECT_FASTEST), LR_OK);
+    assert_ok(make(LR_DIRECT_TEXTURES, LR_DIRECT_FASTEST));
     assert_int_equal(made.variant, LR_DIRECT_SHARED_MEMORY);
     assert_true(made.may_change_variant);
 }
@@ -53,7 +53,7 @@ static void what_is_named_is_made(void **state)
     need_cuda();
     for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
         const bool from_textures = variant > LR_DIRECT_COLUMNS;
-        assert_int_equal(make(LR_DIRECT_BUFFERS, (lr_direct_variant)variant), LR_OK);
+        assert_ok(make(LR_DIRECT_BUFFERS, (lr_direct_variant)variant));
         assert_int_equal(made.variant, variant);
         assert_false(made.may_change_variant);
         assert_int_equal(make(LR_DIRECT_TEXTURES, (lr_direct_variant)variant), from_textures ? LR_OK : LR_USAGE);
@@ -61,11 +61,4 @@ static void what_is_named_is_made(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(storages_have_their_fastest_variant),
-        cmocka_unit_test(what_is_named_is_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("variants", CASE(storages_have_their_fastest_variant), CASE(what_is_named_is_made))

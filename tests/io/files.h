@@ -92,7 +92,7 @@ static inline int files_end(void **state)
     return rmdir(files.name);
 }
 
-/* How many files there are. */
+/* Number of files in the test's folder. */
 static inline int count_files(void)
 {
     return folder_visit(&files.folder, false);

@@ -94,17 +94,23 @@ static void take_own_reader(void)
 /* Another LORaster's reader, one that only waits for its end, and none at all. */
 static void test_reader(void **state)
 {
-    static const char *const cases[][2] = {{NULL, "set LORASTER_LIBEXEC to the whole path of the folder"},
-                                           {"#!/bin/sh\nexit 64\n", "is not that of LORaster"},
-                                           {"#!/bin/sh\nkill -SEGV $$\n", "is damaged"},
-                                           {"#!/bin/sh\nexit 127\n", "lacks a library"},
-                                           {"#!/bin/sh\nexit 1\n", "is damaged"},
-                                           {"no program\n", "cannot start"}};
+    static const struct {
+        const char *program;
+        lr_status status;
+        const char *words;
+    } cases[] = {
+        {NULL, LR_FAILED, "set LORASTER_LIBEXEC to the whole path of the folder"},
+        {"#!/bin/sh\nexit 64\n", LR_FAILED, "is not that of LORaster"},
+        {"#!/bin/sh\nkill -SEGV $$\n", LR_BAD_INPUT, "is damaged"},
+        {"#!/bin/sh\nexit 127\n", LR_FAILED, "lacks a library"},
+        {"#!/bin/sh\nexit 1\n", LR_BAD_INPUT, "is damaged"},
+        {"no program\n", LR_FAILED, "cannot start"},
+    };
     take_own_reader();
     for (int k = 0; k < 6; k++) {
         struct test_log log = TEST_LOG(log);
-        if (cases[k][0] != NULL) write_reader(cases[k][0]);
-        assert_none(lr_lor_data_read(PATH, files.lors, &log.log), LR_FAILED, &log, cases[k][1]);
+        if (cases[k].program != NULL) write_reader(cases[k].program);
+        assert_none(lr_lor_data_read(PATH, files.lors, &log.log), cases[k].status, &log, cases[k].words);
     }
 }
 

@@ -15,7 +15,7 @@ ROOT = Path(sys.argv.pop(1)).resolve()
 HEAD = "/* SPDX-License-Identifier: Apache-2.0\n * Copyright The LORaster authors */\n"
 
 
-# What is planted, where, and what is said of it.
+# Name of a test: (file that is planted, its text, words of the message).
 REFUSED = {
     "sibling backend": ("correspondence/compute/a.c", '#include "correspondence/cpu/elements.h"\n',
                         'correspondence/ may not include'),

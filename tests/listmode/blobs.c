@@ -142,16 +142,11 @@ static void test_a_constant_image_has_the_known_ripple(void **state)
 
 static lr_listmode_params params_of(const lr_grid *grid, const lr_events_info *info)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = grid,
-                                .events = events,
-                                .count = COUNT,
-                                .num_ranges = 3,
-                                .blobs = &small,
-                                .info = info,
-                                .backend = test_backend,
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(lors, grid, events, COUNT);
+    params.num_ranges = 3;
+    params.blobs = &small;
+    params.info = info;
+    return params;
 }
 
 /* Distance of a blob's centre from an event's line. */

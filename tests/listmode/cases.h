@@ -42,7 +42,7 @@ struct both {
 /* Outputs are 1, so that what is left of them shows. */
 static inline struct both case_inputs(int64_t num_voxels, int64_t count, const double *y)
 {
-    uint64_t seed = 31;
+    uint64_t seed = 30 + test_seed();
     struct both both = {.num_voxels = num_voxels, .count = count};
     both.x = case_random(num_voxels, &seed);
     both.y = case_random(count, &seed);
@@ -263,6 +263,20 @@ static inline int64_t most_bytes(void)
 static inline bool is_on_device(void)
 {
     return test_backend_is("cuda") || test_backend_is("compute");
+}
+
+/* Events for the backend of the test, which has LR_TEST_MEMORY_BYTES. */
+static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid *grid, const lr_event *events,
+                                             int64_t count)
+{
+    return (lr_listmode_params){.lors = lors,
+                                .grid = grid,
+                                .events = events,
+                                .count = count,
+                                .backend = test_backend,
+                                .max_memory_bytes = most_bytes(),
+                                .threads = 2,
+                                .log = &test_log.log};
 }
 
 /* main for the backend that argv[1] names; argv[2]: the only test to run. set_up: before every test. */

@@ -482,8 +482,10 @@ static void test_bins_add_up(void **state)
         }
         lr_listmode_params params = {
             .lors = &lors, .grid = &grid, .events = events, .count = 2 * reach + 1, .info = &info};
+        const int before = num_kept();
         case_kernel(&params, trial.model);
         case_forward(case_open(&params, test_backend), NULL, image, values);
+        destroy_kept_since(before);
         for (int bin = 0; bin <= 2 * reach; bin++) sum += info.tof_bin_mm * values[bin];
         assert_true(whole > 10);
         assert_close(sum, whole, test_backend_is("cpu") ? 1e-9 : 2e-6);

@@ -32,13 +32,11 @@ static int set_up(void **state)
  * reported. */
 static lr_listmode_params params_of(const char *backend)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = &grid,
-                                .tube = {.fwhm_mm = 5},
-                                .sensitivity_lines = 2000,
-                                .backend = backend,
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(lors, &grid, NULL, 0);
+    params.tube.fwhm_mm = 5;
+    params.sensitivity_lines = 2000;
+    params.backend = backend;
+    return params;
 }
 
 /* Sensitivity of an operator of two events, which takes it from another operator unless `from` is NULL. */

@@ -59,15 +59,10 @@ static int set_up(void **state)
 
 static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid, const lr_event *events, int64_t count)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = grid,
-                                .events = events,
-                                .count = count,
-                                .kernel = LR_LISTMODE_EXACT,
-                                .samples = {2, 1, 3},
-                                .backend = test_backend,
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(lors, grid, events, count);
+    params.kernel = LR_LISTMODE_EXACT;
+    memcpy(params.samples, (const int[3]){2, 1, 3}, sizeof(params.samples));
+    return params;
 }
 
 /* An event of each of some random LORs in coincidence, in either order of its crystals. */

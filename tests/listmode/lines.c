@@ -69,13 +69,10 @@ static void give_times(struct lines *lines, double resolution_ps, double bin_mm)
 
 static lr_listmode_params params_of(const struct lines *lines, lr_listmode_kernel kernel)
 {
-    return (lr_listmode_params){.grid = &grid,
-                                .lines = &lines->given,
-                                .kernel = kernel,
-                                .backend = test_backend,
-                                .max_memory_bytes = most_bytes(),
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(NULL, &grid, NULL, 0);
+    params.lines = &lines->given;
+    params.kernel = kernel;
+    return params;
 }
 
 /* Not cubic, and off centre so that nothing is symmetric by chance. */
@@ -371,13 +368,7 @@ static struct measured *open_measured(void)
                                      .weights = of->weights,
                                      .times_s = of->times_s,
                                      .is_delayed = of->is_delayed};
-    of->params = (lr_listmode_params){.lors = of->lors,
-                                      .grid = &grid,
-                                      .events = of->events,
-                                      .count = count,
-                                      .backend = test_backend,
-                                      .threads = 2,
-                                      .log = &test_log.log};
+    of->params = case_params(of->lors, &grid, of->events, count);
     return of;
 }
 
@@ -573,7 +564,6 @@ static void test_sensitivity_of_others(void **state)
     const size_t bytes = (size_t)lr_grid_num_voxels(&grid) * sizeof(double);
     lr_listmode_params of_lines = params_of(draw_lines(40, &seed), LR_LISTMODE_TUBE);
     lr_listmode_params of_events = open_measured()->params;
-    of_events.max_memory_bytes = of_lines.max_memory_bytes;
     of_events.kernel = LR_LISTMODE_TUBE;
     of_lines.tube.fwhm_mm = of_events.tube.fwhm_mm = 6;
     for (int k = 0; k < 2; k++) {

@@ -37,15 +37,9 @@ static int set_up(void **state)
 
 static lr_listmode_params params_of(const lr_event *events, int64_t count)
 {
-    return (lr_listmode_params){.max_memory_bytes = most_bytes(),
-                                .lors = lors,
-                                .grid = &grid,
-                                .events = events,
-                                .count = count,
-                                .tube = {.fwhm_mm = 5},
-                                .backend = test_backend,
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(lors, &grid, events, count);
+    params.tube.fwhm_mm = 5;
+    return params;
 }
 
 /* --- factors and sensitivity --- */

@@ -18,14 +18,10 @@ static const lr_lor_source wide_factors = {get_factors, wide_range};
 
 static lr_listmode_params params_of(const char *name, int64_t lines)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = &grid,
-                                .events = all_lines,
-                                .count = 10,
-                                .backend = name,
-                                .sensitivity_lines = lines,
-                                .threads = 2,
-                                .log = &test_log.log};
+    lr_listmode_params params = case_params(lors, &grid, all_lines, 10);
+    params.backend = name;
+    params.sensitivity_lines = lines;
+    return params;
 }
 
 static int set_up(void **state)

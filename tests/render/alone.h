@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the voxels of
- * a small grid and the LORs of some module pairs: the tests give a pass its input themselves and
- * read its output themselves, so that no other shader has a part in the answer. */
+ * Single passes of src/correspondence against the elements that the tracer of src/correspondence/cpu has for the
+ * voxels of a small grid and the LORs of some module pairs: the tests give a pass its input themselves and read its
+ * output themselves, so that no other shader has a part in the answer. */
 #ifndef LR_TESTS_RENDER_ALONE_H
 #define LR_TESTS_RENDER_ALONE_H
 
@@ -13,8 +13,6 @@
 #include "gl/pass.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
-
-#include <lr/io.h>
 
 /* A scanner of scanners.h or below, or else a preset. `pairs` of its module pairs from one of opposed modules on
  * stand for all. */
@@ -114,8 +112,7 @@ static inline double alone_make_scanner(struct alone *alone)
             return at->reach_mm;
         }
     }
-    alone->scanner = lr_scanner_read(alone->at->scanner, &alone->log.log);
-    alone_check(alone, alone->scanner != NULL);
+    alone->scanner = preset_scanner(alone->at->scanner);
     return 20;
 }
 
@@ -219,14 +216,23 @@ static inline uint64_t alone_seed(void)
     return seed;
 }
 
-static inline void alone_open(struct alone *alone, struct gl_context *ctx, const struct alone_case *at)
+static inline void end_alone(void *object)
+{
+    struct alone *alone = object;
+    assert_false(gl_context_saw_error(alone->ctx));
+    lr_image_destroy(alone->mu);
+    free(alone);
+}
+
+/* It is there until destroy_kept. */
+static inline struct alone *alone_open(const struct alone_case *at)
 {
     struct lr_backend cpu;
-    *alone = (struct alone){.at = at, .ctx = ctx, .exact = at->rays == 0, .state = alone_seed()};
+    struct alone *alone = keep_object(calloc(1, sizeof(*alone)), end_alone);
+    *alone = (struct alone){.at = at, .ctx = stage_ctx, .exact = at->rays == 0, .state = alone_seed()};
     test_log_init(&alone->log);
     const double reach_mm = alone_make_scanner(alone);
-    alone->lors = lr_lors_create(alone->scanner, &alone->log.log);
-    alone_check(alone, alone->lors != NULL);
+    alone->lors = keep(lr_lors_create(keep(alone->scanner), &alone->log.log));
     alone_choose_pairs(alone);
     alone_make_grid(alone, reach_mm);
     const lr_grid mu_grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){reach_mm / 4, reach_mm / 4, 5});
@@ -259,16 +265,7 @@ static inline void alone_open(struct alone *alone, struct gl_context *ctx, const
         lr_rows_point(&alone->rows, k / alone->per_row, (int)(k % alone->per_row), point_mm);
         alone->edges[k / alone->per_row] += alone_edge_weight(alone, eye, point_mm) / alone->per_row;
     }
-}
-
-/* Also frees what the test has allocated. */
-static inline void alone_close(struct alone *alone)
-{
-    assert_false(gl_context_saw_error(alone->ctx));
-    lr_image_destroy(alone->mu);
-    lr_lors_destroy(alone->lors);
-    lr_scanner_destroy(alone->scanner);
-    destroy_kept(NULL);
+    return alone;
 }
 
 /* --- what a pass is given --- */
@@ -283,13 +280,18 @@ static inline struct lr_method_params alone_method(const struct alone *alone)
                                      .max_window = 1 << 24};
 }
 
-/* data NULL: zeros. The caller destroys it. */
+static inline void end_buffer(void *buffer)
+{
+    gl_buffer_destroy(buffer);
+}
+
+/* data NULL: zeros. It is there until destroy_kept. */
 static inline struct gl_buffer *alone_buffer(struct alone *alone, int64_t bytes, const void *data)
 {
     struct gl_buffer *buffer =
         gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "alone", .size_bytes = bytes, .data = data});
     alone_check(alone, buffer != NULL);
-    return buffer;
+    return keep_object(buffer, end_buffer);
 }
 
 static inline float *alone_read(struct alone *alone, const struct gl_buffer *buffer, int64_t count)
@@ -445,7 +447,7 @@ static inline void alone_check_back_values(struct alone *alone, void *device, al
 static inline void alone_check_back(struct alone *alone, void *device, alone_back back, int count)
 {
     double *image = kept(alone->num_voxels, sizeof(*image));
-    const float *values = random_floats(alone->num_values, 0, 2, &alone->state);
+    const float *values = kept_random_floats(alone->num_values, 0, 2, &alone->state);
     back(alone, device, values, image);
     alone_compare_sums(alone, "back", values, image);
     alone_check_back_values(alone, device, back, count);
@@ -461,6 +463,44 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
         const int64_t whole = (int64_t)((uint64_t)words[k + 1][1] << 32 | (uint64_t)words[k + 1][0]);
         sums[k] = ldexp((double)whole, -61);
     }
+}
+
+/* --- lists of elements --- */
+
+/* As passes append to them: a head whose first word is their number, then point or image, LOR, bits of the weight, and
+ * a word that does not matter here. */
+struct alone_elements {
+    struct gl_buffer *buffer;
+    int64_t capacity;
+    int num_points; /* all sample points of all voxels, those of a voxel one after the other */
+};
+
+static inline struct alone_elements alone_elements_open(struct alone *alone)
+{
+    const int64_t capacity = 1 << 20;
+    return (struct alone_elements){alone_buffer(alone, 16 + 16 * capacity, NULL), capacity,
+                                   (int)alone->num_voxels * alone->per_row};
+}
+
+/* Adds the elements to the rows that they belong to: those of the points or images for which `voxel_of` says so (NULL:
+ * points in turn). */
+static inline void alone_elements_compare(struct alone *alone, const char *what, struct alone_elements *elements,
+                                          const int64_t *voxel_of)
+{
+    double *found = alone_found(alone);
+    uint32_t count;
+    alone_check(alone, gl_buffer_read(elements->buffer, 0, 4, &count) == LR_OK);
+    assert_true(count <= elements->capacity);
+    uint32_t(*list)[4] = kept(count, sizeof(*list));
+    alone_check(alone, count == 0 || gl_buffer_read(elements->buffer, 16, count * 16LL, list) == LR_OK);
+    for (uint32_t k = 0; k < count; k++) {
+        const int64_t voxel = voxel_of != NULL ? voxel_of[list[k][0]] : list[k][0] / alone->per_row;
+        float weight;
+        memcpy(&weight, &list[k][2], sizeof(weight));
+        assert_true(voxel < alone->num_voxels && list[k][1] < alone->num_values);
+        found[voxel * alone->num_values + list[k][1]] += (double)weight / alone->per_row;
+    }
+    alone_compare(alone, what, found);
 }
 
 #endif

@@ -128,7 +128,7 @@ static void check_back(struct alone *alone, struct lr_columns *columns, void *us
 {
     struct variants *variants = user;
     double *image = kept(alone->num_voxels, sizeof(*image));
-    float *values = random_floats(alone->num_values, 0, 2, &alone->state);
+    float *values = kept_random_floats(alone->num_values, 0, 2, &alone->state);
     const int turned = back_alone(alone, columns, values, image);
     alone_compare_sums(alone, "back", values, image);
     alone_check_back_values(alone, columns, back_of_values, NUM_VALUES);
@@ -169,16 +169,12 @@ static const struct alone_case exact_cases[] = {
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns, void *user);
 
-static void each_case(struct gl_context *ctx, const struct alone_case *cases, int num_cases, check_columns *check,
-                      void *user)
+static void each_case(const struct alone_case *cases, int num_cases, check_columns *check, void *user)
 {
     for (int k = 0; k < num_cases; k++) {
-        struct alone alone;
-        alone_open(&alone, ctx, &cases[k]);
-        struct lr_columns *columns = make_columns(&alone);
-        check(&alone, columns, user);
-        lr_columns_destroy(columns);
-        alone_close(&alone);
+        struct alone *alone = alone_open(&cases[k]);
+        check(alone, make_columns(alone), user);
+        destroy_kept(NULL);
     }
 }
 
@@ -189,30 +185,30 @@ enum {
 
 static void test_forward_sampled(void **context)
 {
-    each_case(*context, sampled_cases, NUM_SAMPLED, check_forward, NULL);
+    each_case(sampled_cases, NUM_SAMPLED, check_forward, NULL);
 }
 
 static void test_back_sampled(void **context)
 {
     struct variants variants = {0};
-    each_case(*context, sampled_cases, NUM_SAMPLED, check_back, &variants);
+    each_case(sampled_cases, NUM_SAMPLED, check_back, &variants);
     assert_true(variants.masks > 0);
 }
 
 static void test_forward_exact(void **context)
 {
-    each_case(*context, exact_cases, NUM_EXACT, check_forward, NULL);
+    each_case(exact_cases, NUM_EXACT, check_forward, NULL);
 }
 
 static void test_back_exact(void **context)
 {
     struct variants variants = {0};
-    each_case(*context, exact_cases, NUM_EXACT, check_back, &variants);
+    each_case(exact_cases, NUM_EXACT, check_back, &variants);
     print_message("%d mirrored, %d turned, %d packed, %d near, %d with masks, %d plain\n", variants.mirrored,
                   variants.turned, variants.packed, variants.near, variants.masks, variants.plain);
     assert_true(variants.mirrored > 0 && variants.turned > 0 && variants.packed > 0);
     assert_true(variants.near > 0 && variants.masks > 0 && variants.plain > 0);
 }
 
-stage_main("render_alone_columns", cmocka_unit_test(test_forward_sampled), cmocka_unit_test(test_back_sampled),
-           cmocka_unit_test(test_forward_exact), cmocka_unit_test(test_back_exact))
+stage_main("render_alone_columns", CASE(test_forward_sampled), CASE(test_back_sampled), CASE(test_forward_exact),
+           CASE(test_back_exact))

@@ -154,6 +154,11 @@ static inline void take_image(struct alone *alone, const struct lr_columns *colu
     }
 }
 
+static inline void end_columns(void *columns)
+{
+    lr_columns_destroy(columns);
+}
+
 static inline struct lr_columns *make_columns(struct alone *alone)
 {
     struct lr_method_params params = alone_method(alone);
@@ -161,7 +166,7 @@ static inline struct lr_columns *make_columns(struct alone *alone)
     assert_true(lr_columns_method.serves(&params, LR_METHOD_PROJECTIONS));
     struct lr_columns *columns = lr_columns_create(&params);
     alone_check(alone, columns != NULL);
-    return columns;
+    return keep_object(columns, end_columns);
 }
 
 /* One dispatch of a pass over a window; input and output: of LR_BIND_SUMS and LR_BIND_OUTPUT. */

@@ -3,7 +3,7 @@
  *
  * correspondence/points/forward.comp, correspondence/points/back.comp, correspondence/points/rows.comp and correspondence/points/collect.comp, each alone:
  * sampled, exact, with modules that hide others, absorption along lines, and crystal penetration. */
-#include "alone_elements.h"
+#include "alone.h"
 
 #include "correspondence/compute/points/points.h"
 
@@ -12,11 +12,17 @@ enum { NUM_VALUES = 16 };
 /* Sums of up to a dozen floats of one sign: each addition rounds by 6e-8. */
 static const double sum_tolerance = 1e-6;
 
+static void end_points(void *points)
+{
+    lr_points_destroy(points);
+}
+
 static struct lr_points *points_open(struct alone *alone)
 {
     const struct lr_method_params params = alone_method(alone);
     struct lr_points *points = lr_points_create(&params);
     alone_check(alone, points != NULL);
+    keep_object(points, end_points);
     alone_check(alone, lr_scene_set_window(&points->scene, &alone->window) == LR_OK);
     return points;
 }
@@ -68,7 +74,6 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
     alone_check(alone, lr_points_run(points, LR_POINTS_FORWARD, &batch, &output) == LR_OK);
     const float *values = alone_read(alone, buffer, alone->num_values);
     for (int64_t k = 0; k < alone->num_values; k++) found[k] = (double)values[k];
-    gl_buffer_destroy(buffer);
 }
 
 static void check_forward(struct alone *alone, struct lr_points *points)
@@ -90,7 +95,6 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     const float *sums = alone_read(alone, points->sums, batch.num_images);
     memset(image, 0, (size_t)alone->num_voxels * sizeof(*image));
     for (int k = 0; k < batch.num_images; k++) image[voxel_of[k]] += (double)sums[k] / alone->per_row;
-    gl_buffer_destroy(buffer);
 }
 
 static void check_back(struct alone *alone, struct lr_points *points)
@@ -129,13 +133,11 @@ static void check_cases(void **state)
 {
     const struct check *check = *state;
     for (const struct alone_case *at = check->cases; at->scanner != NULL; at++) {
-        struct alone alone;
-        alone_open(&alone, stage_ctx, at);
-        struct lr_points *points = points_open(&alone);
+        struct alone *alone = alone_open(at);
+        struct lr_points *points = points_open(alone);
         assert_true(points->plan->hiding == (strcmp(at->scanner, "stacked") == 0));
-        check->run(&alone, points);
-        lr_points_destroy(points);
-        alone_close(&alone);
+        check->run(alone, points);
+        destroy_kept(NULL);
     }
 }
 
@@ -145,27 +147,22 @@ static void test_collect(void **context)
     enum { NUM_SUMS = 20, NUM_VOXELS = 70, NUM_ROWS = 4 };
     const struct alone_case at = {.scanner = "oblique", .rays = 1};
     const struct lr_plan_row rows[NUM_ROWS] = {{0, 1, 3, 1.0f}, {1, 7, 0, 0.5f}, {7, 7, 33, 2.0f}, {7, 20, 69, 0.125f}};
-    struct alone alone;
-    struct lr_points *points;
-    alone_open(&alone, *context, &at);
-    points = points_open(&alone);
+    struct alone *alone = alone_open(&at);
+    struct lr_points *points = points_open(alone);
     double want[NUM_VOXELS];
-    const float *sums = random_floats(NUM_SUMS, 1, 2, &alone.state);
-    const float *before = random_floats(NUM_VOXELS, 1, 2, &alone.state);
+    const float *sums = kept_random_floats(NUM_SUMS, 1, 2, &alone->state);
+    const float *before = kept_random_floats(NUM_VOXELS, 1, 2, &alone->state);
     for (int k = 0; k < NUM_VOXELS; k++) want[k] = (double)before[k];
     for (int r = 0; r < NUM_ROWS; r++)
         for (uint32_t k = rows[r].first_image; k < rows[r].end_image; k++)
             want[rows[r].row] += (double)sums[k] * (double)rows[r].factor;
     const struct lr_batch batch = {.rows = rows, .num_rows = NUM_ROWS};
-    struct gl_buffer *voxels = alone_buffer(&alone, NUM_VOXELS * 4, before);
-    alone_check(&alone, lr_points_upload(points, &batch) == LR_OK);
-    alone_check(&alone, gl_buffer_upload(points->sums, 0, NUM_SUMS * 4, sums) == LR_OK);
-    alone_check(&alone, lr_points_collect(points, &batch, voxels) == LR_OK);
-    const float *after = alone_read(&alone, voxels, NUM_VOXELS);
+    struct gl_buffer *voxels = alone_buffer(alone, NUM_VOXELS * 4, before);
+    alone_check(alone, lr_points_upload(points, &batch) == LR_OK);
+    alone_check(alone, gl_buffer_upload(points->sums, 0, NUM_SUMS * 4, sums) == LR_OK);
+    alone_check(alone, lr_points_collect(points, &batch, voxels) == LR_OK);
+    const float *after = alone_read(alone, voxels, NUM_VOXELS);
     for (int k = 0; k < NUM_VOXELS; k++) assert_close((double)after[k], want[k], sum_tolerance);
-    gl_buffer_destroy(voxels);
-    lr_points_destroy(points);
-    alone_close(&alone);
 }
 
 stage_main("render_alone_compute",
@@ -178,4 +175,4 @@ stage_main("render_alone_compute",
            {"test_rows", check_cases, NULL, NULL, &(struct check){plain_cases, check_rows}},
            {"test_rows_hidden", check_cases, NULL, NULL, &(struct check){hidden_cases, check_rows}},
            {"test_rows_absorbed", check_cases, NULL, NULL, &(struct check){absorbed_cases, check_rows}},
-           cmocka_unit_test(test_collect))
+           CASE(test_collect))

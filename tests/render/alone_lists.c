@@ -5,8 +5,6 @@
  * of points, and those of single LORs. */
 #include "alone_columns.h"
 
-#include "alone_elements.h"
-
 /* --- elements of points --- */
 
 /* A point as the pass sees it: two coordinates across and one along, each a float and what its
@@ -24,13 +22,17 @@ static struct gl_buffer *upload_points(struct alone *alone, const struct lr_colu
     return alone_buffer(alone, count * (int64_t)sizeof(*parts), parts);
 }
 
+static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_columns *columns)
+{
+    return keep_object(lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL), end_buffer);
+}
+
 /* The pairs one by one, as few as a renderer in software may have at once. */
 static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
                      const struct alone_elements *elements)
 {
     struct gl_buffer *points = upload_points(alone, columns);
-    struct gl_buffer *pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
-    alone_check(alone, pairs != NULL);
+    struct gl_buffer *pairs = upload_pairs(alone, columns);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
     uniforms.count[1] = (int32_t)elements->capacity;
@@ -45,8 +47,6 @@ static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_co
         uniforms.count[0] = (int32_t)k + 1;
         alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
     }
-    gl_buffer_destroy(pairs);
-    gl_buffer_destroy(points);
 }
 
 static void check_rows(struct alone *alone, struct lr_columns *columns)
@@ -79,9 +79,10 @@ struct list {
     struct gl_buffer *buffer, *pairs;
 };
 
-static void list_open(struct list *list, struct alone *alone, struct lr_columns *columns)
+static struct list *list_open(struct alone *alone, struct lr_columns *columns)
 {
     const int64_t *offsets = alone->lors->offsets + alone->window.begin;
+    struct list *list = kept(1, sizeof(*list));
     *list = (struct list){alone, columns, alone_choose_values(alone, NUM_LORS), NULL, NULL, NULL};
     list->entries = kept(list->lors.count, sizeof(*list->entries));
     uint32_t pair = 0;
@@ -91,14 +92,8 @@ static void list_open(struct list *list, struct alone *alone, struct lr_columns 
         list->entries[k] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
     }
     list->buffer = alone_buffer(alone, list->lors.count * 16, NULL);
-    list->pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
-    alone_check(alone, list->pairs != NULL);
-}
-
-static void list_close(struct list *list)
-{
-    gl_buffer_destroy(list->pairs);
-    gl_buffer_destroy(list->buffer);
+    list->pairs = upload_pairs(alone, columns);
+    return list;
 }
 
 /* Uploads the entries and runs. */
@@ -120,19 +115,17 @@ static void run_list(const struct list *list, enum lr_columns_program which, con
 
 static void check_forward(struct alone *alone, struct lr_columns *columns)
 {
-    struct list list;
-    list_open(&list, alone, columns);
-    double *found = kept(list.lors.count * alone->num_voxels, sizeof(*found));
-    struct entry *entries = kept(list.lors.count, sizeof(*entries));
+    struct list *list = list_open(alone, columns);
+    double *found = kept(list->lors.count * alone->num_voxels, sizeof(*found));
+    struct entry *entries = kept(list->lors.count, sizeof(*entries));
     for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
         put_image(alone, columns, alone_one_voxel(alone, voxel));
-        run_list(&list, LR_COLUMNS_LIST_FORWARD, columns->image);
-        alone_check(alone, gl_buffer_read(list.buffer, 0, list.lors.count * 16, entries) == LR_OK);
-        for (int k = 0; k < list.lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k].value;
+        run_list(list, LR_COLUMNS_LIST_FORWARD, columns->image);
+        alone_check(alone, gl_buffer_read(list->buffer, 0, list->lors.count * 16, entries) == LR_OK);
+        for (int k = 0; k < list->lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k].value;
     }
-    for (int k = 0; k < list.lors.count; k++)
-        alone_compare_value(alone, "forward of LORs", list.lors.value[k], found + k * alone->num_voxels);
-    list_close(&list);
+    for (int k = 0; k < list->lors.count; k++)
+        alone_compare_value(alone, "forward of LORs", list->lors.value[k], found + k * alone->num_voxels);
 }
 
 /* image: [num_voxels] in the grid's order, of sums in fixed point. */
@@ -149,29 +142,26 @@ static void back_of_list(const struct list *list, double *image)
         voxel_at(&alone->grid, v, at);
         image[v] = sums[column_voxel(list->columns, at)];
     }
-    gl_buffer_destroy(buffer);
 }
 
 /* Some LORs one by one, with values of either sign, and all of them in sums. */
 static void check_back(struct alone *alone, struct lr_columns *columns)
 {
-    struct list list;
-    list_open(&list, alone, columns);
+    struct list *list = list_open(alone, columns);
     double *image = kept(alone->num_voxels, sizeof(*image));
     float *values = kept(alone->num_values, sizeof(*values));
-    for (int k = 0; k < list.lors.count; k += 8) {
+    for (int k = 0; k < list->lors.count; k += 8) {
         const double value = k % 16 == 0 ? 0.75 : -0.75;
-        list.entries[k].value = (float)value;
-        back_of_list(&list, image);
-        list.entries[k].value = 0;
+        list->entries[k].value = (float)value;
+        back_of_list(list, image);
+        list->entries[k].value = 0;
         for (int64_t v = 0; v < alone->num_voxels; v++) image[v] /= value;
-        alone_compare_value(alone, "back of LORs", list.lors.value[k], image);
+        alone_compare_value(alone, "back of LORs", list->lors.value[k], image);
     }
-    for (int k = 0; k < list.lors.count; k++)
-        values[list.lors.value[k]] = list.entries[k].value = (float)random_between(&alone->state, 0, 1);
-    back_of_list(&list, image);
+    for (int k = 0; k < list->lors.count; k++)
+        values[list->lors.value[k]] = list->entries[k].value = (float)random_between(&alone->state, 0, 1);
+    back_of_list(list, image);
     alone_compare_sums(alone, "back of LORs", values, image);
-    list_close(&list);
 }
 
 /* --- cases --- */
@@ -190,34 +180,29 @@ enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns);
 
-static void each_case(struct gl_context *ctx, check_columns *check, bool with_sampled)
+static void each_case(check_columns *check, bool with_sampled)
 {
     for (int k = 0; k < NUM_CASES; k++) {
-        struct alone alone;
-        if (cases[k].rays == 0 || with_sampled) {
-            alone_open(&alone, ctx, &cases[k]);
-            struct lr_columns *columns = make_columns(&alone);
-            check(&alone, columns);
-            lr_columns_destroy(columns);
-            alone_close(&alone);
-        }
+        if (cases[k].rays != 0 && !with_sampled) continue;
+        struct alone *alone = alone_open(&cases[k]);
+        check(alone, make_columns(alone));
+        destroy_kept(NULL);
     }
 }
 
 static void test_columns_rows(void **context)
 {
-    each_case(*context, check_rows, false);
+    each_case(check_rows, false);
 }
 
 static void test_list_forward(void **context)
 {
-    each_case(*context, check_forward, true);
+    each_case(check_forward, true);
 }
 
 static void test_list_back(void **context)
 {
-    each_case(*context, check_back, true);
+    each_case(check_back, true);
 }
 
-stage_main("render_alone_lists", cmocka_unit_test(test_columns_rows), cmocka_unit_test(test_list_forward),
-           cmocka_unit_test(test_list_back))
+stage_main("render_alone_lists", CASE(test_columns_rows), CASE(test_list_forward), CASE(test_list_back))

@@ -116,8 +116,8 @@ static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_progra
                              .max_points = list->at->num_points,
                              .slots = slots,
                              .capacity = capacity};
-    assert_int_equal(lr_merge_open(&merge), LR_OK);
-    assert_int_equal(lr_merge_grow_list(&merge, list->count + 1), LR_OK);
+    assert_ok(lr_merge_open(&merge));
+    assert_ok(lr_merge_grow_list(&merge, list->count + 1));
     return merge;
 }
 
@@ -129,9 +129,8 @@ static struct lr_merge_part describe(const struct list *list)
 static void upload(const struct lr_merge *merge, const struct list *list)
 {
     const uint32_t head[4] = {(uint32_t)list->count, 0, 0, 0};
-    assert_int_equal(gl_buffer_upload(merge->list, 0, sizeof(head), head), LR_OK);
-    assert_int_equal(
-        gl_buffer_upload(merge->list, LR_LIST_HEAD_BYTES, list->count * LR_LIST_ELEMENT_BYTES, list->elements), LR_OK);
+    assert_ok(gl_buffer_upload(merge->list, 0, sizeof(head), head));
+    assert_ok(gl_buffer_upload(merge->list, LR_LIST_HEAD_BYTES, list->count * LR_LIST_ELEMENT_BYTES, list->elements));
 }
 
 static struct lr_received receive(struct lr_receiver *receiver, const struct lr_merge *merge, const struct list *list)
@@ -139,8 +138,8 @@ static struct lr_received receive(struct lr_receiver *receiver, const struct lr_
     const struct lr_merge_part part = describe(list);
     struct lr_received received;
     upload(merge, list);
-    assert_int_equal(lr_receiver_start(receiver, merge, &part), LR_OK);
-    assert_int_equal(lr_receiver_finish(receiver, merge, &part, &received), LR_OK);
+    assert_ok(lr_receiver_start(receiver, merge, &part));
+    assert_ok(lr_receiver_finish(receiver, merge, &part, &received));
     assert_int_equal(received.tally->listed, list->count);
     return received;
 }
@@ -153,7 +152,7 @@ static struct lr_received run_device(struct lr_receiver *receiver, struct lr_mer
     while (received.tally->misfits > 0) {
         bool fits = false;
         ++*misfits;
-        assert_int_equal(lr_merge_grow_tables(merge, list->at->num_points, &fits), LR_OK);
+        assert_ok(lr_merge_grow_tables(merge, list->at->num_points, &fits));
         if (!fits) { /* as if there had been fewer points, but for all: tables of the size that merging wants now */
             const int64_t slots = merge->slots, capacity = merge->capacity;
             lr_merge_finish(merge);
@@ -171,14 +170,14 @@ static void check_host(const struct lr_merge *merge, const struct list *list, co
     struct lr_host_merge host = {.threads = 2, .log = merge->log};
     uint32_t listed = 0;
     upload(merge, list);
-    assert_int_equal(lr_host_merge_run(&host, merge, &part, &listed), LR_OK);
+    assert_ok(lr_host_merge_run(&host, merge, &part, &listed));
     assert_int_equal(listed, list->count);
     for (int row = 0; row < expected->num_rows; row++) {
         struct lr_elements *elements = &host.rows[row];
         const struct lr_packed_element *merged = expected->merged + expected->starts[row];
         if (part.num_points < merge->per_row) {
             assert_int_equal(elements->count, list->count);
-            assert_int_equal(lr_elements_merge(elements, merge->num_lors, merge->log), LR_OK);
+            assert_ok(lr_elements_merge(elements, merge->num_lors, merge->log));
         }
         assert_int_equal(elements->count, expected->starts[row + 1] - expected->starts[row]);
         for (int64_t k = 0; k < elements->count; k++) {
@@ -278,17 +277,17 @@ static void test_long_list(void **context)
     const int64_t count = list.count;
     struct lr_merge merge = open_merge(*context, &programs, &list, LR_MERGE_LEAST_SLOTS, 1);
     list.count = 7000;
-    assert_int_equal(lr_merge_grow_list(&merge, list.count), LR_OK);
+    assert_ok(lr_merge_grow_list(&merge, list.count));
     upload(&merge, &list);
     const uint32_t head = (uint32_t)count;
     const struct lr_merge_part part = describe(&list);
     struct lr_host_merge host = {.threads = 1, .log = merge.log};
     struct lr_received received;
-    assert_int_equal(gl_buffer_upload(merge.list, 0, sizeof(head), &head), LR_OK);
-    assert_int_equal(lr_host_merge_run(&host, &merge, &part, &listed), LR_OK);
+    assert_ok(gl_buffer_upload(merge.list, 0, sizeof(head), &head));
+    assert_ok(lr_host_merge_run(&host, &merge, &part, &listed));
     assert_int_equal(listed, count);
-    assert_int_equal(lr_receiver_start(&receiver, &merge, &part), LR_OK);
-    assert_int_equal(lr_receiver_finish(&receiver, &merge, &part, &received), LR_OK);
+    assert_ok(lr_receiver_start(&receiver, &merge, &part));
+    assert_ok(lr_receiver_finish(&receiver, &merge, &part, &received));
     assert_int_equal(received.tally->listed, count);
     lr_host_merge_finish(&host);
     lr_receiver_close(&receiver);
@@ -358,9 +357,9 @@ static void delivery_open(struct delivery *delivery, int64_t num_lors, int threa
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                 const struct lr_packed_element *elements)
 {
-    assert_int_equal(lr_deliverer_reserve(deliverer, part->count), LR_OK);
+    assert_ok(lr_deliverer_reserve(deliverer, part->count));
     for (int64_t k = 0; k < part->count; k++) deliverer->elements[deliverer->num_elements++] = elements[k];
-    assert_int_equal(lr_deliverer_add(deliverer, part), LR_OK);
+    assert_ok(lr_deliverer_add(deliverer, part));
 }
 
 /* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
@@ -373,9 +372,9 @@ static void check_deliver(bool by_blocks)
     struct lr_deliverer *deliverer = &delivery.deliverer;
     add(deliverer, &(struct lr_row_part){5, 2, true, true}, a);
     add(deliverer, &(struct lr_row_part){6, 2, true, false}, a);
-    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
+    assert_ok(lr_deliverer_deliver(deliverer));
     add(deliverer, &(struct lr_row_part){6, 2, false, false}, b);
-    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
+    assert_ok(lr_deliverer_deliver(deliverer));
     assert_int_equal(taken.next_row, 6);
     add(deliverer, &(struct lr_row_part){6, 1, false, true}, a);
     add(deliverer, &(struct lr_row_part){7, 0, true, true}, NULL);
@@ -406,14 +405,14 @@ static void check_deliver_many(bool by_blocks)
     delivery_open(&delivery, 1 << 24, 3, by_blocks);
     struct lr_deliverer *deliverer = &delivery.deliverer;
     for (int row = 0; row < 7; row++) {
-        assert_int_equal(lr_deliverer_reserve(deliverer, counts[row]), LR_OK);
+        assert_ok(lr_deliverer_reserve(deliverer, counts[row]));
         for (int64_t k = 0; k < counts[row]; k++) {
             const int64_t n = deliverer->num_elements++;
             deliverer->elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
         }
-        assert_int_equal(lr_deliverer_add(deliverer, &(struct lr_row_part){row, counts[row], true, true}), LR_OK);
+        assert_ok(lr_deliverer_add(deliverer, &(struct lr_row_part){row, counts[row], true, true}));
     }
-    assert_int_equal(lr_deliverer_deliver(deliverer), LR_OK);
+    assert_ok(lr_deliverer_deliver(deliverer));
     assert_int_equal(taken.num_elements, 5400006);
     assert_int_equal(taken.next_row, 7);
     lr_deliverer_finish(deliverer);
@@ -425,5 +424,5 @@ static void test_deliver_many(void **context)
     check_deliver_many(true);
 }
 
-stage_main("render_alone_merge", cmocka_unit_test(test_merge), cmocka_unit_test(test_merge_repeats),
-           cmocka_unit_test(test_long_list), cmocka_unit_test(test_deliver), cmocka_unit_test(test_deliver_many))
+stage_main("render_alone_merge", CASE(test_merge), CASE(test_merge_repeats), CASE(test_long_list), CASE(test_deliver),
+           CASE(test_deliver_many))

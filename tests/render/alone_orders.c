@@ -8,7 +8,7 @@
 
 /* Two orders of the values of one window that holds all pairs. */
 struct orders {
-    struct alone alone;
+    struct alone *alone;
     struct lr_columns *columns;
     struct lr_stack_order order;
     struct lr_window window;
@@ -17,17 +17,17 @@ struct orders {
     int64_t num_column;
 };
 
-static void orders_open(struct orders *orders, struct gl_context *ctx, const struct alone_case *at)
+static void orders_open(struct orders *orders, const struct alone_case *at)
 {
-    alone_open(&orders->alone, ctx, at);
-    orders->columns = make_columns(&orders->alone);
-    orders->window = begin_windows(&orders->alone, orders->columns, &orders->order);
+    orders->alone = alone_open(at);
+    orders->columns = make_columns(orders->alone);
+    orders->window = begin_windows(orders->alone, orders->columns, &orders->order);
     orders->window.most_rounds = INT64_MAX;
     assert_true(lr_window_next(&orders->window));
     assert_int_equal(orders->window.part.end, orders->window.part.num_pairs);
-    open_window(&orders->alone, &orders->window, true);
-    orders->places = window_places(&orders->alone, &orders->window);
-    orders->file = random_floats(orders->alone.num_values, 0, 2, &orders->alone.state);
+    open_window(orders->alone, &orders->window, true);
+    orders->places = window_places(orders->alone, &orders->window);
+    orders->file = kept_random_floats(orders->alone->num_values, 0, 2, &orders->alone->state);
     orders->num_column = orders->window.by_column->size_bytes / (int64_t)sizeof(float);
 }
 
@@ -35,13 +35,12 @@ static void orders_close(struct orders *orders)
 {
     lr_window_close(&orders->window);
     lr_stack_order_finish(&orders->order);
-    lr_columns_destroy(orders->columns);
-    alone_close(&orders->alone);
+    destroy_kept(NULL);
 }
 
 static bool counts(const struct orders *orders, int64_t value)
 {
-    const struct alone *alone = &orders->alone;
+    const struct alone *alone = orders->alone;
     return orders->places[value] >= 0 &&
            (!alone->exact || lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
 }
@@ -55,13 +54,13 @@ static void run_order(struct orders *orders, enum lr_columns_program which, bool
         .groups = {gl_divide_up(most, 16 * LR_GROUP_SIZE), 1, (int)(window->part.end - window->part.begin)},
         .input = to_lor_order ? window->by_column : window->by_lor,
         .output = to_lor_order ? window->by_lor : window->by_column};
-    run_step(&orders->alone, window, &step);
+    run_step(orders->alone, window, &step);
 }
 
 /* value 0: the file's. */
 static void check_column_order(struct orders *orders, enum lr_columns_program which, float value)
 {
-    struct alone *alone = &orders->alone;
+    struct alone *alone = orders->alone;
     const struct lr_window *window = &orders->window;
     gl_buffer_clear(window->by_column, 0x40e00000); /* 7 */
     alone_check(alone, gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
@@ -77,9 +76,9 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
 
 static void check_lor_order(struct orders *orders, enum lr_columns_program which)
 {
-    struct alone *alone = &orders->alone;
+    struct alone *alone = orders->alone;
     const struct lr_window *window = &orders->window;
-    const float *column = random_floats(orders->num_column, 0, 2, &alone->state);
+    const float *column = kept_random_floats(orders->num_column, 0, 2, &alone->state);
     alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     run_order(orders, which, true);
     const float *found = alone_read(alone, window->by_lor, alone->num_values);
@@ -92,7 +91,7 @@ static void check_places(const struct orders *orders)
 {
     int64_t same = 0, known = 0;
     bool *taken = kept(orders->num_column, sizeof(*taken));
-    for (int64_t k = 0; k < orders->alone.num_values; k++) {
+    for (int64_t k = 0; k < orders->alone->num_values; k++) {
         if (orders->places[k] >= 0) {
             assert_true(orders->places[k] < orders->num_column && !taken[orders->places[k]]);
             taken[orders->places[k]] = true;
@@ -109,7 +108,7 @@ static void test_columns_order(void **context)
     for (int k = 0; k < 4; k++) {
         struct orders orders;
         const struct alone_case at = {.scanner = names[k], .rays = 1, .size = {2, 2, 3}};
-        orders_open(&orders, *context, &at);
+        orders_open(&orders, &at);
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_FROM_LOR_ORDER, 0.0f);
         check_lor_order(&orders, LR_COLUMNS_TO_LOR_ORDER);
@@ -124,7 +123,7 @@ static void test_stack_order(void **context)
     for (int k = 0; k < 5; k++) {
         struct orders orders;
         const struct alone_case at = {.scanner = names[k], .size = {2, 2, 3}};
-        orders_open(&orders, *context, &at);
+        orders_open(&orders, &at);
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
@@ -140,10 +139,10 @@ static void test_pack(void **context)
 {
     const struct alone_case at = {.scanner = "wide rings", .samples = {2, 1, 2}, .size = {3, 4, 5}};
     struct orders orders;
-    orders_open(&orders, *context, &at);
-    struct alone *alone = &orders.alone;
+    orders_open(&orders, &at);
+    struct alone *alone = orders.alone;
     const struct lr_columns *columns = orders.columns;
-    const float *image = random_floats(alone->num_voxels, 0, 1, &alone->state);
+    const float *image = kept_random_floats(alone->num_voxels, 0, 1, &alone->state);
     assert_non_null(columns->packed);
     put_image(alone, orders.columns, image);
     gl_buffer_clear(columns->packed, 0);
@@ -162,10 +161,10 @@ static void test_sum(void **context)
     enum { SHARES = 5 };
     const struct alone_case at = {.scanner = "wide rings", .size = {2, 2, 3}};
     struct orders orders;
-    orders_open(&orders, *context, &at);
-    struct alone *alone = &orders.alone;
+    orders_open(&orders, &at);
+    struct alone *alone = orders.alone;
     const int64_t count = alone->num_voxels;
-    const float *shares = random_floats(SHARES * count, 1, 2, &alone->state);
+    const float *shares = kept_random_floats(SHARES * count, 1, 2, &alone->state);
     assert_non_null(lr_columns_program(orders.columns, LR_COLUMNS_SUM));
     struct lr_columns with_shares = *orders.columns;
     with_shares.shares = SHARES;
@@ -182,41 +181,36 @@ static void test_sum(void **context)
         }
         assert_close((double)sums[v], want, 4 * 6e-8); /* four additions */
     }
-    gl_buffer_destroy(with_shares.image);
     orders_close(&orders);
 }
 
 static void test_take_sums(void **context)
 {
     const struct alone_case at = {.scanner = "lying", .size = {2, 2, 3}};
-    struct alone alone;
-    alone_open(&alone, *context, &at);
-    struct lr_columns *columns = make_columns(&alone);
-    const int64_t count = alone.num_voxels;
+    struct alone *alone = alone_open(&at);
+    struct lr_columns *columns = make_columns(alone);
+    const int64_t count = alone->num_voxels;
     const double unit = ldexp(1, 3 - 61);
     int64_t *sums = kept(count + 1, sizeof(*sums)); /* the head is the first */
     for (int64_t v = 0; v < count; v++)
-        sums[v + 1] = (int64_t)ldexp(random_between(&alone.state, -1, 1), 20 + (int)(3.5 * v));
-    struct gl_buffer *buffer = alone_buffer(&alone, (count + 1) * 8, sums);
+        sums[v + 1] = (int64_t)ldexp(random_between(&alone->state, -1, 1), 20 + (int)(3.5 * v));
+    struct gl_buffer *buffer = alone_buffer(alone, (count + 1) * 8, sums);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)count;
     uniforms.origin[3] = (float)unit;
-    struct gl_pass pass = alone_pass(&alone, lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS), &uniforms,
+    struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS), &uniforms,
                                      sizeof(uniforms), (const int[3]){gl_divide_up(count, LR_GROUP_SIZE), 1, 1});
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
-    alone_check(&alone, gl_pass_run(alone.ctx, &pass) == LR_OK);
-    const float *image = alone_read(&alone, columns->image, count);
+    alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
+    const float *image = alone_read(alone, columns->image, count);
     /* A float of each word, and one of their sum; of a sum that is nearly 0 from below the words are large and
      * cancel. */
     for (int64_t v = 0; v < count; v++) {
         const double want = (double)sums[v + 1] * unit;
         assert_true(fabs((double)image[v] - want) <= 3 * 6e-8 * fabs(want) + 0x1p9 * unit);
     }
-    gl_buffer_destroy(buffer);
-    lr_columns_destroy(columns);
-    alone_close(&alone);
 }
 
-stage_main("render_alone_orders", cmocka_unit_test(test_columns_order), cmocka_unit_test(test_stack_order),
-           cmocka_unit_test(test_pack), cmocka_unit_test(test_sum), cmocka_unit_test(test_take_sums))
+stage_main("render_alone_orders", CASE(test_columns_order), CASE(test_stack_order), CASE(test_pack), CASE(test_sum),
+           CASE(test_take_sums))

@@ -3,7 +3,7 @@
  *
  * correspondence/pairs/forward.comp, correspondence/pairs/back.comp and correspondence/pairs/rows.comp, each alone: every element of forward and
  * of the rows; of back some LORs' elements one by one, and all of them in sums. */
-#include "alone_elements.h"
+#include "alone.h"
 
 #include "common/bindings.h"
 #include "correspondence/compute/pairs/pairs.h"
@@ -24,9 +24,7 @@ struct run {
 static struct gl_buffer *upload_list(struct alone *alone, const struct lr_pairs *pairs)
 {
     const int64_t range[2] = {0, alone->list.num_pairs};
-    struct gl_buffer *buffer = lr_pairs_upload_list(pairs, &alone->list, range);
-    alone_check(alone, buffer != NULL);
-    return buffer;
+    return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), end_buffer);
 }
 
 static void run_once(const struct run *run)
@@ -81,8 +79,6 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
         const float *values = alone_read(alone, sums, alone->num_values);
         for (int64_t k = 0; k < alone->num_values; k++) found[k] = (double)values[k];
     }
-    gl_buffer_destroy(sums);
-    gl_buffer_destroy(list);
 }
 
 static void check_forward(struct alone *alone, struct lr_pairs *pairs)
@@ -102,8 +98,6 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     run_points(&run);
     const float *sums = alone_read(alone, pairs->image, alone->num_voxels);
     for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (double)sums[v];
-    gl_buffer_destroy(buffer);
-    gl_buffer_destroy(list);
 }
 
 static void check_back(struct alone *alone, struct lr_pairs *pairs)
@@ -135,8 +129,6 @@ static void check_rows(struct alone *alone, struct lr_pairs *pairs)
         run.uniforms.list[1] = elements.num_points;
         run.uniforms.list[2] = (int32_t)elements.capacity;
         run_pairs(&run);
-        gl_buffer_destroy(points);
-        gl_buffer_destroy(list);
         alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements, NULL);
     }
 }
@@ -160,22 +152,26 @@ struct variants {
 
 typedef void check_pairs(struct alone *alone, struct lr_pairs *pairs);
 
-static void each_case(struct gl_context *ctx, check_pairs *check)
+static void end_pairs(void *pairs)
+{
+    lr_pairs_destroy(pairs);
+}
+
+static void each_case(check_pairs *check)
 {
     struct variants variants = {0};
     for (int k = 0; k < NUM_CASES; k++) {
-        struct alone alone;
-        alone_open(&alone, ctx, &cases[k]);
-        const struct lr_method_params params = alone_method(&alone);
+        struct alone *alone = alone_open(&cases[k]);
+        const struct lr_method_params params = alone_method(alone);
         struct lr_pairs *pairs = lr_pairs_create(&params);
-        alone_check(&alone, pairs != NULL);
-        check(&alone, pairs);
+        alone_check(alone, pairs != NULL);
+        keep_object(pairs, end_pairs);
+        check(alone, pairs);
         variants.masks += pairs->has_masks;
         variants.near += pairs->may_be_near;
         variants.horizon += pairs->meets_horizon;
         variants.plain += !pairs->may_be_near && !pairs->meets_horizon;
-        lr_pairs_destroy(pairs);
-        alone_close(&alone);
+        destroy_kept(NULL);
     }
     print_message("%d with masks, %d near, %d with a horizon, %d plain\n", variants.masks, variants.near,
                   variants.horizon, variants.plain);
@@ -185,18 +181,17 @@ static void each_case(struct gl_context *ctx, check_pairs *check)
 
 static void test_forward(void **context)
 {
-    each_case(*context, check_forward);
+    each_case(check_forward);
 }
 
 static void test_back(void **context)
 {
-    each_case(*context, check_back);
+    each_case(check_back);
 }
 
 static void test_rows(void **context)
 {
-    each_case(*context, check_rows);
+    each_case(check_rows);
 }
 
-stage_main("render_alone_pairs", cmocka_unit_test(test_forward), cmocka_unit_test(test_back),
-           cmocka_unit_test(test_rows))
+stage_main("render_alone_pairs", CASE(test_forward), CASE(test_back), CASE(test_rows))

@@ -5,8 +5,6 @@
  * its symmetry planes and close to modules, and two real scanners. */
 #include "subject.h"
 
-#include <lr/io.h>
-
 /* At 2 to 3 mm from a face of the mMR, crystals 650 mm behind the point are seen through parts of the
  * face that are 1/250 as large. Rounding of 1e-7 of a coordinate there is up to 3e-5 of an element. */
 static const double near_row_l2 = 2e-5;
@@ -85,11 +83,7 @@ static void test_more_elements_than_expected(void **unused)
 
 static void check_preset(const char *name, const double (*points)[3], int num_points, int num_near)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_read(name, &log.log);
-    if (scanner == NULL) fail_msg("%s", log.error);
-    struct subject *subject = subject_open(name, scanner);
+    struct subject *subject = subject_open(name, preset_scanner(name));
     assert_true(compare(subject, points, num_points, num_near));
 }
 
@@ -104,5 +98,5 @@ static void test_real_scanners(void **unused)
     check_preset("ge-explore-vista-dr", small_animal, 5, 0);
 }
 
-stage_main("render_columns", cmocka_unit_test(test_every_kind_of_scanner),
-           cmocka_unit_test(test_more_elements_than_expected), cmocka_unit_test(test_real_scanners))
+stage_main("render_columns", CASE(test_every_kind_of_scanner), CASE(test_more_elements_than_expected),
+           CASE(test_real_scanners))

@@ -7,8 +7,6 @@
 
 #include "common/bindings.h"
 
-#include <lr/io.h>
-
 /* Of a weight or a path length, relative. */
 static const double weight_tolerance = 1e-5;
 
@@ -187,13 +185,9 @@ static void test_scanners(void **context)
 /* A real scanner, as the program has it. */
 static void test_preset(void **context)
 {
-    struct test_log log;
     uint64_t state = test_seed();
-    test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", &log.log);
-    if (scanner == NULL) fail_msg("%s", log.error);
     const struct run run = {.ctx = *context, .name = "Vista DR", .reach_mm = 20, .rays = 2, .num_points = 3};
-    assert_int_equal(compare_scanner(&run, scanner, &state), 0);
+    assert_int_equal(compare_scanner(&run, preset_scanner("ge-explore-vista-dr"), &state), 0);
 }
 
 /* Random scanners, each named in the report. */
@@ -315,7 +309,6 @@ static void test_fragments_are_counted(void **context)
     }
 }
 
-stage_main("render_correspondence", cmocka_unit_test(test_scanners), cmocka_unit_test(test_preset),
-           cmocka_unit_test(test_random_scanners), cmocka_unit_test(test_crowded_scanners),
-           cmocka_unit_test(test_absorption), cmocka_unit_test(test_window_of_lors),
-           cmocka_unit_test(test_fragments_are_counted))
+stage_main("render_correspondence", CASE(test_scanners), CASE(test_preset), CASE(test_random_scanners),
+           CASE(test_crowded_scanners), CASE(test_absorption), CASE(test_window_of_lors),
+           CASE(test_fragments_are_counted))

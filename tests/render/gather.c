@@ -32,7 +32,7 @@ static struct gathering gathering_of(struct stage *stage, uint64_t *state)
                                   .window = lr_pair_window_all(stage->lors),
                                   .made = stage_make_up(stage, num_images, 0.8, state),
                                   .rows = kept(num_images, sizeof(*gathering.rows)),
-                                  .values = random_floats(stage->lors->count, 0.5, 2, state)};
+                                  .values = kept_random_floats(stage->lors->count, 0.5, 2, state)};
     int num_rows = 0; /* of one, two, three images, in voxels far apart */
     for (int k = 0; k < num_images; k++) {
         if (k == 0 || test_random(state) < 0.5) {
@@ -234,7 +234,7 @@ static void test_collect_alone(void **context)
     struct gl_buffer *buffer =
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
-    assert_int_equal(gl_texture_upload(source, sums), LR_OK);
+    assert_ok(gl_texture_upload(source, sums));
     struct gl_pass pass = {.label = "collect alone",
                            .program = program,
                            .uniforms = &block,
@@ -246,8 +246,8 @@ static void test_collect_alone(void **context)
                            .instances = 1};
     pass.buffers[LR_BIND_ROWS].buffer = buffer;
     pass.textures[LR_UNIT_SUMS] = source;
-    assert_int_equal(gl_pass_run(ctx, &pass), LR_OK);
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, voxels), LR_OK);
+    assert_ok(gl_pass_run(ctx, &pass));
+    assert_ok(gl_texture_read(target->colours[0], NULL, voxels));
     for (int k = 0; k < WIDTH * HEIGHT; k++) {
         /* At most 8 + 6 positive terms. */
         assert_close((double)voxels[k], want[k], 1e-6);
@@ -258,5 +258,5 @@ static void test_collect_alone(void **context)
     gl_program_destroy(program);
 }
 
-stage_main("render_gather", cmocka_unit_test(test_gather_all_scanners), cmocka_unit_test(test_gather_windows),
-           cmocka_unit_test(test_gather_single_pixels), cmocka_unit_test(test_collect_alone))
+stage_main("render_gather", CASE(test_gather_all_scanners), CASE(test_gather_windows), CASE(test_gather_single_pixels),
+           CASE(test_collect_alone))

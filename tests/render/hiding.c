@@ -259,7 +259,8 @@ static void check_whole(struct bench *bench, lr_operator *op, const char *what)
     stage_check(bench->subject, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);
     check_near(bench, what, image, bench->backward, bench->num_voxels);
-    assert_close(dot(data, bench->values, bench->num_lors), dot(image, bench->image, bench->num_voxels), sum_tolerance);
+    assert_close(dot_product(data, bench->values, bench->num_lors), dot_product(image, bench->image, bench->num_voxels),
+                 sum_tolerance);
 }
 
 /* Both halves of the LORs give the whole. */
@@ -293,8 +294,8 @@ static void check_projections(int which, const struct way *way, uint64_t *state)
     subject->params.deterministic = way->deterministic;
     bench.num_voxels = lr_grid_num_voxels(&subject->grid);
     bench.num_lors = subject->lors->count;
-    bench.image = random_floats(bench.num_voxels, 0.5, 2, state);
-    bench.values = random_floats(bench.num_lors, 0.5, 2, state);
+    bench.image = kept_random_floats(bench.num_voxels, 0.5, 2, state);
+    bench.values = kept_random_floats(bench.num_lors, 0.5, 2, state);
     bench.forward = kept(bench.num_lors, sizeof(double));
     bench.backward = kept(bench.num_voxels, sizeof(double));
     lr_operator *op = subject_operator(subject, way->backend);
@@ -347,7 +348,7 @@ static void test_too_many_are_refused(void **unused)
         subject->params.mode = exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
         lr_operator *op = subject_operator(subject, "compute");
         assert_int_equal(lr_operator_point_rows(op, points, 1, &(lr_row_sink){take_row, &row}), LR_USAGE);
-        assert_non_null(strstr(subject->log.error, "more than the 96"));
+        assert_says(subject->log.error, "more than the 96");
     }
     subject->points = points;
     subject->num_points = NUM_POINTS;
@@ -368,6 +369,5 @@ static void test_no_loop_ends_early(void **unused)
     assert_true(!software || strstr(subject->log.error, "65,535 rounds") != NULL);
 }
 
-stage_main("render_hiding", cmocka_unit_test(test_exact), cmocka_unit_test(test_sampled),
-           cmocka_unit_test(test_absorption), cmocka_unit_test(test_pictures), cmocka_unit_test(test_projections),
-           cmocka_unit_test(test_too_many_are_refused), cmocka_unit_test(test_no_loop_ends_early))
+stage_main("render_hiding", CASE(test_exact), CASE(test_sampled), CASE(test_absorption), CASE(test_pictures),
+           CASE(test_projections), CASE(test_too_many_are_refused), CASE(test_no_loop_ends_early))

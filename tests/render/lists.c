@@ -33,7 +33,7 @@ static int64_t num_voxels_of(const struct subject *subject)
 
 static float *draw(uint64_t *state, int64_t count)
 {
-    return random_floats(count, -0.5, 1.5, state);
+    return kept_random_floats(count, -0.5, 1.5, state);
 }
 
 static bool is_zero(const float *values, int64_t count)
@@ -67,13 +67,13 @@ static void check_forward(const struct subject *subject, const lr_selection *par
     const float *image = draw(state, num_voxels_of(subject));
     float *all = kept(subject->lors->count, sizeof(*all));
     float *expected = kept(part->num_lors, sizeof(*all)), *found = draw(state, part->num_lors);
-    assert_int_equal(array_forward(op, image, all), LR_OK);
+    assert_ok(array_forward(op, image, all));
     assert_false(is_zero(all, subject->lors->count));
     for (int64_t k = 0; k < part->num_lors; k++) expected[k] = all[part->lors[k]];
-    assert_int_equal(array_forward_part(op, part, image, found), LR_OK);
+    assert_ok(array_forward_part(op, part, image, found));
     assert_true(lr_operator_device_seconds(op) > 0.0); /* columns serve: this is no pick */
     assert_same(subject->name, found, expected, part->num_lors, forward_rounding);
-    assert_int_equal(array_forward_part(op, part, image, expected), LR_OK);
+    assert_ok(array_forward_part(op, part, image, expected));
     assert_memory_equal(found, expected, (size_t)part->num_lors * sizeof(*found));
 }
 
@@ -85,11 +85,10 @@ static void check_back(const struct subject *subject, const lr_selection *part, 
     float *all = kept(subject->lors->count, sizeof(*all));
     float *expected = kept(num_voxels, sizeof(*all)), *found = draw(state, num_voxels);
     for (int64_t k = 0; k < part->num_lors; k++) all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
-    assert_int_equal(array_back(op, all, expected), LR_OK);
+    assert_ok(array_back(op, all, expected));
     assert_false(is_zero(expected, num_voxels));
     for (int turn = 0; turn < 2; turn++) {
-        assert_int_equal(
-            values != NULL ? array_back_part(op, part, values, found) : array_sensitivity_part(op, part, found), LR_OK);
+        assert_ok(values != NULL ? array_back_part(op, part, values, found) : array_sensitivity_part(op, part, found));
         if (turn == 0) assert_same(subject->name, found, expected, num_voxels, back_rounding);
         if (turn == 0) memcpy(expected, found, (size_t)num_voxels * sizeof(*found));
     }
@@ -106,10 +105,10 @@ static void check_list(const struct subject *subject, double share, uint64_t *st
     check_back(subject, &part, values, state);
     check_back(subject, &part, NULL, state);
     const float *image = draw(state, num_voxels);
-    assert_int_equal(array_forward_part(subject->ops[0], &part, image, ax), LR_OK);
-    assert_int_equal(array_back_part(subject->ops[0], &part, values, aty), LR_OK);
-    const double gap = fabs(dot(ax, values, num_lors) - dot(image, aty, num_voxels));
-    const double scale = sqrt(dot(ax, ax, num_lors) * dot(values, values, num_lors));
+    assert_ok(array_forward_part(subject->ops[0], &part, image, ax));
+    assert_ok(array_back_part(subject->ops[0], &part, values, aty));
+    const double gap = fabs(dot_product(ax, values, num_lors) - dot_product(image, aty, num_voxels));
+    const double scale = sqrt(dot_product(ax, ax, num_lors) * dot_product(values, values, num_lors));
     assert_true(scale > 0.0 && gap <= 1e-6 * scale);
 }
 
@@ -176,9 +175,9 @@ static void test_out_of_coincidence_is_zero(void **unused)
     const lr_selection part = {.lors = lors, .num_lors = kept};
     assert_true(kept > 10);
     float *image = draw(&state, num_voxels_of(subject)), *values = draw(&state, kept);
-    assert_int_equal(array_forward_part(op, &part, image, values), LR_OK);
+    assert_ok(array_forward_part(op, &part, image, values));
     assert_true(is_zero(values, kept));
-    assert_int_equal(array_sensitivity_part(op, &part, image), LR_OK);
+    assert_ok(array_sensitivity_part(op, &part, image));
     assert_true(is_zero(image, num_voxels_of(subject)));
 }
 
@@ -193,8 +192,8 @@ static void test_one_and_none(void **unused)
     check_forward(subject, &one, &state);
     check_back(subject, &one, &value, &state);
     float *image = draw(&state, num_voxels_of(subject));
-    assert_int_equal(array_forward_part(op, &none, image, NULL), LR_OK);
-    assert_int_equal(array_back_part(op, &none, &value, image), LR_OK);
+    assert_ok(array_forward_part(op, &none, image, NULL));
+    assert_ok(array_back_part(op, &none, &value, image));
     assert_true(is_zero(image, num_voxels_of(subject)));
 }
 
@@ -218,10 +217,10 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     for (int64_t k = 0; k < part.num_lors; k++) {
         const lr_selection one = {.lors = part.lors + k, .num_lors = 1};
         values[k] = (float)pow(10.0, random_between(&state, -6, 0));
-        assert_int_equal(array_sensitivity_part(op, &one, of_one), LR_OK);
+        assert_ok(array_sensitivity_part(op, &one, of_one));
         for (int64_t v = 0; v < num_voxels; v++) sums[v] += (double)values[k] * (double)of_one[v];
     }
-    assert_int_equal(array_back_part(op, &part, values, image), LR_OK);
+    assert_ok(array_back_part(op, &part, values, image));
     int seen = 0;
     for (int64_t v = 0; v < num_voxels; v++) {
         seen += sums[v] > 0.0;
@@ -245,7 +244,7 @@ static void test_overflow_is_worked_out_anew(void **unused)
     subject->grid.origin_mm[1] = 40;
     subject->params.rays = 1;
     float sensitivity;
-    assert_int_equal(array_sensitivity(subject_operator(subject, "compute"), &sensitivity), LR_OK);
+    assert_ok(array_sensitivity(subject_operator(subject, "compute"), &sensitivity));
     assert_true(sensitivity > 4.0f);
     check_list(subject, 0.5, &state);
     const lr_selection part = choose(subject, 1.0, &state);
@@ -274,8 +273,6 @@ static void test_exponents(void **unused)
     assert_int_equal(lr_fixed_exponent((const float[]){0x1.fffffep127f}, 1), 128);
 }
 
-stage_main("lists", cmocka_unit_test(test_lists_are_picks), cmocka_unit_test(test_lists_go_by_windows),
-           cmocka_unit_test(test_long_tubes), cmocka_unit_test(test_out_of_coincidence_is_zero),
-           cmocka_unit_test(test_one_and_none), cmocka_unit_test(test_fixed_point_keeps_small_voxels),
-           cmocka_unit_test(test_overflow_is_worked_out_anew), cmocka_unit_test(test_deterministic_has_the_same_bits),
-           cmocka_unit_test(test_exponents))
+stage_main("lists", CASE(test_lists_are_picks), CASE(test_lists_go_by_windows), CASE(test_long_tubes),
+           CASE(test_out_of_coincidence_is_zero), CASE(test_one_and_none), CASE(test_fixed_point_keeps_small_voxels),
+           CASE(test_overflow_is_worked_out_anew), CASE(test_deterministic_has_the_same_bits), CASE(test_exponents))

@@ -64,19 +64,19 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
 
 static float *forward(struct subject *subject, const char *backend, const float *image)
 {
-    lr_operator *op = subject_operator(subject, backend);
+    lr_operator *op = subject_open_operator(subject, backend);
     float *data = kept(subject->lors->count, sizeof(*data));
     stage_check(subject, array_forward(op, image, data) == LR_OK);
-    lr_operator_destroy(subject->ops[--subject->num_ops]);
+    lr_operator_destroy(op);
     return data;
 }
 
 static float *back(struct subject *subject, const char *backend, const float *data)
 {
-    lr_operator *op = subject_operator(subject, backend);
+    lr_operator *op = subject_open_operator(subject, backend);
     float *image = kept(lr_grid_num_voxels(&subject->grid), sizeof(*image));
     stage_check(subject, array_back(op, data, image) == LR_OK);
-    lr_operator_destroy(subject->ops[--subject->num_ops]);
+    lr_operator_destroy(op);
     return image;
 }
 
@@ -142,7 +142,8 @@ static void test_projections(void **unused)
         subject->params.mode = LR_MODE_EXACT;
         memcpy(subject->params.samples, (const int[3]){2, 1, 3}, sizeof(subject->params.samples));
         const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), num_lors = subject->lors->count;
-        const float *image = random_floats(num_voxels, 0, 2, &state), *data = random_floats(num_lors, 0, 2, &state);
+        const float *image = kept_random_floats(num_voxels, 0, 2, &state),
+                    *data = kept_random_floats(num_lors, 0, 2, &state);
         const float *sums = forward(subject, "compute", image), *sums_of_image = back(subject, "compute", data);
         const struct gap gaps[2] = {gap_of_floats(sums, forward(subject, "cpu", image), num_lors),
                                     gap_of_floats(sums_of_image, back(subject, "cpu", data), num_voxels)};
@@ -150,7 +151,7 @@ static void test_projections(void **unused)
         check_gap("forward", &gaps[0], ROW_L2, ROW_WORST);
         print_message("%s, ", subject->name);
         check_gap("back", &gaps[1], ROW_L2, ROW_WORST);
-        const double there = dot(sums, data, num_lors), here = dot(sums_of_image, image, num_voxels);
+        const double there = dot_product(sums, data, num_lors), here = dot_product(sums_of_image, image, num_voxels);
         print_message("%s, adjoint: %.1e\n", subject->name, fabs(there / here - 1));
         assert_true(fabs(there - here) <= 1e-6 * fabs(here));
         destroy_kept(NULL);
@@ -165,7 +166,7 @@ static void test_deterministic(void **unused)
     subject->params.mode = LR_MODE_EXACT;
     subject->params.samples[1] = 2;
     /* 1e-7 of a face: overlaps of rounding */
-    check_deterministic(subject, random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state), 2e-6, 1e-7);
+    check_deterministic(subject, kept_random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state), 2e-6, 1e-7);
 }
 
 /* --- parts --- */
@@ -183,28 +184,27 @@ static void check_part(struct subject *subject, int every_lor, int64_t max_memor
 {
     const struct part part = choose_part(subject->lors, 1, 3, 0, every_lor);
     const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), count = part.count;
-    const float *image = random_floats(num_voxels, 0, 2, state);
+    const float *image = kept_random_floats(num_voxels, 0, 2, state);
     float *values = kept(count, sizeof(*values)), *picked = kept(count, sizeof(*picked));
     float *sum = kept(num_voxels, sizeof(*sum)), *among = kept(subject->lors->count, sizeof(*among));
     subject->params.max_memory_bytes = 0;
     const float *all = forward(subject, "compute", image);
     subject->params.max_memory_bytes = max_memory_bytes;
-    lr_operator *op = subject_operator(subject, "compute");
+    lr_operator *op = subject_open_operator(subject, "compute");
     subject->params.max_memory_bytes = 0;
     for (int64_t k = 0; k < count; k++) picked[k] = all[part.lors[k]];
-    assert_int_equal(array_forward_part(op, &part.selection, image, values), LR_OK);
+    assert_ok(array_forward_part(op, &part.selection, image, values));
     check_near(values, picked, count);
     for (int ones = 0; ones < 2; ones++) {
         for (int64_t k = 0; k < count; k++) {
             values[k] = ones ? 1.0f : (float)test_random(state);
             among[part.lors[k]] = values[k];
         }
-        assert_int_equal(ones ? array_sensitivity_part(op, &part.selection, sum)
-                              : array_back_part(op, &part.selection, values, sum),
-                         LR_OK);
+        assert_ok(ones ? array_sensitivity_part(op, &part.selection, sum)
+                       : array_back_part(op, &part.selection, values, sum));
         check_near(sum, back(subject, "compute", among), num_voxels);
     }
-    lr_operator_destroy(subject->ops[--subject->num_ops]);
+    lr_operator_destroy(op);
 }
 
 /* Parts by pairs and by LORs, in one window, and in windows of three pairs of 42 x 42 LORs each. */
@@ -220,5 +220,5 @@ static void test_parts(void **unused)
         check_part(subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
 }
 
-stage_main("render_pairs", cmocka_unit_test(test_rows), cmocka_unit_test(test_projections),
-           cmocka_unit_test(test_deterministic), cmocka_unit_test(test_parts), cmocka_unit_test(test_random_modules))
+stage_main("render_pairs", CASE(test_rows), CASE(test_projections), CASE(test_deterministic), CASE(test_parts),
+           CASE(test_random_modules))

@@ -19,8 +19,6 @@ static void setting_close(void *self)
 {
     struct setting *setting = self;
     lr_plan_destroy(setting->plan);
-    lr_lors_destroy(setting->lors);
-    lr_scanner_destroy(setting->scanner);
 }
 
 /* The setting is there until destroy_kept. */
@@ -29,9 +27,8 @@ static struct setting *setting_open(lr_scanner *scanner, int rays, int atlas_siz
     struct setting *setting = kept(1, sizeof(*setting));
     struct test_log log;
     test_log_init(&log);
-    setting->scanner = scanner;
-    setting->lors = lr_lors_create(scanner, &log.log);
-    assert_non_null(setting->lors);
+    setting->scanner = keep(scanner);
+    setting->lors = keep(lr_lors_create(scanner, NULL));
     setting->plan = lr_plan_create(
         &(struct lr_plan_params){.lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
     if (setting->plan == NULL) fail_msg("no plan: %s", log.error);
@@ -388,9 +385,7 @@ static void test_zero_emission_is_left_out(void **unused)
 
 static void test_windows_partition_the_pairs(void **unused)
 {
-    lr_scanner *scanner = create_unequal();
-    lr_lors *lors = lr_lors_create(scanner, NULL);
-    assert_non_null(lors);
+    lr_lors *lors = keep(lr_lors_create(keep(create_unequal()), NULL));
     const int64_t sizes[] = {1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count, 4 * lors->count};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         struct lr_pair_window window = lr_pair_window_begin(lors, NULL, 0);
@@ -409,8 +404,6 @@ static void test_windows_partition_the_pairs(void **unused)
         assert_int_equal(pair, lors->num_pairs);
         assert_int_equal(lor, lors->count);
     }
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* A window's plan renders what shows its pairs, and everything that stands before them. */
@@ -454,9 +447,8 @@ static void test_small_atlas_is_refused(void **unused)
     lr_plan_destroy(NULL);
 }
 
-test_main("render_plan", cmocka_unit_test(test_roles), cmocka_unit_test(test_ties_and_culling_at_the_centre),
-          cmocka_unit_test(test_nothing_visible_is_culled), cmocka_unit_test(test_what_hides_is_listed),
-          cmocka_unit_test(test_neighbours_hide_nothing), cmocka_unit_test(test_batches_cover_rows),
-          cmocka_unit_test(test_points_keep_their_precision), cmocka_unit_test(test_zero_emission_is_left_out),
-          cmocka_unit_test(test_windows_partition_the_pairs), cmocka_unit_test(test_windows_plan_their_pairs),
-          cmocka_unit_test(test_small_atlas_is_refused))
+test_main("render_plan", CASE(test_roles), CASE(test_ties_and_culling_at_the_centre),
+          CASE(test_nothing_visible_is_culled), CASE(test_what_hides_is_listed), CASE(test_neighbours_hide_nothing),
+          CASE(test_batches_cover_rows), CASE(test_points_keep_their_precision), CASE(test_zero_emission_is_left_out),
+          CASE(test_windows_partition_the_pairs), CASE(test_windows_plan_their_pairs),
+          CASE(test_small_atlas_is_refused))

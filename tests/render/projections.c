@@ -22,11 +22,20 @@ struct bench {
     int64_t num_voxels, num_lors;
 };
 
-/* memory: max_memory_bytes of the backend. */
-static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm, int rays, const int samples[3],
-                       bool deterministic, int64_t memory)
+static void end_bench(void *object)
+{
+    struct bench *bench = object;
+    bench->backend.fns->destroy(bench->backend.self);
+    free(bench);
+}
+
+/* memory: max_memory_bytes of the backend. It is there until destroy_kept. */
+static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, const int samples[3],
+                                bool deterministic, int64_t memory)
 {
     const double edge = reach_mm / 4;
+    struct bench *bench = calloc(1, sizeof(*bench));
+    assert_non_null(bench);
     struct subject *subject = bench->subject = subject_open("raster", scanner);
     subject->grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){edge, edge * 1.1, edge * 0.7});
     subject->grid.origin_mm[0] += 0.13 * edge;
@@ -43,11 +52,7 @@ static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm
                                                .deterministic = deterministic,
                                                .log = &subject->log.log};
     stage_check(subject, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
-}
-
-static void bench_close(struct bench *bench)
-{
-    bench->backend.fns->destroy(bench->backend.self);
+    return keep_object(bench, end_bench);
 }
 
 /* The matrix; *num_elements gets how many it has. */
@@ -84,8 +89,8 @@ static lr_status back(const struct bench *bench, const float *data, float *image
 
 static struct vectors project(struct bench *bench, uint64_t *state)
 {
-    struct vectors vectors = {.image = random_floats(bench->num_voxels, 0.5, 2, state),
-                              .data = random_floats(bench->num_lors, 0.5, 2, state),
+    struct vectors vectors = {.image = kept_random_floats(bench->num_voxels, 0.5, 2, state),
+                              .data = kept_random_floats(bench->num_lors, 0.5, 2, state),
                               .projected = kept(bench->num_lors, sizeof(float)),
                               .gathered = kept(bench->num_voxels, sizeof(float))};
     vectors.image[7] = 0;
@@ -99,10 +104,10 @@ static struct vectors project(struct bench *bench, uint64_t *state)
 static double adjoint_error(const struct bench *bench, const struct vectors *vectors)
 {
     const int64_t num_lors = bench->num_lors;
-    const double left = dot(vectors->projected, vectors->data, num_lors);
-    const double right = dot(vectors->image, vectors->gathered, bench->num_voxels);
-    return fabs(left - right) /
-           sqrt(dot(vectors->projected, vectors->projected, num_lors) * dot(vectors->data, vectors->data, num_lors));
+    const double left = dot_product(vectors->projected, vectors->data, num_lors);
+    const double right = dot_product(vectors->image, vectors->gathered, bench->num_voxels);
+    return fabs(left - right) / sqrt(dot_product(vectors->projected, vectors->projected, num_lors) *
+                                     dot_product(vectors->data, vectors->data, num_lors));
 }
 
 static void assert_same_vectors(const struct bench *bench, const struct vectors *a, const struct vectors *b)
@@ -114,17 +119,16 @@ static void assert_same_vectors(const struct bench *bench, const struct vectors 
 static void check_projections(lr_scanner *scanner, const char *name, double reach_mm, int rays, const int samples[3],
                               uint64_t *state)
 {
-    struct bench bench;
     int64_t num_elements;
-    bench_open(&bench, scanner, reach_mm, rays, samples, false, 0);
-    const struct row *matrix = read_matrix(&bench, &num_elements);
-    const struct vectors vectors = project(&bench, state);
-    const double error = adjoint_error(&bench, &vectors);
+    struct bench *bench = bench_open(scanner, reach_mm, rays, samples, false, 0);
+    const struct row *matrix = read_matrix(bench, &num_elements);
+    const struct vectors vectors = project(bench, state);
+    const double error = adjoint_error(bench, &vectors);
     print_message("%-14s R = %d, N = %d: %lld elements, adjoint to %.1e\n", name, rays,
                   samples[0] * samples[1] * samples[2], (long long)num_elements, error);
     assert_true(error <= adjoint_tolerance);
-    double *data = kept(bench.num_lors, sizeof(*data));
-    for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) {
+    double *data = kept(bench->num_lors, sizeof(*data));
+    for (int64_t voxel = 0; voxel < bench->num_voxels; voxel++) {
         const struct row *row = &matrix[voxel];
         double sum = 0;
         for (int64_t k = 0; k < row->count; k++) {
@@ -133,9 +137,8 @@ static void check_projections(lr_scanner *scanner, const char *name, double reac
         }
         assert_close((double)vectors.gathered[voxel], sum, sum_tolerance);
     }
-    for (int64_t lor = 0; lor < bench.num_lors; lor++)
+    for (int64_t lor = 0; lor < bench->num_lors; lor++)
         assert_close((double)vectors.projected[lor], data[lor], sum_tolerance);
-    bench_close(&bench);
     destroy_kept(NULL);
 }
 
@@ -170,18 +173,15 @@ static void test_windows_make_no_difference(void **unused)
     static const int64_t limits[] = {1, 2 * 3 * 4096 * 4, 2 * 10 * 4096 * 4};
     for (int k = 0; k < 3; k++) {
         uint64_t state = 5, same_state = 5;
-        struct bench whole, parts;
-        bench_open(&whole, create_two_rings(), 10, 3, (const int[3]){1, 1, 2}, true, 0);
-        bench_open(&parts, create_two_rings(), 10, 3, (const int[3]){1, 1, 2}, true, limits[k]);
-        assert_true(parts.num_lors > 20 * 4096);
-        const struct vectors expected = project(&whole, &state), vectors = project(&parts, &same_state);
+        struct bench *whole = bench_open(create_two_rings(), 10, 3, (const int[3]){1, 1, 2}, true, 0);
+        struct bench *parts = bench_open(create_two_rings(), 10, 3, (const int[3]){1, 1, 2}, true, limits[k]);
+        assert_true(parts->num_lors > 20 * 4096);
+        const struct vectors expected = project(whole, &state), vectors = project(parts, &same_state);
         /* Each LOR lies in one window and adds up the same points in the same order. */
-        assert_memory_equal(vectors.projected, expected.projected, (size_t)parts.num_lors * sizeof(float));
-        for (int64_t voxel = 0; voxel < parts.num_voxels; voxel++)
+        assert_memory_equal(vectors.projected, expected.projected, (size_t)parts->num_lors * sizeof(float));
+        for (int64_t voxel = 0; voxel < parts->num_voxels; voxel++)
             assert_close((double)vectors.gathered[voxel], (double)expected.gathered[voxel], sum_tolerance);
-        assert_true(adjoint_error(&parts, &vectors) <= adjoint_tolerance);
-        bench_close(&parts);
-        bench_close(&whole);
+        assert_true(adjoint_error(parts, &vectors) <= adjoint_tolerance);
         destroy_kept(NULL);
     }
 }
@@ -190,29 +190,25 @@ static void test_windows_make_no_difference(void **unused)
 
 static void test_same_bits_twice(void **unused)
 {
-    struct bench benches[2];
+    struct bench *benches[2];
     uint64_t states[3] = {3, 3, 3};
-    for (int k = 0; k < 2; k++) bench_open(&benches[k], create_blocks(), 14, 2, (const int[3]){2, 1, 1}, true, 0);
-    const struct vectors first = project(&benches[0], &states[0]);
+    for (int k = 0; k < 2; k++) benches[k] = bench_open(create_blocks(), 14, 2, (const int[3]){2, 1, 1}, true, 0);
+    const struct vectors first = project(benches[0], &states[0]);
     for (int k = 0; k < 2; k++) {
-        const struct vectors again = project(&benches[k], &states[1 + k]);
-        assert_same_vectors(&benches[k], &first, &again);
+        const struct vectors again = project(benches[k], &states[1 + k]);
+        assert_same_vectors(benches[k], &first, &again);
     }
-    for (int k = 0; k < 2; k++) bench_close(&benches[k]);
 }
 
 /* Rows asked for between projections that were cut into windows are whole. */
 static void test_rows_after_windows(void **unused)
 {
-    struct bench whole, parts;
     int64_t num_elements;
     uint64_t state = test_seed();
-    bench_open(&whole, create_two_rings(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
-    bench_open(&parts, create_two_rings(), 10, 2, (const int[3]){1, 1, 1}, false, 1);
-    project(&parts, &state);
-    check_same_rows(read_matrix(&whole, &num_elements), read_matrix(&parts, &num_elements), whole.num_voxels, 0);
-    bench_close(&parts);
-    bench_close(&whole);
+    struct bench *whole = bench_open(create_two_rings(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
+    struct bench *parts = bench_open(create_two_rings(), 10, 2, (const int[3]){1, 1, 1}, false, 1);
+    project(parts, &state);
+    check_same_rows(read_matrix(whole, &num_elements), read_matrix(parts, &num_elements), whole->num_voxels, 0);
 }
 
 /* --- what runs: the paper's points and fragments, and no compute shader --- */
@@ -221,13 +217,10 @@ static void test_rows_after_windows(void **unused)
 static struct stage_counts count_projection(struct bench *bench, bool is_forward)
 {
     struct subject *subject = bench->subject;
-    lr_vector_params params = {.place = bench->backend.place, .count = bench->num_voxels, .log = &subject->log.log};
     struct gl_context *ctx = bench->backend.place->ctx;
     struct stage_counts counts, of_sums;
-    lr_vector image, data;
-    stage_check(subject, lr_vector_create(&params, &image) == LR_OK);
-    params.count = bench->num_lors;
-    stage_check(subject, lr_vector_create(&params, &data) == LR_OK);
+    lr_vector image = kept_vector(bench->backend.place, bench->num_voxels, LR_FLOAT32);
+    lr_vector data = kept_vector(bench->backend.place, bench->num_lors, LR_FLOAT32);
     stage_check(subject, lr_vector_fill(&image, 1.0) == LR_OK);
     stage_check(subject, lr_vector_fill(&data, 1.0) == LR_OK);
     stage_check(subject, gl_context_make_current(ctx) == LR_OK);
@@ -246,12 +239,7 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
         assert_true(added.sum > 0.0);
     }
     gl_context_release(ctx);
-    lr_vector_destroy(&data);
-    lr_vector_destroy(&image);
-    if (!can_count) {
-        bench_close(bench);
-        skip();
-    }
+    if (!can_count) skip();
     print_message("%s: %llu vertices, %llu fragments, %llu samples\n", is_forward ? "forward" : "back",
                   (unsigned long long)counts.counts[STAGE_VERTICES], (unsigned long long)counts.counts[STAGE_FRAGMENTS],
                   (unsigned long long)counts.counts[STAGE_SAMPLES]);
@@ -262,17 +250,16 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
 
 static void test_points_and_fragments(void **unused)
 {
-    struct bench bench;
     int64_t num_elements;
-    bench_open(&bench, create_opposed(), 8, 3, (const int[3]){1, 1, 1}, false, 0);
-    read_matrix(&bench, &num_elements);
-    const struct stage_counts forward_counts = count_projection(&bench, true);
-    const struct stage_counts back_counts = count_projection(&bench, false);
+    struct bench *bench = bench_open(create_opposed(), 8, 3, (const int[3]){1, 1, 1}, false, 0);
+    read_matrix(bench, &num_elements);
+    const struct stage_counts forward_counts = count_projection(bench, true);
+    const struct stage_counts back_counts = count_projection(bench, false);
     /* Each voxel is seen through one module, and shows the other one, a quad, in it. */
     int tile[2];
-    lr_plan_tile_size(bench.subject->scanner, 3, tile);
+    lr_plan_tile_size(bench->subject->scanner, 3, tile);
     const uint64_t pixels = (uint64_t)tile[0] * (uint64_t)tile[1];
-    const uint64_t voxels = (uint64_t)bench.num_voxels, points = (uint64_t)num_elements;
+    const uint64_t voxels = (uint64_t)bench->num_voxels, points = (uint64_t)num_elements;
     assert_int_equal(forward_counts.counts[STAGE_VERTICES], voxels * (4 + pixels));
     /* One point for each element, behind at least one pixel of an image. */
     assert_in_range(forward_counts.counts[STAGE_SAMPLES], 2 * points, points + voxels * pixels);
@@ -285,22 +272,19 @@ static void test_points_and_fragments(void **unused)
     }
     assert_int_equal(back_counts.counts[STAGE_VERTICES], voxels * (4 + 1) + 4 * halvings);
     assert_true(back_counts.counts[STAGE_SAMPLES] >= voxels * (texels + 1) + points);
-    bench_close(&bench);
 }
 
 /* An empty image projects to nothing, and nothing back to an empty image. */
 static void test_zeros(void **unused)
 {
-    struct bench bench;
-    bench_open(&bench, create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
-    float *image = kept(bench.num_voxels, sizeof(*image)), *data = kept(bench.num_lors, sizeof(*data));
+    struct bench *bench = bench_open(create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, false, 0);
+    float *image = kept(bench->num_voxels, sizeof(*image)), *data = kept(bench->num_lors, sizeof(*data));
     data[17] = 5;
-    stage_check(bench.subject, forward(&bench, image, data) == LR_OK);
-    for (int64_t lor = 0; lor < bench.num_lors; lor++) assert_true(data[lor] == 0.0f);
+    stage_check(bench->subject, forward(bench, image, data) == LR_OK);
+    for (int64_t lor = 0; lor < bench->num_lors; lor++) assert_true(data[lor] == 0.0f);
     image[3] = 5;
-    stage_check(bench.subject, back(&bench, data, image) == LR_OK);
-    for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) assert_true(image[voxel] == 0.0f);
-    bench_close(&bench);
+    stage_check(bench->subject, back(bench, data, image) == LR_OK);
+    for (int64_t voxel = 0; voxel < bench->num_voxels; voxel++) assert_true(image[voxel] == 0.0f);
 }
 
 /* --- progress --- */
@@ -321,31 +305,27 @@ static bool watch_report(void *user, const char *what, double done, double total
 
 static void test_progress_and_cancel(void **unused)
 {
-    struct bench bench;
     struct watch watch = {0};
     const lr_progress progress = {watch_report, &watch};
-    bench_open(&bench, create_two_rings(), 10, 1, (const int[3]){1, 1, 1}, false, 1);
-    bench.backend.fns->destroy(bench.backend.self);
-    bench.params.progress = &progress;
-    stage_check(bench.subject, lr_raster_backend_create(&bench.params, &bench.backend) == LR_OK);
+    struct bench *bench = bench_open(create_two_rings(), 10, 1, (const int[3]){1, 1, 1}, false, 1);
+    bench->backend.fns->destroy(bench->backend.self);
+    bench->params.progress = &progress;
+    stage_check(bench->subject, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
     uint64_t state = 1;
-    float *image = random_floats(bench.num_voxels, 0.5, 2, &state),
-          *data = random_floats(bench.num_lors, 0.5, 2, &state);
-    stage_check(bench.subject, forward(&bench, image, data) == LR_OK);
+    float *image = kept_random_floats(bench->num_voxels, 0.5, 2, &state),
+          *data = kept_random_floats(bench->num_lors, 0.5, 2, &state);
+    stage_check(bench->subject, forward(bench, image, data) == LR_OK);
     assert_true(watch.calls > 3);
     assert_close(watch.last, 1, 1e-9);
     watch = (struct watch){.stop_after = 2};
-    assert_int_equal(forward(&bench, image, data), LR_CANCELLED);
+    assert_int_equal(forward(bench, image, data), LR_CANCELLED);
     watch = (struct watch){.stop_after = 2};
-    assert_int_equal(back(&bench, data, image), LR_CANCELLED);
+    assert_int_equal(back(bench, data, image), LR_CANCELLED);
     /* Cancelled work leaves a backend that works. */
     watch = (struct watch){0};
-    stage_check(bench.subject, back(&bench, data, image) == LR_OK);
-    bench_close(&bench);
+    stage_check(bench->subject, back(bench, data, image) == LR_OK);
 }
 
-stage_main("render_projections", cmocka_unit_test(test_projections_meet_rows),
-           cmocka_unit_test(test_batches_follow_each_other), cmocka_unit_test(test_windows_make_no_difference),
-           cmocka_unit_test(test_same_bits_twice), cmocka_unit_test(test_rows_after_windows),
-           cmocka_unit_test(test_points_and_fragments), cmocka_unit_test(test_zeros),
-           cmocka_unit_test(test_progress_and_cancel))
+stage_main("render_projections", CASE(test_projections_meet_rows), CASE(test_batches_follow_each_other),
+           CASE(test_windows_make_no_difference), CASE(test_same_bits_twice), CASE(test_rows_after_windows),
+           CASE(test_points_and_fragments), CASE(test_zeros), CASE(test_progress_and_cancel))

@@ -63,22 +63,16 @@ static inline lr_module shape_of(int nu, int nv, double pitch_mm, double face_mm
 
 static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules, double fov_mm)
 {
-    struct test_log log;
-    test_log_init(&log);
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = num_modules, .coincidence = {.field_of_view_mm = fov_mm}, .log = &log.log});
-    if (scanner == NULL) fail_msg("the test's scanner is refused: %s", log.error);
+        .modules = modules, .num_modules = num_modules, .coincidence = {.field_of_view_mm = fov_mm}});
+    if (scanner == NULL) fail_msg("the test's scanner is refused: %s", lr_last_error(NULL));
     return scanner;
 }
 
 static inline lr_scanner *scanner_ring(const lr_ring *ring, const lr_scanner_params *rules)
 {
-    struct test_log log;
-    test_log_init(&log);
-    lr_scanner_params params = *rules;
-    params.log = &log.log;
-    lr_scanner *scanner = lr_scanner_create_ring(&params, ring);
-    if (scanner == NULL) fail_msg("the test's ring is refused: %s", log.error);
+    lr_scanner *scanner = lr_scanner_create_ring(rules, ring);
+    if (scanner == NULL) fail_msg("the test's ring is refused: %s", lr_last_error(NULL));
     return scanner;
 }
 

@@ -21,7 +21,7 @@ struct voxels {
 static struct voxels make_up(struct stage *stage, double density, uint64_t *state)
 {
     enum { COUNT = 20000 }; /* several rows of texels */
-    struct voxels voxels = {.values = random_floats(COUNT, 0.4, 12, state), .factor = 0.25f, .count = COUNT};
+    struct voxels voxels = {.values = kept_random_floats(COUNT, 0.4, 12, state), .factor = 0.25f, .count = COUNT};
     voxels.made = stage_make_up(stage, stage->plan->max_images, density, state);
     for (int k = 0; k < stage->plan->max_images; k++) voxels.made.images[k].row = (uint32_t)(1311 * k % COUNT);
     stage_upload(stage, &voxels.made);
@@ -209,7 +209,7 @@ static void test_texels_round_trip(void **context)
     uint64_t state = test_seed();
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
     assert_non_null(place);
-    assert_int_equal(gl_context_make_current(place->ctx), LR_OK);
+    assert_ok(gl_context_make_current(place->ctx));
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];
         struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
@@ -218,24 +218,23 @@ static void test_texels_round_trip(void **context)
         lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
         lr_vector there;
         assert_non_null(texels.target);
-        assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there),
-                         LR_OK);
+        assert_ok(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there));
         lr_vector part = lr_vector_part(&there, BEFORE, count);
         for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
-        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
+        assert_ok(lr_texels_copy(&texels, &to, false));
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
-        assert_int_equal(lr_texels_copy(&texels, &from, true), LR_OK);
-        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
+        assert_ok(lr_texels_copy(&texels, &from, true));
+        assert_ok(lr_texels_copy(&texels, &to, false));
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
-        assert_int_equal(lr_texels_copy(&texels, &part, false), LR_OK);
-        assert_int_equal(lr_texels_renew(&texels, place->ctx, "texels", count), LR_OK);
-        assert_int_equal(lr_texels_copy(&texels, &part, true), LR_OK);
+        assert_ok(lr_texels_copy(&texels, &part, false));
+        assert_ok(lr_texels_renew(&texels, place->ctx, "texels", count));
+        assert_ok(lr_texels_copy(&texels, &part, true));
         memset(back, 0, (size_t)count * sizeof(*back));
-        assert_int_equal(lr_texels_copy(&texels, &to, false), LR_OK);
+        assert_ok(lr_texels_copy(&texels, &to, false));
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
         lr_vector_sums sums;
         lr_vector before = lr_vector_part(&there, 0, BEFORE);
-        assert_int_equal(lr_vector_add_up(&before, NULL, &sums), LR_OK);
+        assert_ok(lr_vector_add_up(&before, NULL, &sums));
         assert_true(sums.sum == 0.0);
         lr_vector_destroy(&there);
         lr_texels_destroy(&texels);
@@ -247,6 +246,5 @@ static void test_texels_round_trip(void **context)
     lr_place_close(place);
 }
 
-stage_main("render_scatter", cmocka_unit_test(test_random_contents), cmocka_unit_test(test_windows),
-           cmocka_unit_test(test_macropixel_sums_once), cmocka_unit_test(test_many_terms),
-           cmocka_unit_test(test_texels_round_trip))
+stage_main("render_scatter", CASE(test_random_contents), CASE(test_windows), CASE(test_macropixel_sums_once),
+           CASE(test_many_terms), CASE(test_texels_round_trip))

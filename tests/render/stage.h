@@ -11,6 +11,8 @@
 #include "correspondence/raster/raster.h"
 #include "operator/backend.h"
 
+#include <lr/io.h>
+
 /* One texel of the correspondence atlas. */
 struct texel {
     uint32_t crystal; /* of the secondary, + 1; 0 = none */
@@ -132,8 +134,6 @@ static inline void stage_close(void *self)
     lr_correspondence_finish(&stage->images);
     lr_scene_finish(&stage->scene);
     lr_plan_destroy(stage->plan);
-    lr_lors_destroy(stage->lors);
-    lr_scanner_destroy(stage->scanner);
 }
 
 /* The stage is there until destroy_kept. */
@@ -142,10 +142,9 @@ static inline struct stage *stage_open(const struct stage_params *params)
     struct stage *stage = kept(1, sizeof(*stage));
     const int modules = params->scanner->num_modules;
     const int tiles = params->min_tiles > modules ? params->min_tiles : modules;
-    *stage = (struct stage){.ctx = params->ctx, .scanner = params->scanner};
+    *stage = (struct stage){.ctx = params->ctx, .scanner = keep(params->scanner)};
     test_log_init(&stage->log);
-    stage->lors = lr_lors_create(stage->scanner, &stage->log.log);
-    stage_check(stage, stage->lors != NULL);
+    stage->lors = keep(lr_lors_create(stage->scanner, &stage->log.log));
     stage->plan =
         lr_plan_create(&(struct lr_plan_params){.lors = stage->lors,
                                                 .rays = params->rays,
@@ -265,18 +264,12 @@ static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_
     return crystal == 0 ? -1 : lr_lors_number(stage->lors, mine, (int)crystal - 1);
 }
 
-static inline float *random_floats(int64_t count, double low, double high, uint64_t *state)
+/* A scanner of the presets. */
+static inline lr_scanner *preset_scanner(const char *name)
 {
-    float *values = kept(count, sizeof(*values));
-    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
-    return values;
-}
-
-static inline double dot(const float *a, const float *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
-    return sum;
+    lr_scanner *scanner = lr_scanner_read(name, NULL);
+    if (scanner == NULL) fail_msg("%s: %s", name, lr_last_error(NULL));
+    return scanner;
 }
 
 /* Up to most_per_mm; that of crystals is about 0.02. The caller destroys it. */

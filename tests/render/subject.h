@@ -20,22 +20,13 @@ struct subject {
     int num_points;
 };
 
-static inline void subject_close(void *self)
-{
-    struct subject *subject = self;
-    while (subject->num_ops > 0) lr_operator_destroy(subject->ops[--subject->num_ops]);
-    lr_lors_destroy(subject->lors);
-    lr_scanner_destroy(subject->scanner);
-}
-
 /* Takes over the scanner. The subject is there until destroy_kept. */
 static inline struct subject *subject_open(const char *name, lr_scanner *scanner)
 {
     struct subject *subject = kept(1, sizeof(*subject));
-    *subject = (struct subject){.name = name, .scanner = scanner};
+    *subject = (struct subject){.name = name, .scanner = keep(scanner)};
     test_log_init(&subject->log);
-    subject->lors = lr_lors_create(scanner, &subject->log.log);
-    stage_check(subject, subject->lors != NULL);
+    subject->lors = keep(lr_lors_create(scanner, &subject->log.log));
     subject->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
     subject->params = (lr_operator_params){.lors = subject->lors,
                                            .grid = &subject->grid,
@@ -44,18 +35,23 @@ static inline struct subject *subject_open(const char *name, lr_scanner *scanner
                                            .store = LR_STORE_NO,
                                            .threads = 2,
                                            .log = &subject->log.log};
-    return keep_object(subject, subject_close);
+    return subject;
+}
+
+/* The caller destroys it. */
+static inline lr_operator *subject_open_operator(struct subject *subject, const char *backend)
+{
+    subject->params.backend = backend;
+    lr_operator *op = lr_operator_create(&subject->params);
+    if (op == NULL) fail_msg("%s, %s: %s", subject->name, backend, subject->log.error);
+    return op;
 }
 
 /* Lives as long as the subject. */
 static inline lr_operator *subject_operator(struct subject *subject, const char *backend)
 {
-    subject->params.backend = backend;
-    lr_operator *op = lr_operator_create(&subject->params);
-    if (op == NULL) fail_msg("%s, %s: %s", subject->name, backend, subject->log.error);
     assert_true(subject->num_ops < 4);
-    subject->ops[subject->num_ops++] = op;
-    return op;
+    return subject->ops[subject->num_ops++] = keep(subject_open_operator(subject, backend));
 }
 
 /* --- elements --- */
@@ -82,9 +78,9 @@ static inline lr_status take_row(void *user, const lr_row *row)
 static inline struct row *subject_rows(struct subject *subject, const char *backend)
 {
     const lr_row_sink sink = {take_row, kept(subject->num_points, sizeof(struct row))};
-    lr_operator *op = subject_operator(subject, backend);
+    lr_operator *op = subject_open_operator(subject, backend);
     stage_check(subject, lr_operator_point_rows(op, subject->points, subject->num_points, &sink) == LR_OK);
-    lr_operator_destroy(subject->ops[--subject->num_ops]);
+    lr_operator_destroy(op);
     return sink.user;
 }
 

@@ -112,7 +112,6 @@ static void sources_are_multiplied(void **unused)
     const lr_lor_source source = lr_source_product_source(&product);
     float *values = kept_floats(COUNT);
     int64_t *numbers = kept(COUNT, sizeof(*numbers));
-    assert_true(values != NULL && numbers != NULL);
     for (int64_t k = 0; k < COUNT; k++) numbers[k] = FIRST + 3 * k;
     for (int listed = 0; listed < 2; listed++) {
         const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
