@@ -71,9 +71,9 @@ LR_DEFINE_SEARCH(lr_first_uint_at_least, uint32_t, int64_t)
 LR_DEFINE_SEARCH(lr_first_double_at_least, double, double)
 #undef LR_DEFINE_SEARCH
 
-/* Sorts items, in one thread, that begin with a number from 0 to end - 1. Items of one number keep their order. spare: as much memory.
- * True if the sorted items are in `spare`. A sort of tens of
- * millions of items by comparisons takes many times as long. */
+/* Sorts items that begin with a number from 0 to end - 1, in one thread. Items of one number keep their order. spare: as
+ * much memory. True if the sorted items are in `spare`. A sort of tens of millions of items by comparisons takes many
+ * times as long. */
 static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t count, int64_t end)
 {
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };

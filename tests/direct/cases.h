@@ -5,7 +5,7 @@
 #ifndef LR_TEST_DIRECT_CASES_H
 #define LR_TEST_DIRECT_CASES_H
 
-#include "test.h"
+#include "../cases.h"
 
 #include <lr/direct.h>
 
@@ -58,6 +58,39 @@ static inline lr_grid case_grid(void)
 static inline lr_grid case_odd_grid(void)
 {
     return lr_grid_centred((const int[3]){23, 25, 11}, (const double[3]){4, 4, 4});
+}
+
+/* The storage that a program is run for: its argument "textures" is the backend compute with textures. */
+static lr_direct_storage case_storage;
+
+/* Sets test_backend and case_storage; returns whether the backend runs on this machine. */
+static inline bool case_is_usable(int argc, char **argv)
+{
+    const bool has_textures = argc > 1 && strcmp(argv[1], "textures") == 0;
+    case_storage = has_textures ? LR_DIRECT_TEXTURES : LR_DIRECT_BUFFERS;
+    return test_backend_is_usable(has_textures ? 0 : argc, argv, has_textures ? "compute" : "cpu");
+}
+
+static inline lr_operator *kept_direct(lr_direct_params params)
+{
+    params.storage = case_storage;
+    return keep(lr_direct_create(&params));
+}
+
+static inline void end_tables(void *tables)
+{
+    lr_direct_tables_destroy(tables);
+}
+
+static inline lr_direct_tables *kept_tables(const lr_grid *grid, lr_view view, const lr_direct_kernel *kernel)
+{
+    const lr_direct_tables_params params = {.grid = grid, .view = view, .kernel = *kernel};
+    return keep_object(lr_direct_tables_create(&params), end_tables);
+}
+
+static inline void end_histo_images(void *histo)
+{
+    lr_histo_images_destroy(histo);
 }
 
 /* Projections of one view, of arrays in either precision. */

@@ -3,7 +3,7 @@
  *
  * Tests which backend of the family `direct` is taken on machines with a graphics processor, with and without CUDA.
  * The backends of devices are replaced by the processor's backend under their names. */
-#include "cases.h"
+#include "direct/cases.h"
 
 #include "base/log.h"
 #include "direct/backend.h"
@@ -60,86 +60,64 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
     if (level >= LR_LOG_INFO) snprintf(warnings, sizeof(warnings), "%s", sentence);
 }
 
-static lr_operator *open_on(bool hardware, bool cuda, const char *backend)
+static void check(bool hardware, bool cuda, const char *asked, const char *taken, const char *passed_over)
 {
     static const lr_log log = {hear, NULL};
-    static const int size[3] = {24, 24, 12};
-    static const double voxel_mm[3] = {4, 4, 4};
-    const lr_grid grid = lr_grid_centred(size, voxel_mm);
-    const lr_view view = {0};
+    const lr_grid grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
     is_hardware = hardware;
     has_cuda = cuda;
     cuda_asked = compute_asked = 0;
     warnings[0] = '\0';
     lr_operator *direct =
-        lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                             .views = &view,
-                                             .num_views = 1,
-                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-                                             .backend = backend,
-                                             .log = &log});
-    assert_non_null(direct);
-    return direct;
+        kept_direct((lr_direct_params){.grid = &grid,
+                                       .views = case_views,
+                                       .num_views = 1,
+                                       .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+                                       .backend = asked,
+                                       .log = &log});
+    assert_string_equal(lr_operator_get_info(direct)->backend, taken);
+    if (passed_over == NULL)
+        assert_null(lr_operator_get_info(direct)->passed_over);
+    else
+        assert_string_equal(lr_operator_get_info(direct)->passed_over, passed_over);
 }
+
+static const char missing[] = "cuda cannot run here: no CUDA: it is away today";
 
 static void auto_takes_cuda_on_a_graphics_processor(void **state)
 {
-    lr_operator *direct = open_on(true, true, "auto");
-    const lr_operator_info *info = lr_operator_get_info(direct);
-    assert_string_equal(info->backend, "cuda");
-    assert_null(info->passed_over);
+    check(true, true, "auto", "cuda", NULL);
     assert_int_equal(asked_variant, LR_DIRECT_FASTEST);
     assert_int_equal(compute_asked, 0);
     assert_string_equal(warnings, "");
-    lr_operator_destroy(direct);
 }
 
 static void auto_takes_compute_in_silence_without_cuda(void **state)
 {
-    lr_operator *direct = open_on(true, false, NULL);
-    const lr_operator_info *info = lr_operator_get_info(direct);
-    assert_string_equal(info->backend, "compute");
-    assert_string_equal(info->passed_over, "cuda cannot run here: no CUDA: it is away today");
+    check(true, false, NULL, "compute", missing);
     assert_int_equal(cuda_asked, 1);
     assert_string_equal(warnings, "");
-    lr_operator_destroy(direct);
 }
 
 static void cuda_that_is_named_and_missing_is_warned_of(void **state)
 {
-    lr_operator *direct = open_on(true, false, "cuda");
-    const lr_operator_info *info = lr_operator_get_info(direct);
-    assert_string_equal(info->backend, "compute");
-    assert_string_equal(info->passed_over, "cuda cannot run here: no CUDA: it is away today");
+    check(true, false, "cuda", "compute", missing);
     assert_string_equal(warnings, "cuda cannot run here: no CUDA: it is away today; backend compute does it instead");
-    lr_operator_destroy(direct);
 }
 
 static void auto_takes_the_processor_elsewhere(void **state)
 {
-    lr_operator *direct = open_on(false, true, "auto");
-    assert_string_equal(lr_operator_get_info(direct)->backend, "cpu");
-    assert_null(lr_operator_get_info(direct)->passed_over);
+    check(false, true, "auto", "cpu", NULL);
     assert_int_equal(cuda_asked + compute_asked, 0);
-    lr_operator_destroy(direct);
 }
 
 static void compute_that_is_named_is_taken(void **state)
 {
-    lr_operator *direct = open_on(true, true, "compute");
-    assert_string_equal(lr_operator_get_info(direct)->backend, "compute");
+    check(true, true, "compute", "compute", NULL);
     assert_int_equal(cuda_asked, 0);
-    lr_operator_destroy(direct);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_takes_cuda_on_a_graphics_processor),
-        cmocka_unit_test(auto_takes_compute_in_silence_without_cuda),
-        cmocka_unit_test(cuda_that_is_named_and_missing_is_warned_of),
-        cmocka_unit_test(auto_takes_the_processor_elsewhere),
-        cmocka_unit_test(compute_that_is_named_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: choose", cmocka_unit_test(auto_takes_cuda_on_a_graphics_processor),
+          cmocka_unit_test(auto_takes_compute_in_silence_without_cuda),
+          cmocka_unit_test(cuda_that_is_named_and_missing_is_warned_of),
+          cmocka_unit_test(auto_takes_the_processor_elsewhere), cmocka_unit_test(compute_that_is_named_is_taken))

@@ -6,7 +6,6 @@
 
 #include "base/vec.h"
 
-static const char *backend;
 static double bin_mm; /* of events that are deposited; 0 = none */
 
 static const lr_view_set set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 12};
@@ -19,25 +18,39 @@ static lr_grid wide_grid(void)
 /* Opening a device for every event takes its time. */
 static int fewer(int count)
 {
-    return strcmp(backend, "cpu") == 0 ? count : count / 10;
+    return test_backend_is("cpu") ? count : count / 10;
+}
+
+static void end_deposit(void *deposit)
+{
+    lr_deposit_destroy(deposit);
 }
 
 static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule,
                            bool delayeds)
 {
     const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
-    return lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
-                                                  .grid = grid,
-                                                  .set = set,
-                                                  .rule = rule,
-                                                  .delayeds = delayeds,
-                                                  .info = &info,
-                                                  .backend = name});
+    return keep_object(lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
+                                                              .grid = grid,
+                                                              .set = set,
+                                                              .rule = rule,
+                                                              .delayeds = delayeds,
+                                                              .info = &info,
+                                                              .backend = name}),
+                       end_deposit);
 }
 
 static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule, bool delayeds)
 {
-    return make_on(backend, fixture, grid, rule, delayeds);
+    return make_on(test_backend, fixture, grid, rule, delayeds);
+}
+
+/* Deposits one more event, and ends the sums. */
+static void deposit_event(lr_deposit *deposit, const lr_event *event)
+{
+    const lr_event_sink sink = lr_deposit_sink(deposit);
+    assert_ok(sink.take(sink.user, event, 1));
+    assert_ok(lr_deposit_finish(deposit));
 }
 
 /* Makes a random event, and the point at which it is deposited. */
@@ -101,9 +114,7 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
     const lr_event event = random_event(fixture, seed, point_mm);
     for (int rule = 0; rule < 2; rule++) {
         lr_deposit *deposit = make(fixture, grid, (lr_deposit_rule)rule, false);
-        const lr_event_sink sink = lr_deposit_sink(deposit);
-        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        deposit_event(deposit, &event);
         const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
         outcomes[0] += counts->deposited;
         outcomes[1] += counts->too_tilted;
@@ -125,7 +136,6 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
                 outside = outside || fabs(point_mm[k]) > 0.5 * grid->size[k] * grid->voxel_mm[k] - 1e-4;
             assert_true(outside);
         }
-        lr_deposit_destroy(deposit);
     }
 }
 
@@ -134,17 +144,18 @@ static void events_lie_where_time_of_flight_says(void **state)
     uint64_t seed = test_seed();
     const lr_grid grid = wide_grid();
     int64_t outcomes[3] = {0};
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
-    for (int n = 0; n < fewer(200); n++) check_event(&fixture, &grid, &seed, outcomes);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
+    const int before = num_kept();
+    for (int n = 0; n < fewer(200); n++) {
+        check_event(&fixture, &grid, &seed, outcomes);
+        destroy_kept_since(before);
+    }
     print_message("%d deposited, %d tilted too much, %d outside\n", (int)outcomes[0], (int)outcomes[1],
                   (int)outcomes[2]);
     assert_true(outcomes[0] > fewer(100) && outcomes[1] > 0);
     assert_int_equal(outcomes[0] + outcomes[1] + outcomes[2], fewer(400));
-    fixture_finish(&fixture);
 }
 
-/* The view is the one whose direction is nearest among those of the same interval of tilt. */
 /* Mean and variance of the place along a line of what lies in a view. */
 static void spread_along(const lr_deposit *deposit, int view, const double ends[2][3], double moments[2])
 {
@@ -168,19 +179,17 @@ static void spread_along(const lr_deposit *deposit, int view, const double ends[
  * does: 3^2 / 6 where weights are shared. */
 static void events_are_spread_over_their_bins(void **state)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     const lr_grid grid = wide_grid();
     uint64_t seed = test_seed();
     int whole = 0;
     bin_mm = 30;
+    const int before = num_kept();
     for (int n = 0; n < fewer(400); n++) {
         double point_mm[3], ends[2][3], moments[2];
         const lr_event event = random_event(&fixture, &seed, point_mm);
         lr_deposit *deposit = make(&fixture, &grid, (lr_deposit_rule)(n % 2), false);
-        const lr_event_sink sink = lr_deposit_sink(deposit);
-        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        deposit_event(deposit, &event);
         const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
         assert_int_equal(counts->deposited + counts->too_tilted + counts->outside_grid, 1);
         assert_true(counts->weight <= (double)event.weight * (1 + 1e-6));
@@ -191,19 +200,18 @@ static void events_are_spread_over_their_bins(void **state)
             assert_true(fabs(moments[1] - bin_mm * bin_mm / 12) < 5);
             whole++;
         }
-        lr_deposit_destroy(deposit);
+        destroy_kept_since(before);
     }
     assert_true(whole > 3);
     bin_mm = 0;
-    fixture_finish(&fixture);
 }
 
 static void views_are_those_of_the_line(void **state)
 {
     uint64_t seed = test_seed();
     const lr_grid grid = wide_grid();
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_RING);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
+    const int before = num_kept();
     for (int n = 0; n < fewer(100); n++) {
         double point_mm[3];
         lr_event event = random_event(&fixture, &seed, point_mm);
@@ -211,16 +219,15 @@ static void views_are_those_of_the_line(void **state)
         lr_event turned = {.crystals = {event.crystals[1], event.crystals[0]}, .weight = 1};
         lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
         const lr_event_sink sink = lr_deposit_sink(deposit);
-        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-        assert_int_equal(sink.take(sink.user, &turned, 1), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        assert_ok(sink.take(sink.user, &event, 1));
+        assert_ok(sink.take(sink.user, &turned, 1));
+        assert_ok(lr_deposit_finish(deposit));
         if (lr_deposit_get_counts(deposit)->deposited == 2)
             assert_int_equal(find(deposit).views, 1);
         else
             assert_int_equal(lr_deposit_get_counts(deposit)->deposited, 0);
-        lr_deposit_destroy(deposit);
+        destroy_kept_since(before);
     }
-    fixture_finish(&fixture);
 }
 
 /* --- files --- */
@@ -235,51 +242,42 @@ static void count_views(const lr_deposit *deposit, double weights[15])
     }
 }
 
-static double x_mean_mm(const lr_deposit *deposit)
-{
-    return find(deposit).mean_mm[0];
-}
-
 /* Pairs of an activity, written as PETSIRD and CASToR and read again, come to lie in the same views
  * and, but for the bins of time of flight, at the same places. */
 static void check_file(const struct fixture *fixture, const lr_photon_params *photons, const char *path)
 {
     const lr_grid grid = wide_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 100, .duration_s = 60};
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink sink = lr_deposit_sink(direct);
-    assert_int_equal(lr_events_from_activity(photons, &sink, NULL), LR_OK);
+    assert_ok(lr_events_from_activity(photons, &sink, NULL));
     lr_events_writer *writer = lr_events_writer_create(
         &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log.log});
-    if (writer == NULL) fail_msg("%s", log.error);
+    assert_non_null(writer);
     const lr_event_sink to_file = lr_events_writer_sink(writer);
-    assert_int_equal(lr_events_from_activity(photons, &to_file, NULL), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(lr_events_from_activity(photons, &to_file, NULL));
+    assert_ok(lr_events_writer_finish(writer));
     lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink from_file = lr_deposit_sink(read);
     lr_events_info found;
     const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log.log};
     if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log.error);
     assert_true(found.has_tof);
-    assert_int_equal(lr_deposit_finish(direct), LR_OK);
-    assert_int_equal(lr_deposit_finish(read), LR_OK);
+    assert_ok(lr_deposit_finish(direct));
+    assert_ok(lr_deposit_finish(read));
     lr_events_info_finish(&found);
     double a[15], b[15];
     count_views(direct, a);
     count_views(read, b);
     for (int v = 0; v < 15; v++) assert_true(fabs(a[v] - b[v]) <= 1e-3 * (a[v] + 1));
-    assert_true(fabs(x_mean_mm(direct) - x_mean_mm(read)) < 0.1);
-    lr_deposit_destroy(read);
-    lr_deposit_destroy(direct);
+    assert_true(fabs(find(direct).mean_mm[0] - find(read).mean_mm[0]) < 0.1);
 }
 
 static void files_with_time_of_flight_give_the_same(void **state)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
-    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
+    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
     for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
     const lr_photon_params photons = {
         .lors = fixture.lors, .activity = activity, .count = 3000, .tof_resolution_ps = 100, .seed = 5};
@@ -290,8 +288,6 @@ static void files_with_time_of_flight_give_the_same(void **state)
     remove("deposit-events.Cdf");
     remove("deposit-events.lut");
     remove("deposit-events.hscan");
-    lr_image_destroy(activity);
-    fixture_finish(&fixture);
 }
 
 static void prompts_and_delayeds_are_told_apart(void **state)
@@ -299,19 +295,16 @@ static void prompts_and_delayeds_are_told_apart(void **state)
     uint64_t seed = 4;
     double point_mm[3];
     const lr_grid grid = wide_grid();
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     lr_event event = random_event(&fixture, &seed, point_mm);
+    const int before = num_kept();
     for (int delayeds = 0; delayeds < 2; delayeds++) {
         lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, delayeds != 0);
-        const lr_event_sink sink = lr_deposit_sink(deposit);
         event.is_delayed = delayeds == 0;
-        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        deposit_event(deposit, &event);
         assert_int_equal(lr_deposit_get_counts(deposit)->other_kind, 1);
-        lr_deposit_destroy(deposit);
+        destroy_kept_since(before);
     }
-    fixture_finish(&fixture);
 }
 
 /* --- against the reference --- */
@@ -322,7 +315,7 @@ static lr_event *random_events(const struct fixture *fixture)
 {
     uint64_t seed = test_seed();
     double unused[3];
-    lr_event *events = calloc(NUM_EVENTS, sizeof(*events));
+    lr_event *events = kept(NUM_EVENTS, sizeof(*events));
     for (int k = 0; k < NUM_EVENTS; k++) {
         events[k] = random_event(fixture, &seed, unused);
         events[k].is_delayed = k % 7 == 0;
@@ -337,15 +330,14 @@ static lr_deposit *deposit_all(const char *name, const struct fixture *fixture, 
 {
     const lr_grid grid = wide_grid();
     lr_deposit *deposit = make_on(name, fixture, &grid, rule, false);
-    assert_non_null(deposit);
     const lr_event_sink sink = lr_deposit_sink(deposit);
     for (int at = 0; at < NUM_EVENTS; at += piece) {
         const int count = NUM_EVENTS - at < piece ? NUM_EVENTS - at : piece;
-        assert_int_equal(sink.take(sink.user, events + at, count), LR_OK);
+        assert_ok(sink.take(sink.user, events + at, count));
         if (at == 0) /* looking in between changes nothing */
-            assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+            assert_ok(lr_deposit_finish(deposit));
     }
-    assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+    assert_ok(lr_deposit_finish(deposit));
     assert_int_equal(lr_deposit_get_counts(deposit)->other_kind, (NUM_EVENTS + 6) / 7);
     return deposit;
 }
@@ -358,14 +350,7 @@ static int64_t num_values(const lr_deposit *deposit)
 
 static double difference(const lr_deposit *a, const lr_deposit *b)
 {
-    const float *left = lr_deposit_get_images(a)->values, *right = lr_deposit_get_images(b)->values;
-    double square = 0, norm = 0;
-    for (int64_t k = 0; k < num_values(a); k++) {
-        const double off = (double)left[k] - (double)right[k];
-        square += off * off;
-        norm += (double)left[k] * (double)left[k];
-    }
-    return sqrt(square / norm);
+    return l2_apart(lr_deposit_get_images(b)->values, lr_deposit_get_images(a)->values, num_values(a));
 }
 
 static void check_counts(const lr_deposit *a, const lr_deposit *b)
@@ -382,24 +367,21 @@ static void check_counts(const lr_deposit *a, const lr_deposit *b)
  * over. */
 static void agrees_with_the_reference(void **state)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
+    const int before = num_kept();
     for (int turn = 0; turn < 4; turn++) {
         const int rule = turn % 2;
         bin_mm = turn < 2 ? 0 : 25.4;
         lr_deposit *reference = deposit_all("cpu", &fixture, (lr_deposit_rule)rule, events, 9000);
-        lr_deposit *tested = deposit_all(backend, &fixture, (lr_deposit_rule)rule, events, 777);
+        lr_deposit *tested = deposit_all(test_backend, &fixture, (lr_deposit_rule)rule, events, 777);
         const double off = difference(reference, tested);
         print_message("rule %d: relative L2 difference %.2g\n", rule, off);
         check_counts(tested, reference);
         assert_true(off < 1e-6);
-        lr_deposit_destroy(tested);
-        lr_deposit_destroy(reference);
+        destroy_kept_since(before);
     }
     bin_mm = 0;
-    free(events);
-    fixture_finish(&fixture);
 }
 
 static void reverse(lr_event *events)
@@ -414,18 +396,13 @@ static void reverse(lr_event *events)
 /* A device gives the same bits for any order of the events and for any division into batches. */
 static void every_run_gives_the_same_bits(void **state)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
-    lr_deposit *first = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 5000);
-    if (strcmp(backend, "cpu") != 0) reverse(events);
-    lr_deposit *second = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 1234);
+    lr_deposit *first = deposit_all(test_backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 5000);
+    if (!test_backend_is("cpu")) reverse(events);
+    lr_deposit *second = deposit_all(test_backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 1234);
     assert_memory_equal(lr_deposit_get_images(first)->values, lr_deposit_get_images(second)->values,
                         (size_t)num_values(first) * sizeof(float));
-    lr_deposit_destroy(second);
-    lr_deposit_destroy(first);
-    free(events);
-    fixture_finish(&fixture);
 }
 
 /* Sums that do not fit are an error, not a wrong number. */
@@ -434,23 +411,18 @@ static void sums_that_are_too_large_are_refused(void **state)
     const lr_grid grid = wide_grid();
     double unused[3];
     uint64_t seed = 4;
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
     const lr_event_sink sink = lr_deposit_sink(deposit);
     lr_event event = random_event(&fixture, &seed, unused);
     do {
         event = random_event(&fixture, &seed, unused);
-        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        deposit_event(deposit, &event);
     } while (lr_deposit_get_counts(deposit)->deposited == 0);
     event.weight = 4e7f;
-    assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-    assert_int_equal(lr_deposit_finish(deposit), LR_OK);
-    assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
-    assert_int_equal(lr_deposit_finish(deposit), strcmp(backend, "cpu") == 0 ? LR_OK : LR_FAILED);
-    lr_deposit_destroy(deposit);
-    fixture_finish(&fixture);
+    deposit_event(deposit, &event);
+    assert_ok(sink.take(sink.user, &event, 1));
+    assert_int_equal(lr_deposit_finish(deposit), test_backend_is("cpu") ? LR_OK : LR_FAILED);
 }
 
 /* More sums than the 128 MiB that llvmpipe allows a buffer: the views of the set that are not in the
@@ -459,73 +431,55 @@ static void all_buffers_of_sums_are_used(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){64, 64, 36}, (const double[3]){2, 2, 2});
     const lr_events_info info = {.has_tof = true};
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
     lr_deposit *deposits[2];
     for (int k = 0; k < 2; k++) {
-        deposits[k] = lr_deposit_create(&(lr_deposit_params){.scanner = fixture.scanner,
-                                                             .grid = &grid,
-                                                             .set = {.acceptance_deg = 30},
-                                                             .info = &info,
-                                                             .backend = k == 0 ? "cpu" : backend});
-        assert_non_null(deposits[k]);
+        const lr_deposit_params params = {.scanner = fixture.scanner,
+                                          .grid = &grid,
+                                          .set = {.acceptance_deg = 30},
+                                          .info = &info,
+                                          .backend = k == 0 ? "cpu" : test_backend};
+        deposits[k] = keep_object(lr_deposit_create(&params), end_deposit);
         const lr_event_sink sink = lr_deposit_sink(deposits[k]);
-        assert_int_equal(sink.take(sink.user, events, NUM_EVENTS), LR_OK);
-        assert_int_equal(lr_deposit_finish(deposits[k]), LR_OK);
+        assert_ok(sink.take(sink.user, events, NUM_EVENTS));
+        assert_ok(lr_deposit_finish(deposits[k]));
     }
     assert_true(difference(deposits[0], deposits[1]) < 1e-6);
     check_counts(deposits[1], deposits[0]);
-    lr_deposit_destroy(deposits[1]);
-    lr_deposit_destroy(deposits[0]);
-    free(events);
-    fixture_finish(&fixture);
 }
 
 static void bad_events_are_refused(void **state)
 {
     const lr_grid grid = wide_grid();
     const lr_events_info without = {0}, with = {.has_tof = true};
-    struct test_log log;
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_OPPOSED);
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
     lr_deposit_params params = {.scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log.log};
-    assert_null(lr_deposit_create(&params));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "without time of flight"));
+    assert_none(lr_deposit_create(&params), LR_BAD_INPUT, &log, "without time of flight");
     params.info = &with;
     params.set.tilts = -1;
     assert_null(lr_deposit_create(&params));
     params.set.tilts = 0;
     params.backend = "quantum";
-    assert_null(lr_deposit_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
-    params.backend = backend;
-    lr_deposit *deposit = lr_deposit_create(&params);
+    assert_none(lr_deposit_create(&params), LR_USAGE, &log, "");
+    params.backend = test_backend;
+    lr_deposit *deposit = keep_object(lr_deposit_create(&params), end_deposit);
     const lr_event event = {.crystals = {0, fixture.scanner->num_crystals}, .weight = 1};
     const lr_event_sink sink = lr_deposit_sink(deposit);
     assert_int_equal(sink.take(sink.user, &event, 1), LR_BAD_INPUT);
-    lr_deposit_destroy(deposit);
     lr_deposit_destroy(NULL);
-    fixture_finish(&fixture);
 }
 
 int main(int argc, char **argv)
 {
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_lie_where_time_of_flight_says),
-        cmocka_unit_test(events_are_spread_over_their_bins),
-        cmocka_unit_test(views_are_those_of_the_line),
-        cmocka_unit_test(files_with_time_of_flight_give_the_same),
-        cmocka_unit_test(prompts_and_delayeds_are_told_apart),
-        cmocka_unit_test(agrees_with_the_reference),
-        cmocka_unit_test(every_run_gives_the_same_bits),
-        cmocka_unit_test(sums_that_are_too_large_are_refused),
-        cmocka_unit_test(all_buffers_of_sums_are_used),
-        cmocka_unit_test(bad_events_are_refused),
+        CASE(events_lie_where_time_of_flight_says), CASE(events_are_spread_over_their_bins),
+        CASE(views_are_those_of_the_line),          CASE(files_with_time_of_flight_give_the_same),
+        CASE(prompts_and_delayeds_are_told_apart),  CASE(agrees_with_the_reference),
+        CASE(every_run_gives_the_same_bits),        CASE(sums_that_are_too_large_are_refused),
+        CASE(all_buffers_of_sums_are_used),         CASE(bad_events_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,10 @@
  * Copyright The LORaster authors
  *
  * Factors of a scanner against closed forms, and against counts of simulated photon pairs. */
-#include "test.h"
+#include "direct/cases.h"
 
 #include "base/vec.h"
 
-#include <lr/direct.h>
 #include <lr/factors.h>
 
 static const double pi = 3.14159265358979323846;
@@ -35,16 +34,12 @@ static lr_scanner *make_ring(const struct ring *ring)
         .face_mm = {face * pitch_mm[0], face * pitch_mm[1]},
         .depth_mm = 10,
     };
-    lr_scanner *scanner = lr_scanner_create_ring(&params, &described);
-    assert_non_null(scanner);
-    return scanner;
+    return keep(lr_scanner_create_ring(&params, &described));
 }
 
 static lr_histo_images *make(const lr_direct_factors_params *params)
 {
-    lr_histo_images *histo = lr_direct_factors_create(params);
-    assert_non_null(histo);
-    return histo;
+    return keep_object(lr_direct_factors_create(params), end_histo_images);
 }
 
 /* Mean over all views of the factors of one voxel. */
@@ -66,7 +61,7 @@ static void axial_triangle(void **state)
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
     const double acceptance_deg[2] = {10, 40};
     lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 61}, (const double[3]){2, 2, 2});
     for (int n = 0; n < 2; n++) {
         lr_histo_images *histo = make(&(lr_direct_factors_params){
@@ -81,10 +76,7 @@ static void axial_triangle(void **state)
         }
         print_message("acceptance %g degrees: at most %.4f from the triangle\n", acceptance_deg[n], worst);
         assert_true(worst < 0.03);
-        lr_histo_images_destroy(histo);
     }
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* A scanner that is long and has no gaps measures all lines of a view. In each view of a tilt, the factor is the
@@ -93,7 +85,7 @@ static void long_scanners_measure_all(void **state)
 {
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
     lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){7, 7, 5}, (const double[3]){4, 4, 4});
     const lr_view_set set = {5, 3, 24};
     lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = set});
@@ -109,9 +101,6 @@ static void long_scanners_measure_all(void **state)
         }
     }
     for (int64_t v = 0; v < num_voxels; v++) assert_close(mean_of_views(histo, v), 1, 0.015);
-    lr_histo_images_destroy(histo);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* Efficiencies multiply; gaps take their share of either side; a cube of mu takes exp(-mu times chord). */
@@ -127,8 +116,8 @@ static void parts_multiply(void **state)
     for (int n = 0; n < 4; n++) {
         ring.face_share = n == 1 ? 0.8 : 1;
         lr_scanner *scanner = make_ring(&ring);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
-        float *efficiencies = calloc((size_t)scanner->num_crystals, sizeof(float));
+        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+        float *efficiencies = kept_floats(scanner->num_crystals);
         for (int c = 0; c < scanner->num_crystals; c++) efficiencies[c] = 0.7f;
         lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors,
                                                                   .grid = &grid,
@@ -137,10 +126,6 @@ static void parts_multiply(void **state)
                                                                   .efficiencies = n == 2 ? efficiencies : NULL,
                                                                   .mu = n == 3 ? &mu : NULL});
         means[n] = mean_of_views(histo, lr_grid_num_voxels(&grid) / 2);
-        lr_histo_images_destroy(histo);
-        free(efficiencies);
-        lr_lors_destroy(lors);
-        lr_scanner_destroy(scanner);
     }
     print_message("gaps %.4f, efficiencies %.4f, attenuation %.4f\n", means[1] / means[0], means[2] / means[0],
                   means[3] / means[0]);
@@ -226,32 +211,30 @@ static void pairs_follow_the_factors(void **state)
                               .ring_gap_mm = 7.1,
                               .face_share = 0.9};
     lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     lr_grid grid = lr_grid_centred((const int[3]){BLOCKS * BLOCK, BLOCKS * BLOCK, BLOCKS * BLOCK},
                                    (const double[3]){2.2, 2.2, 2.2});
     grid.origin_mm[2] += 3.31; /* nothing is symmetric by chance */
     grid.origin_mm[0] -= 1.17;
     const lr_view_set set = {6, 3, 18};
-    float *efficiencies = calloc((size_t)scanner->num_crystals, sizeof(float));
+    float *efficiencies = kept_floats(scanner->num_crystals);
     for (int c = 0; c < scanner->num_crystals; c++)
         efficiencies[c] = lr_scanner_module_of(scanner, c) % 3 == 0 ? 0.5f : 1;
-    lr_image *activity = make_activity(&grid);
+    lr_image *activity = keep(make_activity(&grid));
     lr_histo_images *factors = make(&(lr_direct_factors_params){
         .lors = lors, .grid = &grid, .set = set, .efficiencies = efficiencies, .directions = 128});
     lr_deposit *deposit = lr_deposit_create(&(lr_deposit_params){
         .scanner = scanner, .grid = &grid, .set = set, .info = &(lr_events_info){.has_tof = true}, .backend = "cpu"});
     assert_non_null(deposit);
     const lr_event_sink to = lr_deposit_sink(deposit);
-    struct thinning *thinning = calloc(1, sizeof(*thinning));
+    struct thinning *thinning = kept(1, sizeof(*thinning));
     *thinning = (struct thinning){.to = &to, .efficiencies = efficiencies};
-    assert_int_equal(
-        lr_events_from_activity(
-            &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .tof_resolution_ps = 1, .seed = 3},
-            &(lr_event_sink){.take = thin, .user = thinning}, NULL),
-        LR_OK);
-    assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+    assert_ok(lr_events_from_activity(
+        &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .tof_resolution_ps = 1, .seed = 3},
+        &(lr_event_sink){.take = thin, .user = thinning}, NULL));
+    assert_ok(lr_deposit_finish(deposit));
     enum { CELLS = VIEWS * BLOCKS * BLOCKS * BLOCKS };
-    double *found = calloc(CELLS, sizeof(double)), *expected = calloc(CELLS, sizeof(double));
+    double *found = kept_doubles(CELLS), *expected = kept_doubles(CELLS);
     sum_regions(lr_deposit_get_images(deposit), found);
     sum_regions(factors, expected);
     double ratio = 0, whole = 0, chi2 = 0, worst = 0;
@@ -274,15 +257,7 @@ static void pairs_follow_the_factors(void **state)
     assert_true(cells > CELLS / 2);
     assert_true(chi2 < cells + 3 * sqrt(2.0 * cells));
     assert_true(worst < 4);
-    free(expected);
-    free(found);
-    free(thinning);
     lr_deposit_destroy(deposit);
-    lr_histo_images_destroy(factors);
-    lr_image_destroy(activity);
-    free(efficiencies);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* --- the rest --- */
@@ -291,7 +266,7 @@ static void threads_do_not_matter(void **state)
 {
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 10};
     lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 3, 2});
     lr_histo_images *histo[2];
     for (int n = 0; n < 2; n++) {
@@ -301,10 +276,6 @@ static void threads_do_not_matter(void **state)
     const size_t bytes = (size_t)(14 * lr_grid_num_voxels(&grid)) * sizeof(float);
     assert_int_equal(histo[0]->num_views, 14);
     assert_memory_equal(histo[0]->values, histo[1]->values, bytes);
-    lr_histo_images_destroy(histo[0]);
-    lr_histo_images_destroy(histo[1]);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
@@ -320,46 +291,31 @@ static void bad_input_is_refused(void **state)
 {
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 4};
     lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
-    struct test_log log;
-    test_log_init(&log);
-    float *efficiencies = calloc((size_t)scanner->num_crystals, sizeof(float));
+    struct test_log log = TEST_LOG(log);
+    float *efficiencies = kept_floats(scanner->num_crystals);
     lr_direct_factors_params params = {.lors = lors, .grid = &grid, .log = &log.log};
     params.set.acceptance_deg = 90;
-    assert_null(lr_direct_factors_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
+    assert_none(lr_direct_factors_create(&params), LR_USAGE, &log, "");
     params.set.acceptance_deg = 0;
     params.directions = -1;
-    assert_null(lr_direct_factors_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
+    assert_none(lr_direct_factors_create(&params), LR_USAGE, &log, "");
     params.directions = 0;
     efficiencies[5] = -1;
     params.efficiencies = efficiencies;
-    assert_null(lr_direct_factors_create(&params));
-    assert_int_equal(log.status, LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "crystal 5"));
+    assert_none(lr_direct_factors_create(&params), LR_BAD_INPUT, &log, "crystal 5");
     params.efficiencies = NULL;
     float value = -1;
     const lr_image mu = {.grid = lr_grid_centred((const int[3]){1, 1, 1}, grid.voxel_mm), .values = &value};
     params.mu = &mu;
-    assert_null(lr_direct_factors_create(&params));
-    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_none(lr_direct_factors_create(&params), LR_BAD_INPUT, &log, "");
     params.mu = NULL;
     const lr_progress progress = {stop, NULL};
     params.progress = &progress;
     assert_null(lr_direct_factors_create(&params));
-    free(efficiencies);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(axial_triangle),        cmocka_unit_test(long_scanners_measure_all),
-        cmocka_unit_test(parts_multiply),        cmocka_unit_test(pairs_follow_the_factors),
-        cmocka_unit_test(threads_do_not_matter), cmocka_unit_test(bad_input_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: factors", cmocka_unit_test(axial_triangle), cmocka_unit_test(long_scanners_measure_all),
+          cmocka_unit_test(parts_multiply), cmocka_unit_test(pairs_follow_the_factors),
+          cmocka_unit_test(threads_do_not_matter), cmocka_unit_test(bad_input_is_refused))

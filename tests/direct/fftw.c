@@ -4,16 +4,12 @@
  * Kernels that are invariant and symmetric are convolutions. They are compared with convolutions by FFTW, padded so
  * that nothing wraps around (paper 1 of lr/direct.h, section 5.2 and figure 5). */
 #include "direct/cases.h"
-#include "fixtures.h"
 
 #include "base/vec.h"
 
 #include <fftw3.h>
 
 enum { NX = 40, NY = 40, NZ = 13 };
-
-static const char *backend;
-static lr_direct_storage storage;
 
 /* out = in convolved with a kernel given by its values around [PAD / 2]; all [2 NZ][2 NY][2 NX]. */
 static void convolve(double *in, double *kernel, double *out)
@@ -99,23 +95,15 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
     const lr_direct_kernel kernel = {.support = support, .resolution = {.tof_ps = 150, .radial_mm = 12, .axial_mm = 8}};
     const double fwhm_mm[3] = {lr_tof_mm(150), 12, 8};
-    struct test_log log;
     struct comparison result;
     double unused;
-    test_log_init(&log);
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                               .views = view,
-                                                               .num_views = 1,
-                                                               .kernel = kernel,
-                                                               .backend = backend,
-                                                               .storage = storage,
-                                                               .log = &log.log});
-    if (direct == NULL) fail_msg("%s", log.error);
+    lr_operator *direct = kept_direct(
+        (lr_direct_params){.grid = &grid, .views = view, .num_views = 1, .kernel = kernel, .backend = test_backend});
     double *image = fftw_alloc_real(NX * NY * NZ), *got = fftw_alloc_real(NX * NY * NZ);
     double *padded = fftw_alloc_real(8 * NX * NY * NZ), *taps = fftw_alloc_real(8 * NX * NY * NZ);
     double *expected = fftw_alloc_real(8 * NX * NY * NZ);
     fill_image(image, points);
-    assert_int_equal(view_doubles(direct, forward, 0, image, got), LR_OK);
+    assert_ok(view_doubles(direct, forward, 0, image, got));
     for (int whole = 0; whole < 2; whole++) {
         memset(padded, 0, 8 * NX * NY * NZ * sizeof(*padded));
         for (int k = 0; k < NX * NY * NZ; k++) padded[wrapped(k % NX, k / NX % NY, k / NX / NY)] = image[k];
@@ -128,7 +116,6 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     fftw_free(padded);
     fftw_free(got);
     fftw_free(image);
-    lr_operator_destroy(direct);
     return result;
 }
 
@@ -137,7 +124,7 @@ static void is_fftws_convolution_with_the_same_kernel(void **state)
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int direction = 0; direction < 2; direction++) {
             const struct comparison found = against_fftw(&case_views[v], v % 2 ? 8.9 : 9, false, direction == 0);
-            assert_true(found.relative_l2 < (strcmp(backend, "cpu") == 0 ? 1e-12 : 1e-6));
+            assert_true(found.relative_l2 < (test_backend_is("cpu") ? 1e-12 : 1e-6));
         }
     }
 }
@@ -158,15 +145,10 @@ static void is_the_whole_gaussian_nearly(void **state)
 
 int main(int argc, char **argv)
 {
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (strcmp(backend, "textures") == 0) {
-        backend = "compute";
-        storage = LR_DIRECT_TEXTURES;
-    }
-    if (!fixture_backend_is_usable(backend)) return 77;
+    if (!case_is_usable(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_fftws_convolution_with_the_same_kernel),
-        cmocka_unit_test(is_the_whole_gaussian_nearly),
+        CASE(is_fftws_convolution_with_the_same_kernel),
+        CASE(is_the_whole_gaussian_nearly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,7 @@
 static lr_histo_images *make(uint64_t *seed)
 {
     const lr_grid grid = case_grid();
-    lr_histo_images *histo = lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL);
-    assert_non_null(histo);
+    lr_histo_images *histo = keep_object(lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL), end_histo_images);
     for (int64_t k = 0; k < NUM_ANGLES * lr_grid_num_voxels(&grid); k++) histo->values[k] = (float)test_random(seed);
     return histo;
 }
@@ -43,9 +42,8 @@ static void files_read_back_the_same(void **state)
     char path[64];
     uint64_t seed = test_seed();
     lr_histo_images *histo = make(&seed);
-    assert_int_equal(lr_histo_images_write(path_of(path), histo, NULL), LR_OK);
-    lr_histo_images *again = lr_histo_images_read(path, NULL);
-    assert_non_null(again);
+    assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
+    lr_histo_images *again = keep_object(lr_histo_images_read(path, NULL), end_histo_images);
     const lr_grid *grid = &histo->grid;
     assert_int_equal(again->num_views, NUM_ANGLES);
     for (int k = 0; k < 3; k++) {
@@ -59,10 +57,8 @@ static void files_read_back_the_same(void **state)
     }
     assert_memory_equal(again->values, histo->values, NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
     struct scanned scanned = {.histo = histo};
-    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL), LR_OK);
+    assert_ok(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL));
     assert_int_equal(scanned.next, NUM_ANGLES);
-    lr_histo_images_destroy(again);
-    lr_histo_images_destroy(histo);
     unlink(path);
 }
 
@@ -72,53 +68,37 @@ static void cut_files_are_refused(void **state)
     char path[64];
     uint64_t seed = 2;
     lr_histo_images *histo = make(&seed);
-    assert_int_equal(lr_histo_images_write(path_of(path), histo, NULL), LR_OK);
+    assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
     const long size = ftell(file);
     fclose(file);
     for (int n = 15; n >= 0; n--) {
-        struct test_log log;
-        test_log_init(&log);
+        struct test_log log = TEST_LOG(log);
         assert_int_equal(truncate(path, size * n / 16), 0);
-        assert_null(lr_histo_images_read(path, &log.log));
-        assert_int_equal(log.status, LR_BAD_INPUT);
+        assert_none(lr_histo_images_read(path, &log.log), LR_BAD_INPUT, &log, "");
     }
-    lr_histo_images_destroy(histo);
     unlink(path);
 }
 
 static void other_grids_and_views_are_refused(void **state)
 {
     uint64_t seed = 2;
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_histo_images *histo = make(&seed);
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
-                                                               .views = case_views,
-                                                               .num_views = NUM_ANGLES,
-                                                               .kernel = {.resolution = {.tof_ps = 150}},
-                                                               .backend = "cpu",
-                                                               .log = &log.log});
-    assert_non_null(direct);
-    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_OK);
+    lr_operator *direct = keep(lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
+                                                                    .views = case_views,
+                                                                    .num_views = NUM_ANGLES,
+                                                                    .kernel = {.resolution = {.tof_ps = 150}},
+                                                                    .backend = "cpu",
+                                                                    .log = &log.log}));
+    assert_ok(lr_histo_images_check(histo, direct, &log.log));
     histo->views[3].tilt_deg += 1;
-    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "histo-image 3"));
+    assert_fails(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT, &log, "histo-image 3");
     histo->grid.origin_mm[1] += 1;
-    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "along y"));
-    lr_operator_destroy(direct);
-    lr_histo_images_destroy(histo);
+    assert_fails(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT, &log, "along y");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_read_back_the_same),
-        cmocka_unit_test(cut_files_are_refused),
-        cmocka_unit_test(other_grids_and_views_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: histo", cmocka_unit_test(files_read_back_the_same), cmocka_unit_test(cut_files_are_refused),
+          cmocka_unit_test(other_grids_and_views_are_refused))

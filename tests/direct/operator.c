@@ -4,36 +4,16 @@
  * The family direct as an operator (lr/operator.h), for the backend that argv[1] names: calls that only this family
  * has, and images against formulas in double. Laws of all families are in tests/operator/laws.h. */
 #include "direct/cases.h"
-#include "fixtures.h"
 
 #include <lr/recon.h>
 
 enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_DATA = NUM_VIEWS * NUM_VOXELS };
 
-static const char *backend;
-
 struct session {
     struct test_log log;
-    lr_lor_source factors_source;
     float *factors, *additive, *counts; /* [NUM_DATA] */
     lr_operator *op, *plain;            /* with factors, and without */
 };
-
-static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
-{
-    const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++)
-        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    return LR_OK;
-}
-
-static float *random_floats(int count, double least, uint64_t *seed)
-{
-    float *values = malloc((size_t)count * sizeof(*values));
-    assert_non_null(values);
-    for (int k = 0; k < count; k++) values[k] = (float)(least + test_random(seed));
-    return values;
-}
 
 static void session_open(struct session *s)
 {
@@ -44,47 +24,21 @@ static void session_open(struct session *s)
     *s = (struct session){0};
     test_log_init(&s->log);
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    s->factors = random_floats(NUM_DATA, 0.2, &seed);
-    s->additive = random_floats(NUM_DATA, 0, &seed);
-    s->counts = random_floats(NUM_DATA, 0, &seed);
+    s->factors = kept_random_floats(NUM_DATA, 0.2, 1.2, &seed);
+    s->additive = kept_random_floats(NUM_DATA, 0, 1, &seed);
+    s->counts = kept_random_floats(NUM_DATA, 0, 1, &seed);
     for (int k = 0; k < NUM_DATA; k++) /* many voxels without any, as in a short scan */
         s->counts[k] = floorf(2.2f * s->counts[k]);
-    s->factors_source = (lr_lor_source){get_factors, s->factors};
+    const lr_lor_source factors = source_of_values(s->factors);
     lr_direct_params params = {.grid = &grid,
                                .views = views,
                                .num_views = NUM_VIEWS,
                                .kernel = {.resolution = case_resolution(6)},
-                               .backend = backend,
+                               .backend = test_backend,
                                .log = &s->log.log};
-    s->plain = lr_direct_create(&params);
-    params.factors = &s->factors_source;
-    s->op = lr_direct_create(&params);
-    assert_non_null(s->plain);
-    assert_non_null(s->op);
-}
-
-static void session_close(struct session *s)
-{
-    lr_operator_destroy(s->op);
-    lr_operator_destroy(s->plain);
-    free(s->factors);
-    free(s->additive);
-    free(s->counts);
-}
-
-static double dot(const float *a, const float *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
-    return sum;
-}
-
-static double relative_l2(const float *got, const float *expected, int64_t count)
-{
-    double square = 0;
-    for (int64_t k = 0; k < count; k++)
-        square += ((double)got[k] - (double)expected[k]) * ((double)got[k] - (double)expected[k]);
-    return sqrt(square / dot(expected, expected, count));
+    s->plain = kept_direct(params);
+    params.factors = &factors;
+    s->op = kept_direct(params);
 }
 
 /* --- laws --- */
@@ -94,7 +48,7 @@ static void it_says_what_it_is(void **state)
     struct session s;
     session_open(&s);
     const lr_operator_info *info = lr_operator_get_info(s.op);
-    assert_string_equal(info->backend, backend);
+    assert_string_equal(info->backend, test_backend);
     assert_int_equal(info->num_voxels, NUM_VOXELS);
     assert_int_equal(info->num_lors, NUM_DATA);
     assert_int_equal(info->lors->num_pairs, NUM_VIEWS);
@@ -107,7 +61,6 @@ static void it_says_what_it_is(void **state)
     assert_int_equal(lr_lors_number(info->lors, 0, 1), -1);
     assert_true(lr_lors_in_coincidence(info->lors, NUM_DATA - 1));
     assert_false(lr_lors_in_coincidence(info->lors, NUM_DATA));
-    session_close(&s);
 }
 
 static void data_are_the_histo_images(void **state)
@@ -115,16 +68,13 @@ static void data_are_the_histo_images(void **state)
     struct session s;
     session_open(&s);
     uint64_t seed = 3;
-    float *x = random_floats(NUM_VOXELS, 0, &seed), *y = random_floats(NUM_DATA, 0, &seed);
+    float *x = kept_random_floats(NUM_VOXELS, 0, 1, &seed), *y = kept_random_floats(NUM_DATA, 0, 1, &seed);
     float one[NUM_VOXELS];
-    assert_int_equal(array_forward(s.plain, x, y), LR_OK);
+    assert_ok(array_forward(s.plain, x, y));
     for (int view = 0; view < NUM_VIEWS; view++) {
-        assert_int_equal(view_floats(s.plain, true, view, x, one), LR_OK);
+        assert_ok(view_floats(s.plain, true, view, x, one));
         assert_memory_equal(one, y + view * NUM_VOXELS, sizeof(one));
     }
-    free(y);
-    free(x);
-    session_close(&s);
 }
 
 static int64_t lor_at(const lr_selection *part, int64_t k)
@@ -143,16 +93,15 @@ struct column {
 static lr_status check_row(void *user, const lr_row *row)
 {
     struct column *column = user;
-    float *found = calloc(NUM_DATA, sizeof(*found));
+    float *found = kept_floats(NUM_DATA);
     for (int64_t k = 0; k < row->count; k++) {
         assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
         assert_true(row->probability[k] > 0);
         found[row->lor[k]] = (float)row->probability[k];
     }
     assert_int_equal(row->row, column->row);
-    assert_true(relative_l2(found, column->expected, NUM_DATA) < 1e-6);
+    assert_true(l2_apart(found, column->expected, NUM_DATA) < 1e-6);
     column->rows++;
-    free(found);
     return LR_OK;
 }
 
@@ -162,43 +111,21 @@ static void rows_are_what_a_voxel_gives(void **state)
     struct session s;
     session_open(&s);
     const double point_mm[1][3] = {{0, 0, 0}};
-    float *expected = calloc(NUM_DATA, sizeof(*expected));
+    float *expected = kept_floats(NUM_DATA);
     struct column column = {.expected = expected};
     const lr_row_sink sink = {check_row, &column};
     for (int k = 0; k < 3; k++) {
         float x[NUM_VOXELS] = {0};
         x[voxels[k]] = 1;
         column.row = voxels[k];
-        assert_int_equal(array_forward(s.plain, x, expected), LR_OK);
-        assert_int_equal(lr_operator_rows(s.plain, voxels[k], voxels[k] + 1, &sink), LR_OK);
+        assert_ok(array_forward(s.plain, x, expected));
+        assert_ok(lr_operator_rows(s.plain, voxels[k], voxels[k] + 1, &sink));
     }
     assert_int_equal(column.rows, 3);
-    assert_int_equal(lr_operator_point_rows(s.plain, point_mm, 1, &sink), LR_USAGE);
-    assert_non_null(strstr(s.log.error, "voxels of its grid"));
-    free(expected);
-    session_close(&s);
+    assert_fails(lr_operator_point_rows(s.plain, point_mm, 1, &sink), LR_USAGE, &s.log, "voxels of its grid");
 }
 
 /* --- reconstruction --- */
-
-/* Data as they are, or those above 0 alone. */
-static lr_lor_data make_data(const struct session *s, bool is_sparse)
-{
-    lr_lor_data data = {.count = NUM_DATA, .values = calloc(NUM_DATA, sizeof(float))};
-    if (!is_sparse) {
-        memcpy(data.values, s->counts, NUM_DATA * sizeof(float));
-        return data;
-    }
-    data.count = 0;
-    data.index = calloc(NUM_DATA, sizeof(int64_t));
-    for (int k = 0; k < NUM_DATA; k++) {
-        if (s->counts[k] > 0) {
-            data.index[data.count] = k;
-            data.values[data.count++] = s->counts[k];
-        }
-    }
-    return data;
-}
 
 /* Forms of the data, and of the run. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
@@ -217,39 +144,37 @@ static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm 
 
 static void reconstruct(const struct session *s, lr_recon_params params, enum way way, float *image)
 {
-    lr_lor_data data = make_data(s, way == SPARSE);
-    const lr_vector counts = lr_lor_data_vector(&data), additive = lr_vector_of_floats(s->additive, NUM_DATA);
+    const lr_lor_data dense = {.count = NUM_DATA, .values = s->counts};
+    const lr_lor_data *data = way == SPARSE ? kept_sparse(&dense) : &dense;
+    const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s->additive, NUM_DATA);
     lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
     const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
     params.initial = &start;
     params.data = &counts;
-    params.data_lors = data.index;
+    params.data_lors = data->index;
     params.additive = &additive;
     params.without_fit = way == WHOLE;
-    assert_int_equal(lr_recon(&params, &x), LR_OK);
-    free(data.index);
-    free(data.values);
+    assert_ok(lr_recon(&params, &x));
 }
 
 /* r = A^T (y / (A x + b)) and s = A^T 1 of some views, in double but for projections on compute. */
 static void project_block(const struct session *s, const lr_selection *part, const double *x, double *sums[2])
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
-    double *values = calloc((size_t)count, sizeof(*values));
+    double *values = kept_doubles(count);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector data = lr_vector_of_doubles(values, count);
     lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
-    assert_int_equal(lr_operator_forward(s->op, part, &image, &data), LR_OK);
+    assert_ok(lr_operator_forward(s->op, part, &image, &data));
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = lor_at(part, k);
         values[k] = (double)s->counts[at] / (values[k] + (double)s->additive[at]);
     }
-    assert_int_equal(lr_operator_back(s->op, part, &data, &back[0]), LR_OK);
+    assert_ok(lr_operator_back(s->op, part, &data, &back[0]));
     for (int64_t k = 0; k < count; k++) values[k] = 1;
-    assert_int_equal(lr_operator_back(s->op, part, &data, &back[1]), LR_OK);
-    free(values);
+    assert_ok(lr_operator_back(s->op, part, &data, &back[1]));
 }
 
 static void update(const struct session *s, const lr_recon_params *params, int n, double *x)
@@ -283,11 +208,10 @@ static void check_recon(lr_recon_algorithm algorithm, int subsets)
     for (int v = 0; v < NUM_VOXELS; v++) expected[v] = (float)x[v];
     for (int way = DENSE; way < NUM_WAYS; way++) {
         reconstruct(&s, params, (enum way)way, image);
-        const double off = relative_l2(image, expected, NUM_VOXELS);
+        const double off = l2_apart(image, expected, NUM_VOXELS);
         print_message("%d subsets, way %d: %.2g\n", subsets, way, off);
         assert_true(off < 2e-6);
     }
-    session_close(&s);
 }
 
 static void images_are_those_of_the_formula(void **state)
@@ -307,37 +231,30 @@ static void bad_calls_are_refused(void **state)
     struct session s;
     session_open(&s);
     float image[NUM_VOXELS];
-    lr_lor_data data = make_data(&s, false);
-    const lr_vector counts = lr_lor_data_vector(&data);
+    const lr_vector counts = lr_vector_of_floats(s.counts, NUM_DATA);
     lr_osem_params params = {.op = s.op, .data = &counts, .subsets = 7, .log = &s.log.log};
-    assert_int_equal(array_osem(&params, image), LR_USAGE);
-    assert_non_null(strstr(s.log.error, "made of views, of which there are 6"));
+    assert_fails(array_osem(&params, image), LR_USAGE, &s.log, "made of views, of which there are 6");
     params.subsets = 2;
-    data.values[3 * NUM_VOXELS + 17] = -1;
-    assert_int_equal(array_osem(&params, image), LR_BAD_INPUT);
-    assert_non_null(strstr(s.log.error, "voxel 17 of view 3 is -1"));
-    data.values[3 * NUM_VOXELS + 17] = NAN;
-    assert_int_equal(array_back(s.op, data.values, image), LR_BAD_INPUT);
-    assert_non_null(strstr(s.log.error, "voxel 17 of view 3"));
+    s.counts[3 * NUM_VOXELS + 17] = -1;
+    assert_fails(array_osem(&params, image), LR_BAD_INPUT, &s.log, "voxel 17 of view 3 is -1");
+    s.counts[3 * NUM_VOXELS + 17] = NAN;
+    assert_fails(array_back(s.op, s.counts, image), LR_BAD_INPUT, &s.log, "voxel 17 of view 3");
     s.factors[2 * NUM_VOXELS] = -1;
-    assert_int_equal(array_forward(s.op, s.additive, data.values), LR_BAD_INPUT);
-    assert_non_null(strstr(s.log.error, "the factor of voxel 0 of view 2 is -1"));
+    assert_fails(array_forward(s.op, s.additive, s.counts), LR_BAD_INPUT, &s.log,
+                 "the factor of voxel 0 of view 2 is -1");
     lr_pixel pixel;
     const double point_mm[3] = {0};
     assert_int_equal(lr_operator_picture(s.op, point_mm, 0, &pixel), LR_USAGE);
     assert_null(lr_direct_create(&(lr_direct_params){.log = &s.log.log}));
-    free(data.values);
-    session_close(&s);
 }
 
 int main(int argc, char **argv)
 {
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) return 77;
+    if (!case_is_usable(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_what_it_is),           cmocka_unit_test(data_are_the_histo_images),
-        cmocka_unit_test(rows_are_what_a_voxel_gives),  cmocka_unit_test(images_are_those_of_the_formula),
-        cmocka_unit_test(ramla_is_that_of_the_formula), cmocka_unit_test(bad_calls_are_refused),
+        CASE(it_says_what_it_is),           CASE(data_are_the_histo_images),
+        CASE(rows_are_what_a_voxel_gives),  CASE(images_are_those_of_the_formula),
+        CASE(ramla_is_that_of_the_formula), CASE(bad_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

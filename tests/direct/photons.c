@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Simulated photon pairs and their time of flight, compared with the exact matrix. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include "base/vec.h"
 
@@ -62,9 +62,8 @@ static void pairs_follow_the_matrix(void **state)
 {
     static const enum fixture_kind kinds[3] = {FIXTURE_RING, FIXTURE_TILTED, FIXTURE_GAPPED};
     for (int n = 0; n < 3; n++) {
-        struct fixture fixture;
-        fixture_init(&fixture, kinds[n]);
-        lr_image *activity = lr_image_create(&fixture.grid, NULL);
+        struct fixture fixture = kept_fixture(kinds[n]);
+        lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
         const double point_mm[1][3] = {{1.3, -2.1, 0.7}};
         lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
         memcpy(grid.origin_mm, point_mm[0], sizeof(grid.origin_mm));
@@ -72,20 +71,18 @@ static void pairs_follow_the_matrix(void **state)
         activity->values[0] = 1;
         lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
         params.mode = LR_MODE_EXACT;
-        lr_operator *op = fixture_operator(&params);
-        double *expected = fixture_doubles(fixture.lors->count);
+        lr_operator *op = keep(fixture_operator(&params));
+        double *expected = kept_doubles(fixture.lors->count);
         struct tally tally = {
             .fixture = &fixture, .point_mm = point_mm[0], .counts = fixture_doubles(fixture.lors->count)};
         const lr_row_sink rows = {keep_row, expected};
-        assert_int_equal(lr_operator_point_rows(op, point_mm, 1, &rows), LR_OK);
+        assert_ok(lr_operator_point_rows(op, point_mm, 1, &rows));
         const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
-        assert_int_equal(
-            lr_events_from_activity(
-                &(lr_photon_params){
-                    .lors = fixture.lors, .activity = activity, .count = EVENTS, .tof_resolution_ps = 200, .seed = 9},
-                &sink, &info),
-            LR_OK);
+        assert_ok(lr_events_from_activity(
+            &(lr_photon_params){
+                .lors = fixture.lors, .activity = activity, .count = EVENTS, .tof_resolution_ps = 200, .seed = 9},
+            &sink, &info));
         assert_true(info.has_tof && info.tof_resolution_ps == 200);
         assert_int_equal(tally.events, EVENTS);
         double whole = 0, chi2 = 0;
@@ -107,19 +104,14 @@ static void pairs_follow_the_matrix(void **state)
         assert_true(fabs(mean_mm) < 0.5);
         assert_close(sqrt(tally.square_mm2 / EVENTS - mean_mm * mean_mm), sigma_mm, 0.02);
         free(tally.counts);
-        free(expected);
-        lr_operator_destroy(op);
-        lr_image_destroy(activity);
-        fixture_finish(&fixture);
     }
 }
 
 /* Event k is the same whatever the number of events. */
 static void seeds_repeat(void **state)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, FIXTURE_RING);
-    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
+    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
     const double origin_mm[3] = {0};
     struct tally tallies[3];
     for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = (float)(k % 5);
@@ -127,13 +119,12 @@ static void seeds_repeat(void **state)
         tallies[n] =
             (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = fixture_doubles(fixture.lors->count)};
         const lr_event_sink sink = {.take = take, .user = &tallies[n]};
-        assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
-                                                                     .activity = activity,
-                                                                     .count = n == 1 ? 3000 : 2000,
-                                                                     .tof_resolution_ps = 200,
-                                                                     .seed = n == 2 ? 2 : 1},
-                                                 &sink, NULL),
-                         LR_OK);
+        assert_ok(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
+                                                              .activity = activity,
+                                                              .count = n == 1 ? 3000 : 2000,
+                                                              .tof_resolution_ps = 200,
+                                                              .seed = n == 2 ? 2 : 1},
+                                          &sink, NULL));
         free(tallies[n].counts);
     }
     int same = 0;
@@ -143,8 +134,6 @@ static void seeds_repeat(void **state)
         same += tallies[0].first[k].tof_mm == tallies[2].first[k].tof_mm;
     }
     assert_int_equal(same, 0);
-    lr_image_destroy(activity);
-    fixture_finish(&fixture);
 }
 
 /* Sums over lines that should pass through a point, and how many times blur was asked for. */
@@ -194,10 +183,10 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
  * of threads gives the same events. */
 static void blurred_lines_have_their_widths(void **state)
 {
-    lr_scanner *scanner = lr_scanner_read("penn-labr3", NULL);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_scanner *scanner = keep(lr_scanner_read("penn-labr3", NULL));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
-    lr_image *activity = lr_image_create(&grid, NULL);
+    lr_image *activity = keep(lr_image_create(&grid, NULL));
     activity->grid.origin_mm[0] = 100;
     activity->values[0] = 1;
     uint64_t hashes[2];
@@ -210,7 +199,7 @@ static void blurred_lines_have_their_widths(void **state)
                                          .seed = 4,
                                          .blur = {.radial_mm = wider_outwards, .axial_mm = 7},
                                          .threads = n == 0 ? 1 : 3};
-        assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
+        assert_ok(lr_events_from_activity(&params, &sink, NULL));
         assert_int_equal(spread.events, 20000);
         for (int k = 0; k < 2; k++) {
             const double ratio = spread.square_mm2[k] / spread.expected_mm2[k];
@@ -220,46 +209,29 @@ static void blurred_lines_have_their_widths(void **state)
         hashes[n] = spread.hash;
     }
     assert_true(hashes[0] == hashes[1]);
-    lr_image_destroy(activity);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 static void impossible_activities_are_refused(void **state)
 {
-    struct fixture fixture;
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct tally tally = {0};
     const lr_event_sink sink = {.take = take, .user = &tally};
-    fixture_init(&fixture, FIXTURE_OPPOSED);
-    test_log_init(&log);
-    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    struct fixture fixture = kept_fixture(FIXTURE_OPPOSED);
+    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
     lr_photon_params params = {
         .lors = fixture.lors, .activity = activity, .count = 10, .tof_resolution_ps = 200, .log = &log.log};
-    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "no activity"));
+    assert_fails(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT, &log, "no activity");
     activity->values[3] = -1;
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT);
     activity->values[3] = 1;
     activity->grid.origin_mm[2] = 5000; /* far above the scanner */
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_FAILED);
     params.blur.axial_mm = -1;
-    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
-    assert_non_null(strstr(log.error, "axial blur"));
+    assert_fails(lr_events_from_activity(&params, &sink, NULL), LR_USAGE, &log, "axial blur");
     params.blur.axial_mm = 0;
     params.tof_resolution_ps = -1;
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
-    lr_image_destroy(activity);
-    fixture_finish(&fixture);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_follow_the_matrix),
-        cmocka_unit_test(seeds_repeat),
-        cmocka_unit_test(blurred_lines_have_their_widths),
-        cmocka_unit_test(impossible_activities_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: photons", cmocka_unit_test(pairs_follow_the_matrix), cmocka_unit_test(seeds_repeat),
+          cmocka_unit_test(blurred_lines_have_their_widths), cmocka_unit_test(impossible_activities_are_refused))

@@ -5,7 +5,6 @@
  * projection's two vectors may be on the host, buffers may belong to the caller, and a reconstruction copies only
  * sums to the host. Laws of vectors at any place are in tests/operator/laws.h. */
 #include "direct/cases.h"
-#include "fixtures.h"
 
 #include "common/bindings.h"
 #include "gl/resource.h"
@@ -16,8 +15,6 @@ enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_D
 
 /* Largest relative difference: the passes are the same, and the host adds up back-projections in double. */
 static const double rounding = 1e-6;
-
-static lr_direct_storage storage;
 
 struct session {
     struct test_log log;
@@ -44,17 +41,14 @@ static lr_operator *create(struct session *s, const char *backend, bool has_fact
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    lr_operator *op = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                           .views = views,
-                                                           .num_views = NUM_VIEWS,
-                                                           .kernel = {.resolution = case_resolution(6)},
-                                                           .backend = backend,
-                                                           .shared = s->shared.context != NULL ? &s->shared : NULL,
-                                                           .storage = storage,
-                                                           .factors = has_factors ? &factors : NULL,
-                                                           .log = &s->log.log});
-    if (op == NULL) fail_msg("%s", s->log.error);
-    return op;
+    return kept_direct((lr_direct_params){.grid = &grid,
+                                          .views = views,
+                                          .num_views = NUM_VIEWS,
+                                          .kernel = {.resolution = case_resolution(6)},
+                                          .backend = backend,
+                                          .shared = s->shared.context != NULL ? &s->shared : NULL,
+                                          .factors = has_factors ? &factors : NULL,
+                                          .log = &s->log.log});
 }
 
 static void session_open(struct session *s, bool has_factors)
@@ -66,11 +60,6 @@ static void session_open(struct session *s, bool has_factors)
     assert_int_equal(lr_place_get_info(lr_operator_place(s->op)).kind, LR_PLACE_GL);
 }
 
-static void session_close(struct session *s)
-{
-    lr_operator_destroy(s->op);
-}
-
 static void fill(struct session *s, float *values, int64_t count)
 {
     for (int64_t k = 0; k < count; k++) values[k] = 0.5f + (float)test_random(&s->random);
@@ -78,38 +67,27 @@ static void fill(struct session *s, float *values, int64_t count)
 
 static void assert_same(const float *got, const float *wanted, int64_t count)
 {
-    double largest = 0, off = 0;
-    for (int64_t k = 0; k < count; k++) {
-        assert_true(isfinite(got[k]));
-        largest = fmax(largest, fabs((double)wanted[k]));
-        off = fmax(off, fabs((double)got[k] - (double)wanted[k]));
-    }
-    assert_true(largest > 0);
-    if (off > rounding * largest) fail_msg("off by %g of %g", off, largest);
+    const double off = worst_apart(got, wanted, count); /* not a number where one of them is not, or all are 0 */
+    if (!(off <= rounding)) fail_msg("off by %g of the largest", off);
 }
 
 /* A part of a longer vector at the operator's place, from a number on that no driver aligns. */
-static lr_vector make(const struct session *s, int64_t count, lr_precision precision, lr_vector *whole)
+static lr_vector make(const struct session *s, int64_t count)
 {
-    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(s->op),
-                                                          .count = count + 9,
-                                                          .precision = precision,
-                                                          .log = &s->log.log},
-                                      whole),
-                     LR_OK);
-    return lr_vector_part(whole, 5, count);
+    const lr_vector whole = kept_vector(lr_operator_place(s->op), count + 9, LR_FLOAT32);
+    return lr_vector_part(&whole, 5, count);
 }
 
 static void put(const float *values, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+    assert_ok(lr_vector_copy(&host, vector));
 }
 
 static void get(const lr_vector *vector, float *values)
 {
     lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
+    assert_ok(lr_vector_copy(vector, &host));
 }
 
 /* --- projections --- */
@@ -121,28 +99,23 @@ static void places_may_differ(void **state)
 {
     struct session s;
     session_open(&s, false);
-    lr_vector whole_image, whole_values;
-    lr_vector image = make(&s, NUM_VOXELS, LR_FLOAT32, &whole_image);
-    lr_vector values = make(&s, NUM_DATA, LR_FLOAT32, &whole_values);
+    lr_vector image = make(&s, NUM_VOXELS), values = make(&s, NUM_DATA);
     lr_vector host_image = lr_vector_of_floats(x, NUM_VOXELS);
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
     fill(&s, x, NUM_VOXELS);
     put(x, &image);
-    assert_int_equal(array_forward(s.op, x, on_host), LR_OK);
-    assert_int_equal(lr_operator_forward(s.op, NULL, &image, &host_values), LR_OK);
+    assert_ok(array_forward(s.op, x, on_host));
+    assert_ok(lr_operator_forward(s.op, NULL, &image, &host_values));
     assert_same(there, on_host, NUM_DATA);
-    assert_int_equal(lr_operator_forward(s.op, NULL, &host_image, &values), LR_OK);
+    assert_ok(lr_operator_forward(s.op, NULL, &host_image, &values));
     get(&values, there);
     assert_same(there, on_host, NUM_DATA);
-    assert_int_equal(array_back(s.op, there, on_host), LR_OK);
-    assert_int_equal(lr_operator_back(s.op, NULL, &host_values, &image), LR_OK);
+    assert_ok(array_back(s.op, there, on_host));
+    assert_ok(lr_operator_back(s.op, NULL, &host_values, &image));
     get(&image, y);
     assert_same(y, on_host, NUM_VOXELS);
-    assert_int_equal(lr_operator_back(s.op, NULL, &values, &host_image), LR_OK);
+    assert_ok(lr_operator_back(s.op, NULL, &values, &host_image));
     assert_same(x, on_host, NUM_VOXELS);
-    lr_vector_destroy(&whole_values);
-    lr_vector_destroy(&whole_image);
-    session_close(&s);
 }
 
 /* --- reconstruction --- */
@@ -182,7 +155,7 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
     const lr_vector host = lr_vector_of_floats(y, NUM_DATA);
     const lr_vector_params like = {.place = data_place, .name = "counts", .log = &s->log.log};
     lr_vector data;
-    assert_int_equal(lr_vector_bring(&host, &like, &data), LR_OK);
+    assert_ok(lr_vector_bring(&host, &like, &data));
     const lr_traffic before = lr_place_get_info(lr_operator_place(op)).traffic;
     lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     struct watch watch = {.place = lr_operator_place(op)};
@@ -192,7 +165,7 @@ static int64_t reconstruct(struct session *s, lr_operator *op, lr_place *data_pl
     params.iteration = look;
     params.user = &watch;
     params.log = &s->log.log;
-    assert_int_equal(lr_recon(&params, &to), LR_OK);
+    assert_ok(lr_recon(&params, &to));
     assert_int_equal(watch.iterations, 4);
     assert_int_equal(watch.during.to_device, 0);
     assert_true(watch.during.to_host <= (watch.place != NULL ? sums_bytes(params.subsets) : 0));
@@ -211,7 +184,7 @@ static void an_iteration_stays_there(void **state)
     session_open(&s, true);
     lr_operator *reference = create(&s, "cpu", true), *plain = create(&s, "compute", false);
     for (int k = 0; k < NUM_VOXELS; k++) x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
-    assert_int_equal(array_forward(reference, x, y), LR_OK);
+    assert_ok(array_forward(reference, x, y));
     for (int way = 0; way < 8; way++) {
         const bool is_ramla = way & 1;
         const lr_recon_params params = {.algorithm = is_ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
@@ -225,17 +198,10 @@ static void an_iteration_stays_there(void **state)
         assert_memory_equal(images[0], images[1], sizeof(images[0]));
         assert_int_equal(reconstruct(&s, plain, lr_operator_place(plain), params, images[1]), 0);
         reconstruct(&s, reference, NULL, params, images[1]);
-        double off = 0, all = 0;
-        for (int k = 0; k < NUM_VOXELS; k++) {
-            off += pow((double)images[0][k] - (double)images[1][k], 2);
-            all += pow((double)images[1][k], 2);
-        }
-        print_message("way %d: %.2g\n", way, sqrt(off / all));
-        assert_true(all > 0 && sqrt(off / all) < 1e-5);
+        const double off = l2_apart(images[0], images[1], NUM_VOXELS);
+        print_message("way %d: %.2g\n", way, off);
+        assert_true(off < 1e-5); /* not a number where the image is 0 */
     }
-    lr_operator_destroy(reference);
-    lr_operator_destroy(plain);
-    session_close(&s);
 }
 
 /* --- together with another context --- */
@@ -247,7 +213,7 @@ static void a_callers_buffer_is_the_image(void **state)
     test_log_init(&s.log);
     s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});
     assert_non_null(s.ctx);
-    assert_int_equal(gl_context_make_current(s.ctx), LR_OK);
+    assert_ok(gl_context_make_current(s.ctx));
     assert_true(gl_context_share(&s.shared));
     s.op = create(&s, "compute", false);
     struct gl_buffer *buffer =
@@ -256,36 +222,33 @@ static void a_callers_buffer_is_the_image(void **state)
     lr_vector_gl_buffer name = {.buffer = buffer->name, .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
     glFlush();
     lr_vector image;
-    assert_int_equal(
-        lr_vector_wrap_gl(&(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log},
-                          &name, &image),
-        LR_OK);
+    assert_ok(lr_vector_wrap_gl(
+        &(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log}, &name, &image));
     fill(&s, y, NUM_DATA);
     const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
-    assert_int_equal(lr_operator_back(s.op, NULL, &values, &image), LR_OK);
-    assert_int_equal(lr_place_fence(image.place, &done), LR_OK);
+    assert_ok(lr_operator_back(s.op, NULL, &values, &image));
+    assert_ok(lr_place_fence(image.place, &done));
     while (glClientWaitSync(done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
     }
     glDeleteSync(done);
-    assert_int_equal(gl_buffer_read(buffer, 0, sizeof(x), x), LR_OK);
-    assert_int_equal(array_back(s.op, y, there), LR_OK);
+    assert_ok(gl_buffer_read(buffer, 0, sizeof(x), x));
+    assert_ok(array_back(s.op, y, there));
     assert_same(x, there, NUM_VOXELS);
     lr_vector_destroy(&image);
     gl_buffer_destroy(buffer);
-    session_close(&s);
+    destroy_kept_since(0);
     gl_context_release(s.ctx);
     gl_context_destroy(s.ctx);
 }
 
 int main(int argc, char **argv)
 {
-    storage = argc > 1 && strcmp(argv[1], "textures") == 0 ? LR_DIRECT_TEXTURES : LR_DIRECT_BUFFERS;
-    if (!fixture_backend_is_usable("compute")) return 77;
+    if (!case_is_usable(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_may_differ),
-        cmocka_unit_test(an_iteration_stays_there),
-        cmocka_unit_test(a_callers_buffer_is_the_image),
+        CASE(places_may_differ),
+        CASE(an_iteration_stays_there),
+        CASE(a_callers_buffer_is_the_image),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void files_are_read(void **state)
     lr_radial_profiles profiles;
     write_file(path, "distance_mm: [0, 100]\nfirst_offset_mm: -2\noffset_step_mm: 2\n"
                      "profiles:\n  - [0, 1, 0]\n  - [0.5, 1, 0.25]\n");
-    assert_int_equal(lr_radial_profiles_read(path, &profiles, NULL), LR_OK);
+    assert_ok(lr_radial_profiles_read(path, &profiles, NULL));
     assert_int_equal(profiles.num_distances, 2);
     assert_int_equal(profiles.num_offsets, 3);
     assert_true(profiles.distance_mm[1] == 100 && profiles.first_offset_mm == -2);
@@ -35,21 +35,19 @@ static void files_are_read(void **state)
 static void refuse_file(const char *text, const char *words)
 {
     char path[64];
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_radial_profiles profiles;
-    test_log_init(&log);
     write_file(path, text);
     assert_int_equal(lr_radial_profiles_read(path, &profiles, &log.log), LR_BAD_INPUT);
     assert_null(profiles.values);
     unlink(path);
-    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
+    assert_says(log.error, words);
 }
 
 static void bad_files_are_refused(void **state)
 {
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     lr_radial_profiles profiles;
-    test_log_init(&log);
     assert_int_equal(lr_radial_profiles_read("no-such.yaml", &profiles, &log.log), LR_BAD_INPUT);
     refuse_file("distance_mm: [0]\n", "first_offset_mm");
     refuse_file("distance_mm: 3\nfirst_offset_mm: -2\noffset_step_mm: 2\nprofiles: [[1, 1]]\n", "list");
@@ -67,43 +65,22 @@ static void bad_files_are_refused(void **state)
 static void refuse_kernel(lr_radial_profiles profiles, const char *words)
 {
     const lr_grid grid = case_grid();
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     const lr_resolution resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED, .axial_mm = 5, .measured = &profiles};
     assert_null(lr_direct_tables_create(
         &(lr_direct_tables_params){.grid = &grid, .kernel = {.resolution = resolution}, .log = &log.log}));
-    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
+    assert_says(log.error, words);
 }
 
 static void profiles_without_a_kernel_are_refused(void **state)
 {
-    double distance_mm[2] = {10, 0}, values[6] = {0, 1, 0, 0, 0, 0};
-    double negative[3] = {1, -1, 1}, narrow[4] = {0, 0, 0, 1};
-    const lr_radial_profiles profiles = {.num_distances = 1,
-                                         .num_offsets = 3,
-                                         .distance_mm = distance_mm,
-                                         .first_offset_mm = -4,
-                                         .offset_step_mm = 4,
-                                         .values = values};
-    lr_radial_profiles bad = profiles;
-    bad.num_distances = 2;
-    refuse_kernel(bad, "ascend");
-    bad = profiles;
-    bad.first_offset_mm = 1;
-    refuse_kernel(bad, "around 0");
-    bad = profiles;
-    bad.values = negative;
-    refuse_kernel(bad, "not negative");
-    bad = profiles;
-    bad.values = values + 3;
-    refuse_kernel(bad, "zero everywhere");
-    bad = profiles;
-    bad.num_offsets = 4;
-    bad.first_offset_mm = -3;
-    bad.offset_step_mm = 1.1;
-    bad.values = narrow; /* positive between voxels only */
-    bad.first_offset_mm = -1.5;
-    refuse_kernel(bad, "narrower than a voxel");
+    static double distance_mm[2] = {10, 0}, values[6] = {0, 1, 0, 0, 0, 0}, negative[3] = {1, -1, 1};
+    static double narrow[4] = {0, 0, 0, 1}; /* positive between voxels only */
+    refuse_kernel((lr_radial_profiles){2, 3, distance_mm, -4, 4, values}, "ascend");
+    refuse_kernel((lr_radial_profiles){1, 3, distance_mm, 1, 4, values}, "around 0");
+    refuse_kernel((lr_radial_profiles){1, 3, distance_mm, -4, 4, negative}, "not negative");
+    refuse_kernel((lr_radial_profiles){1, 3, distance_mm, -4, 4, values + 3}, "zero everywhere");
+    refuse_kernel((lr_radial_profiles){1, 4, distance_mm, -1.5, 1.1, narrow}, "narrower than a voxel");
 }
 
 /* A Gaussian as measured profiles, finely sampled, gives the kernels of the Gaussian. */
@@ -128,10 +105,10 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     for (int v = 0; v < NUM_ANGLES; v++) {
         lr_direct_kernel kernel = {.resolution = {.tof_ps = 150, .radial_mm = 6, .axial_mm = 5}};
         lr_direct_tables_params params = {.grid = &grid, .view = case_views[v], .kernel = kernel};
-        lr_direct_tables *closed = lr_direct_tables_create(&params);
+        lr_direct_tables *closed = kept_tables(&grid, case_views[v], &params.kernel);
         params.kernel.resolution.model = LR_RADIAL_MEASURED;
         params.kernel.resolution.measured = &profiles;
-        lr_direct_tables *measured = lr_direct_tables_create(&params);
+        lr_direct_tables *measured = kept_tables(&grid, case_views[v], &params.kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(measured);
         assert_int_equal(info->num_offsets, lr_direct_tables_get_info(closed)->num_offsets);
         for (int kernel_number = 0; kernel_number < info->num_kernels; kernel_number++) {
@@ -141,18 +118,8 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
                 assert_true(fabs(a - b) < 2e-5 * lr_direct_tables_values(closed, 0)[info->num_offsets / 2]);
             }
         }
-        lr_direct_tables_destroy(measured);
-        lr_direct_tables_destroy(closed);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_read),
-        cmocka_unit_test(bad_files_are_refused),
-        cmocka_unit_test(profiles_without_a_kernel_are_refused),
-        cmocka_unit_test(a_measured_gaussian_is_a_gaussian),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: profiles", cmocka_unit_test(files_are_read), cmocka_unit_test(bad_files_are_refused),
+          cmocka_unit_test(profiles_without_a_kernel_are_refused), cmocka_unit_test(a_measured_gaussian_is_a_gaussian))

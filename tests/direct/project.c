@@ -3,47 +3,21 @@
  *
  * Laws of projections, for the backend that argv[1] names. */
 #include "direct/cases.h"
-#include "fixtures.h"
 
 #include "base/vec.h"
 
-static const char *backend;
-static lr_direct_storage storage;
-
 static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel, const char *name)
 {
-    static struct test_log log; /* projectors keep it */
-    test_log_init(&log);
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = grid,
-                                                               .views = view,
-                                                               .num_views = 1,
-                                                               .kernel = *kernel,
-                                                               .backend = name,
-                                                               .storage = storage,
-                                                               .log = &log.log});
-    if (direct == NULL) fail_msg("%s", log.error);
-    return direct;
+    return kept_direct((lr_direct_params){
+        .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = name, .log = &kept_log()->log});
 }
 
+/* Numbers that floats hold exactly. */
 static double *random_image(int64_t count, uint64_t *seed)
 {
-    double *values = malloc((size_t)count * sizeof(*values));
+    double *values = kept_doubles(count);
     for (int64_t k = 0; k < count; k++) values[k] = (double)(float)test_random(seed);
     return values;
-}
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
-
-static double difference(const double *a, const double *b, int64_t count)
-{
-    double square = 0;
-    for (int64_t k = 0; k < count; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
-    return sqrt(square / dot(b, b, count));
 }
 
 typedef void case_fn(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel);
@@ -55,6 +29,7 @@ static void each_case(case_fn *check)
         for (int model = 0; model < NUM_MODELS; model++) {
             const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
             check(&grids[(v + model) % 2], &case_views[v], &kernel);
+            destroy_kept_since(0);
         }
     }
 }
@@ -81,20 +56,14 @@ static void check_spread(const lr_grid *grid, const lr_view *view, const lr_dire
 {
     uint64_t seed = 7;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_operator *direct = make(grid, view, kernel, backend);
-    lr_direct_tables *tables =
-        lr_direct_tables_create(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel});
+    lr_operator *direct = make(grid, view, kernel, test_backend);
+    lr_direct_tables *tables = kept_tables(grid, *view, kernel);
     double *image = random_image(count, &seed);
-    double *histo = random_image(count, &seed), *expected = calloc((size_t)count, sizeof(double));
+    double *histo = random_image(count, &seed), *expected = kept_doubles(count);
     spread(tables, image, expected);
-    assert_int_equal(view_doubles(direct, true, 0, image, histo), LR_OK);
-    const bool in_double = strcmp(backend, "cpu") == 0;
-    assert_true(difference(histo, expected, count) < (in_double ? 1e-13 : 1e-6));
-    free(expected);
-    free(histo);
-    free(image);
-    lr_direct_tables_destroy(tables);
-    lr_operator_destroy(direct);
+    assert_ok(view_doubles(direct, true, 0, image, histo));
+    const bool in_double = test_backend_is("cpu");
+    assert_true(l2_apart(histo, expected, count) < (in_double ? 1e-13 : 1e-6));
 }
 
 static void forward_spreads_each_voxel_by_its_kernel(void **state)
@@ -110,18 +79,13 @@ static void check_adjoint(const lr_grid *grid, const lr_view *view, const lr_dir
 {
     uint64_t seed = 3;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_operator *direct = make(grid, view, kernel, backend);
+    lr_operator *direct = make(grid, view, kernel, test_backend);
     double *x = random_image(count, &seed), *y = random_image(count, &seed);
     double *fx = random_image(count, &seed), *fty = random_image(count, &seed);
-    assert_int_equal(view_doubles(direct, true, 0, x, fx), LR_OK);
-    assert_int_equal(view_doubles(direct, false, 0, y, fty), LR_OK);
-    const double left = dot(fx, y, count), right = dot(x, fty, count);
+    assert_ok(view_doubles(direct, true, 0, x, fx));
+    assert_ok(view_doubles(direct, false, 0, y, fty));
+    const double left = dot_product(fx, y, count), right = dot_product(x, fty, count);
     worst_adjoint = fmax(worst_adjoint, fabs(left - right) / left);
-    free(fty);
-    free(fx);
-    free(y);
-    free(x);
-    lr_operator_destroy(direct);
 }
 
 /* double: rounding of 5,808 terms; float: issue's 1e-6, of which rounding of sums is a tenth. */
@@ -130,7 +94,7 @@ static void back_is_the_transpose_of_forward(void **state)
     worst_adjoint = 0;
     each_case(check_adjoint);
     print_message("largest difference %.2e\n", worst_adjoint);
-    assert_true(worst_adjoint < (strcmp(backend, "cpu") == 0 ? 1e-13 : 1e-6));
+    assert_true(worst_adjoint < (test_backend_is("cpu") ? 1e-13 : 1e-6));
 }
 
 /* The transpose element by element, at the borders too: columns of both for corner and inner
@@ -139,25 +103,21 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
 {
     const int64_t count = lr_grid_num_voxels(grid);
     static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
-    lr_operator *direct = make(grid, view, kernel, backend);
-    double *unit = calloc((size_t)count, sizeof(double)), *column = calloc((size_t)count, sizeof(double));
-    double *row = calloc((size_t)count, sizeof(double));
+    lr_operator *direct = make(grid, view, kernel, test_backend);
+    double *unit = kept_doubles(count), *column = kept_doubles(count);
+    double *row = kept_doubles(count);
     for (int p = 0; p < 3; p++) {
         const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
         memset(unit, 0, (size_t)count * sizeof(*unit));
         unit[v] = 1;
-        assert_int_equal(view_doubles(direct, true, 0, unit, column), LR_OK);
+        assert_ok(view_doubles(direct, true, 0, unit, column));
         for (int64_t k = v % 3; k < count; k += 997) {
             memset(unit, 0, (size_t)count * sizeof(*unit));
             unit[k] = 1;
-            assert_int_equal(view_doubles(direct, false, 0, unit, row), LR_OK);
+            assert_ok(view_doubles(direct, false, 0, unit, row));
             assert_true(row[v] == column[k]);
         }
     }
-    free(row);
-    free(column);
-    free(unit);
-    lr_operator_destroy(direct);
 }
 
 static void elements_of_both_are_the_same_numbers(void **state)
@@ -166,6 +126,7 @@ static void elements_of_both_are_the_same_numbers(void **state)
     for (int model = 0; model < NUM_MODELS; model++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
         check_columns(&grid, &case_views[(model + 1) % NUM_ANGLES], &kernel);
+        destroy_kept_since(0);
     }
 }
 
@@ -177,21 +138,16 @@ static void check_agreement(const lr_grid *grid, const lr_view *view, const lr_d
 {
     uint64_t seed = 11;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_operator *direct = make(grid, view, kernel, backend);
+    lr_operator *direct = make(grid, view, kernel, test_backend);
     lr_operator *reference = make(grid, view, kernel, "cpu");
     double *x = random_image(count, &seed), *y = random_image(count, &seed);
     double *expected = random_image(count, &seed);
-    assert_int_equal(view_doubles(direct, true, 0, x, y), LR_OK);
-    assert_int_equal(view_doubles(reference, true, 0, x, expected), LR_OK);
-    worst_agreement = fmax(worst_agreement, difference(y, expected, count));
-    assert_int_equal(view_doubles(direct, false, 0, x, y), LR_OK);
-    assert_int_equal(view_doubles(reference, false, 0, x, expected), LR_OK);
-    worst_agreement = fmax(worst_agreement, difference(y, expected, count));
-    free(expected);
-    free(y);
-    free(x);
-    lr_operator_destroy(reference);
-    lr_operator_destroy(direct);
+    assert_ok(view_doubles(direct, true, 0, x, y));
+    assert_ok(view_doubles(reference, true, 0, x, expected));
+    worst_agreement = fmax(worst_agreement, l2_apart(y, expected, count));
+    assert_ok(view_doubles(direct, false, 0, x, y));
+    assert_ok(view_doubles(reference, false, 0, x, expected));
+    worst_agreement = fmax(worst_agreement, l2_apart(y, expected, count));
 }
 
 static void agrees_with_the_reference(void **state)
@@ -245,16 +201,13 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel, s
     lr_view_axes(view, axes);
     const int x = 24 + (int)nearbyint(11 * axes[1][0]), y = 24 + (int)nearbyint(11 * axes[1][1]);
     const int64_t point = x + 49 * (y + 49 * 5);
-    lr_operator *direct = make(&grid, view, kernel, backend);
-    double *image = calloc((size_t)count, sizeof(double)), *out = calloc((size_t)count, sizeof(double));
+    lr_operator *direct = make(&grid, view, kernel, test_backend);
+    double *image = kept_doubles(count), *out = kept_doubles(count);
     image[point] = 1;
-    assert_int_equal(view_doubles(direct, true, 0, image, out), LR_OK);
+    assert_ok(view_doubles(direct, true, 0, image, out));
     *forward = radial_moments(&grid, view, out, point);
-    assert_int_equal(view_doubles(direct, false, 0, image, out), LR_OK);
+    assert_ok(view_doubles(direct, false, 0, image, out));
     *back = radial_moments(&grid, view, out, point);
-    free(out);
-    free(image);
-    lr_operator_destroy(direct);
 }
 
 static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
@@ -293,49 +246,38 @@ static void bad_calls_are_refused(void **state)
 {
     const lr_grid grid = case_grid();
     const int64_t count = lr_grid_num_voxels(&grid);
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     lr_direct_params params = {.grid = &grid,
                                .views = case_views,
                                .num_views = 2,
                                .kernel = {.resolution = case_resolution(0)},
-                               .backend = backend,
+                               .backend = test_backend,
                                .log = &log.log};
-    lr_operator *direct = lr_direct_create(&params);
-    float *image = calloc((size_t)count, sizeof(float)), *out = calloc((size_t)count, sizeof(float));
+    lr_operator *direct = keep(lr_direct_create(&params));
+    float *image = kept_floats(count), *out = kept_floats(count);
     assert_int_equal(view_floats(direct, true, 2, image, out), LR_USAGE);
     assert_int_equal(view_floats(direct, false, -1, image, out), LR_USAGE);
     image[77] = NAN;
-    assert_int_equal(view_floats(direct, false, 1, image, out), LR_BAD_INPUT);
-    assert_non_null(strstr(log.error, "voxel 77"));
-    lr_operator_destroy(direct);
+    assert_fails(view_floats(direct, false, 1, image, out), LR_BAD_INPUT, &log, "voxel 77");
     params.backend = "quantum";
-    assert_null(lr_direct_create(&params));
-    assert_int_equal(log.status, LR_USAGE);
-    params.backend = backend;
+    assert_none(lr_direct_create(&params), LR_USAGE, &log, "");
+    params.backend = test_backend;
     params.kernel.resolution.tof_ps = 0;
     assert_null(lr_direct_create(&params));
     lr_operator_destroy(NULL);
-    free(out);
-    free(image);
 }
 
 int main(int argc, char **argv)
 {
-    backend = argc > 1 ? argv[1] : "cpu";
-    if (strcmp(backend, "textures") == 0) {
-        backend = "compute";
-        storage = LR_DIRECT_TEXTURES;
-    }
-    if (!fixture_backend_is_usable(backend)) return 77;
+    if (!case_is_usable(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forward_spreads_each_voxel_by_its_kernel),
-        cmocka_unit_test(back_is_the_transpose_of_forward),
-        cmocka_unit_test(elements_of_both_are_the_same_numbers),
-        cmocka_unit_test(agrees_with_the_reference),
-        cmocka_unit_test(variant_kernels_spread_evenly_and_collect_unevenly),
-        cmocka_unit_test(asymmetric_kernels_point_inwards_and_outwards),
-        cmocka_unit_test(bad_calls_are_refused),
+        CASE(forward_spreads_each_voxel_by_its_kernel),
+        CASE(back_is_the_transpose_of_forward),
+        CASE(elements_of_both_are_the_same_numbers),
+        CASE(agrees_with_the_reference),
+        CASE(variant_kernels_spread_evenly_and_collect_unevenly),
+        CASE(asymmetric_kernels_point_inwards_and_outwards),
+        CASE(bad_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

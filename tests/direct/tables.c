@@ -6,16 +6,6 @@
 
 #include "base/vec.h"
 
-static lr_direct_tables *make(const lr_grid *grid, lr_view view, const lr_direct_kernel *kernel)
-{
-    struct test_log log;
-    test_log_init(&log);
-    lr_direct_tables *tables = lr_direct_tables_create(
-        &(lr_direct_tables_params){.grid = grid, .view = view, .kernel = *kernel, .log = &log.log});
-    if (tables == NULL) fail_msg("%s", log.error);
-    return tables;
-}
-
 /* The clinical case of paper 1: 144 x 144 x 48 voxels of 4 mm, 400 ps, 5.8 mm. */
 static lr_grid clinical_grid(void)
 {
@@ -28,7 +18,7 @@ static void identifiers_are_intervals_of_the_distance(void **state)
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int model = 0; model < NUM_MODELS; model++) {
             const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-            lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+            lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
             const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
             double axes[3][3];
             int most = 0;
@@ -49,7 +39,6 @@ static void identifiers_are_intervals_of_the_distance(void **state)
                 most = a > most ? a : most;
             }
             assert_true(most < info->num_kernels);
-            lr_direct_tables_destroy(tables);
         }
     }
 }
@@ -60,7 +49,7 @@ static void offsets_fill_the_ellipsoid(void **state)
     const lr_grid grid = case_grid();
     for (int v = 0; v < NUM_ANGLES; v++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(2), .support = 8.7};
-        lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+        lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
         const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
         double axes[3][3];
@@ -86,7 +75,6 @@ static void offsets_fill_the_ellipsoid(void **state)
             }
         }
         assert_int_equal(next, info->num_offsets);
-        lr_direct_tables_destroy(tables);
     }
 }
 
@@ -139,9 +127,8 @@ static void offsets_fill_any_ellipsoid(void **state)
         const lr_direct_kernel kernel = {.resolution = {.tof_ps = 2 * sigma_mm[0] * fwhm_per_sigma / light_mm_per_ps,
                                                         .radial_mm = sigma_mm[1] * fwhm_per_sigma,
                                                         .axial_mm = sigma_mm[2] * fwhm_per_sigma}};
-        lr_direct_tables *tables = make(&grid, view, &kernel);
+        lr_direct_tables *tables = kept_tables(&grid, view, &kernel);
         assert_int_equal(count_within(tables), lr_direct_tables_get_info(tables)->num_offsets);
-        lr_direct_tables_destroy(tables);
     }
 }
 
@@ -151,20 +138,17 @@ static void sizes_are_those_of_the_papers(void **state)
 {
     const lr_grid grid = clinical_grid();
     lr_direct_kernel kernel = {.resolution = {.tof_ps = 400}};
-    lr_direct_tables *tables = make(&grid, (lr_view){30, 0}, &kernel);
+    lr_direct_tables *tables = kept_tables(&grid, (lr_view){30, 0}, &kernel);
     assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 265);
-    lr_direct_tables_destroy(tables);
-    tables = make(&grid, (lr_view){0, 0}, &kernel);
+    tables = kept_tables(&grid, (lr_view){0, 0}, &kernel);
     assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 271);
-    lr_direct_tables_destroy(tables);
     kernel.resolution =
         (lr_resolution){.tof_ps = 300, .model = LR_RADIAL_LINEAR, .radial_mm = 5, .radial_edge_mm = 6, .axial_mm = 5};
-    tables = make(&grid, (lr_view){0, 0}, &kernel);
+    tables = kept_tables(&grid, (lr_view){0, 0}, &kernel);
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     assert_int_equal(info->half[0], 14);
     assert_true(info->half[1] <= 2);
     assert_int_equal(info->half[2], 1);
-    lr_direct_tables_destroy(tables);
 }
 
 static void values_are_a_normalised_gaussian(void **state)
@@ -173,7 +157,7 @@ static void values_are_a_normalised_gaussian(void **state)
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int model = 0; model < 5; model++) {
             const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-            lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+            lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
             const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
             const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
             double axes[3][3];
@@ -195,7 +179,6 @@ static void values_are_a_normalised_gaussian(void **state)
                 }
                 assert_close(sum, 1.0, 1e-12);
             }
-            lr_direct_tables_destroy(tables);
         }
     }
 }
@@ -203,22 +186,29 @@ static void values_are_a_normalised_gaussian(void **state)
 /* Issue and paper 1, section 6.1. */
 static void models_have_the_widths_of_the_paper(void **state)
 {
-    const lr_resolution invariant = {0}, one = {.model = LR_RADIAL_VARIANT1}, two = {.model = LR_RADIAL_VARIANT2},
-                        three = {.model = LR_RADIAL_VARIANT3};
-    const lr_resolution near_edge = {.model = LR_RADIAL_VARIANT2, .edge_mm = 100};
-    assert_close(lr_resolution_radial_mm(&invariant, 200), 5.8, 1e-14);
-    assert_close(lr_resolution_radial_mm(&one, 0), 4.8, 1e-14);
-    assert_close(lr_resolution_radial_mm(&one, 75), 5.8, 1e-14);
-    assert_close(lr_resolution_radial_mm(&one, 288), 10, 1e-14);
-    assert_close(lr_resolution_radial_mm(&one, (75 + 288) / 2.0), 7.9, 1e-14);
-    assert_close(lr_resolution_radial_mm(&two, 0), 5.8, 1e-14);
-    assert_close(lr_resolution_radial_mm(&two, 144), 8.9, 1e-14);
-    assert_close(lr_resolution_radial_mm(&two, 288), 12, 1e-14);
-    assert_close(lr_resolution_radial_mm(&two, 400), 12, 1e-14);
-    assert_close(lr_resolution_radial_mm(&three, 0), 5.8, 1e-14);
-    assert_close(lr_resolution_radial_mm(&three, 288), 11.17, 1e-14);
+    static const struct {
+        lr_resolution resolution;
+        double distance_mm, width_mm;
+    } cases[] = {
+        {{0}, 200, 5.8},
+        {{.model = LR_RADIAL_VARIANT1}, 0, 4.8},
+        {{.model = LR_RADIAL_VARIANT1}, 75, 5.8},
+        {{.model = LR_RADIAL_VARIANT1}, 288, 10},
+        {{.model = LR_RADIAL_VARIANT1}, (75 + 288) / 2.0, 7.9},
+        {{.model = LR_RADIAL_VARIANT2}, 0, 5.8},
+        {{.model = LR_RADIAL_VARIANT2}, 144, 8.9},
+        {{.model = LR_RADIAL_VARIANT2}, 288, 12},
+        {{.model = LR_RADIAL_VARIANT2}, 400, 12},
+        {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
+        {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
+        {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        print_message("model %d at %g mm\n", (int)cases[k].resolution.model, cases[k].distance_mm);
+        assert_close(lr_resolution_radial_mm(&cases[k].resolution, cases[k].distance_mm), cases[k].width_mm, 1e-14);
+    }
+    const lr_resolution three = {.model = LR_RADIAL_VARIANT3};
     assert_true(lr_resolution_radial_mm(&three, 144) < (5.8 + 11.17) / 2);
-    assert_close(lr_resolution_radial_mm(&near_edge, 50), 8.9, 1e-14);
     assert_close(lr_tof_mm(400), 59.9584916, 1e-12);
 }
 
@@ -236,12 +226,11 @@ static void supports_hold_what_they_should(void **state)
         const lr_direct_kernel kernel = {
             .support = k == 0 ? 9 : 27,
             .resolution = {.tof_ps = 150 / 2.8, .radial_mm = width_mm, .axial_mm = width_mm}};
-        lr_direct_tables *tables = make(&grid, (lr_view){30, 10}, &kernel);
+        lr_direct_tables *tables = kept_tables(&grid, (lr_view){30, 10}, &kernel);
         const int64_t middle = lr_direct_tables_get_info(tables)->num_offsets / 2;
         const double raised = lr_direct_tables_values(tables, 0)[middle] / peak;
         print_message("k^2 = %g: the peak is %.4f of the Gaussian's\n", kernel.support, raised);
         assert_true(fabs(raised - 1 / held[k]) < (k == 0 ? 0.004 : 2e-5));
-        lr_direct_tables_destroy(tables);
     }
 }
 
@@ -266,14 +255,13 @@ static void asymmetric_kernels_lean_towards_the_axis(void **state)
     for (int v = 0; v < NUM_ANGLES; v++) {
         const lr_direct_kernel kernel = {
             .support = 20, .resolution = {.tof_ps = 150, .radial_mm = 14, .axial_mm = 5, .asymmetric = true}};
-        lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+        lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
         assert_int_equal(info->num_kernels, 2 * info->num_identifiers);
         const double outer = radial_mean_mm(tables, 5);
         const double inner = radial_mean_mm(tables, info->num_identifiers + 5);
         assert_true(fabs(outer + inner) < 1e-9);
         assert_close(outer, -0.5 * 14 / 2.3548200450309493, 0.03);
-        lr_direct_tables_destroy(tables);
     }
 }
 
@@ -282,62 +270,38 @@ static void asymmetric_kernels_lean_towards_the_axis(void **state)
 static void refuse(const lr_direct_kernel *kernel, lr_view view, const char *words)
 {
     const lr_grid grid = case_grid();
-    struct test_log log;
-    test_log_init(&log);
+    struct test_log log = TEST_LOG(log);
     assert_null(lr_direct_tables_create(
         &(lr_direct_tables_params){.grid = &grid, .view = view, .kernel = *kernel, .log = &log.log}));
-    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
+    assert_says(log.error, words);
 }
 
 static void nonsense_is_refused(void **state)
 {
-    const lr_view view = {0, 0};
-    const lr_direct_kernel good = {.resolution = {.tof_ps = 150}};
-    lr_direct_kernel bad = good;
-    bad.resolution.tof_ps = 0;
-    refuse(&bad, view, "time resolution");
-    bad.resolution.tof_ps = NAN;
-    refuse(&bad, view, "time resolution");
-    bad = good;
-    bad.resolution.radial_mm = -1;
-    refuse(&bad, view, "radial width");
-    bad = good;
-    bad.resolution.axial_mm = -1;
-    refuse(&bad, view, "axial width");
-    bad = good;
-    bad.resolution.model = LR_RADIAL_LINEAR;
-    refuse(&bad, view, "at the edge");
-    bad = good;
-    bad.resolution.model = LR_RADIAL_MEASURED;
-    refuse(&bad, view, "measured");
-    bad = good;
-    bad.support = -9;
-    refuse(&bad, view, "support");
-    bad = good;
-    bad.epsilon_mm = 1e-4;
-    refuse(&bad, view, "epsilon");
-    bad = good;
-    bad.resolution.tof_ps = 600;
-    refuse(&bad, view, "voxels long along x and the grid has 24");
-    bad = good;
-    bad.resolution.axial_mm = 30;
-    refuse(&bad, view, "along z and the grid has 11");
+    static const lr_direct_kernel good = {.resolution = {.tof_ps = 150}};
+    static const struct {
+        lr_direct_kernel kernel;
+        const char *words;
+    } cases[] = {
+        {{.resolution = {.tof_ps = 0}}, "time resolution"},
+        {{.resolution = {.tof_ps = NAN}}, "time resolution"},
+        {{.resolution = {.tof_ps = 150, .radial_mm = -1}}, "radial width"},
+        {{.resolution = {.tof_ps = 150, .axial_mm = -1}}, "axial width"},
+        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_LINEAR}}, "at the edge"},
+        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED}}, "measured"},
+        {{.resolution = {.tof_ps = 150}, .support = -9}, "support"},
+        {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
+        {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
+        {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+        refuse(&cases[k].kernel, (lr_view){0, 0}, cases[k].words);
     refuse(&good, (lr_view){0, 90}, "tilt of 90");
     refuse(&good, (lr_view){NAN, 0}, "azimuth");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(identifiers_are_intervals_of_the_distance),
-        cmocka_unit_test(offsets_fill_the_ellipsoid),
-        cmocka_unit_test(offsets_fill_any_ellipsoid),
-        cmocka_unit_test(sizes_are_those_of_the_papers),
-        cmocka_unit_test(values_are_a_normalised_gaussian),
-        cmocka_unit_test(models_have_the_widths_of_the_paper),
-        cmocka_unit_test(supports_hold_what_they_should),
-        cmocka_unit_test(asymmetric_kernels_lean_towards_the_axis),
-        cmocka_unit_test(nonsense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: tables", cmocka_unit_test(identifiers_are_intervals_of_the_distance),
+          cmocka_unit_test(offsets_fill_the_ellipsoid), cmocka_unit_test(offsets_fill_any_ellipsoid),
+          cmocka_unit_test(sizes_are_those_of_the_papers), cmocka_unit_test(values_are_a_normalised_gaussian),
+          cmocka_unit_test(models_have_the_widths_of_the_paper), cmocka_unit_test(supports_hold_what_they_should),
+          cmocka_unit_test(asymmetric_kernels_lean_towards_the_axis), cmocka_unit_test(nonsense_is_refused))

@@ -4,7 +4,6 @@
  * Convolutions by the libraries that `loraster bench direct` measures. They are right for every volume of a batch.
  * With an invariant symmetric kernel they equal projections by the backend cpu. */
 #include "direct/cases.h"
-#include "fixtures.h"
 
 #include "fft/fft.h"
 
@@ -33,10 +32,9 @@ static double convolved(const float *image, const float *kernel, int x, int y, i
 static void convolves_cyclically(void **state)
 {
     static float kernel[COUNT], image[COUNT], out[COUNT];
-    struct test_log log;
+    struct test_log log = TEST_LOG(log);
     struct fft_timing timing = {0};
     char name[160] = "";
-    test_log_init(&log);
     fill(kernel, COUNT, 1);
     fill(image, COUNT, 2);
     for (int volumes = 1; volumes <= 3; volumes += 2) {
@@ -65,16 +63,14 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     const lr_grid grid = case_grid();
     const lr_direct_kernel kernel = {.resolution = *resolution};
     test_log_init(log);
-    lr_direct_tables *tables = lr_direct_tables_create(
-        &(lr_direct_tables_params){.grid = &grid, .view = case_views[5], .kernel = kernel, .log = &log->log});
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){
+    lr_direct_tables *tables = kept_tables(&grid, case_views[5], &kernel);
+    lr_operator *direct = kept_direct((lr_direct_params){
         .grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu", .log = &log->log});
-    assert_true(tables != NULL && direct != NULL);
     const int64_t count = lr_operator_get_info(direct)->num_voxels;
-    float *image = calloc((size_t)count, sizeof(*image));
-    float *projected = calloc((size_t)count, sizeof(*projected));
+    float *image = kept_floats(count);
+    float *projected = kept_floats(count);
     fill(image, count, 3);
-    assert_int_equal(view_floats(direct, true, 0, image, projected), LR_OK);
+    assert_ok(view_floats(direct, true, 0, image, projected));
     const lr_status status = fft_compare(library,
                                          &(struct fft_case){.tables = tables,
                                                             .image = image,
@@ -85,10 +81,6 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
                                                             .seconds = 1,
                                                             .log = &log->log},
                                          is_padded, found);
-    free(projected);
-    free(image);
-    lr_operator_destroy(direct);
-    lr_direct_tables_destroy(tables);
     return status;
 }
 
@@ -111,8 +103,7 @@ static void kernels_that_vary_are_refused(void **state)
     const lr_resolution resolution = case_resolution(2);
     struct fft_result found;
     struct test_log log;
-    assert_int_equal(compare(&resolution, true, &found, &log), LR_USAGE);
-    assert_non_null(strstr(log.error, "no convolution"));
+    assert_fails(compare(&resolution, true, &found, &log), LR_USAGE, &log, "no convolution");
 }
 
 int main(int argc, char **argv)
@@ -128,9 +119,9 @@ int main(int argc, char **argv)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolves_cyclically),
-        cmocka_unit_test(is_the_projection_where_ends_do_not_meet),
-        cmocka_unit_test(kernels_that_vary_are_refused),
+        CASE(convolves_cyclically),
+        CASE(is_the_projection_where_ends_do_not_meet),
+        CASE(kernels_that_vary_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "test.h"
+#include "cases.h"
 
 #include "base/vec.h"
 
@@ -40,7 +40,7 @@ static void right_angles_are_exact(void **state)
 static void defaults_are_those_of_the_paper(void **state)
 {
     lr_view_set set;
-    assert_int_equal(lr_view_set_complete(&(lr_view_set){0}, &set, NULL), LR_OK);
+    assert_ok(lr_view_set_complete(&(lr_view_set){0}, &set, NULL));
     assert_int_equal(lr_view_set_count(&set), 120);
     const lr_view first = lr_view_set_at(&set, 0), second = lr_view_set_at(&set, 41);
     assert_true(first.azimuth_deg == 0);
@@ -113,21 +113,14 @@ static void impossible_sets_are_refused(void **state)
     static const lr_view_set bad[] = {
         {.azimuths = -1}, {.tilts = -2}, {.acceptance_deg = 90}, {.acceptance_deg = -3}, {.azimuths = 70000}};
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
-        struct test_log log;
+        struct test_log log = TEST_LOG(log);
         lr_view_set set;
-        test_log_init(&log);
         assert_int_equal(lr_view_set_complete(&bad[k], &set, &log.log), LR_USAGE);
         assert_true(strlen(log.error) > 0);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(axes_are_a_right_handed_frame),   cmocka_unit_test(right_angles_are_exact),
-        cmocka_unit_test(defaults_are_those_of_the_paper), cmocka_unit_test(directions_find_their_view),
-        cmocka_unit_test(lines_on_a_border_belong_above),  cmocka_unit_test(order_is_a_far_reaching_permutation),
-        cmocka_unit_test(impossible_sets_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+test_main("direct: views", cmocka_unit_test(axes_are_a_right_handed_frame), cmocka_unit_test(right_angles_are_exact),
+          cmocka_unit_test(defaults_are_those_of_the_paper), cmocka_unit_test(directions_find_their_view),
+          cmocka_unit_test(lines_on_a_border_belong_above), cmocka_unit_test(order_is_a_far_reaching_permutation),
+          cmocka_unit_test(impossible_sets_are_refused))

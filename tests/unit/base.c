@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Loops over threads, memory, log. */
+ * Loops, memory, sentences, arrays and texts that grow, names of files, and SHA-256. */
 #include "cases.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/path.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -175,9 +178,178 @@ static void statuses_have_names(void **state)
     assert_int_equal(sscanf(lr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
 }
 
+/* --- arrays and texts that grow, names of files --- */
+
+struct item {
+    int64_t number;
+    char text[40];
+};
+
+/* Items stay, and adding one after the other moves the array seldom. */
+static void arrays_grow_and_keep(void **state)
+{
+    enum { COUNT = 100000 };
+    const struct lr_items items = {sizeof(struct item), "items", NULL};
+    struct item *list = NULL;
+    int64_t room = 0, grown = 0;
+    for (int64_t k = 0; k < COUNT; k++) {
+        const int64_t before = room;
+        assert_ok(lr_grow(&list, &room, k + 1, &items));
+        assert_true(room > k);
+        grown += room != before;
+        list[k] = (struct item){.number = k, .text = "x"};
+    }
+    assert_true(grown < 30);
+    for (int64_t k = 0; k < COUNT; k++) assert_true(list[k].number == k && strcmp(list[k].text, "x") == 0);
+    const struct item *same = list;
+    const int64_t last = room;
+    assert_ok(lr_grow(&list, &room, 0, &items));
+    assert_true(list == same && room == last);
+    free(list);
+}
+
+struct heard {
+    int count;
+    char sentence[256];
+};
+
+static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct heard *heard = user;
+    assert_true(level == LR_LOG_ERROR && status == LR_FAILED);
+    snprintf(heard->sentence, sizeof(heard->sentence), "%s", sentence);
+    heard->count++;
+}
+
+static void arrays_stay_where_memory_is_short(void **state)
+{
+    struct heard heard = {0};
+    const lr_log log = {hear, &heard};
+    const struct lr_items items = {sizeof(double), "some doubles", &log};
+    double *list = NULL;
+    int64_t room = 0;
+    assert_ok(lr_grow(&list, &room, 3, &items));
+    list[2] = 7.0;
+    const double *before = list;
+    const int64_t had = room;
+    assert_int_equal(lr_grow(&list, &room, INT64_MAX / 2, &items), LR_FAILED);
+    assert_true(list == before && room == had && list[2] == 7.0);
+    assert_int_equal(heard.count, 1);
+    assert_says(heard.sentence, "no memory for some doubles");
+    free(list);
+}
+
+static void texts_are_put_together(void **state)
+{
+    struct lr_text text = {.what = "a text"};
+    assert_ok(lr_text_add(&text, "", 0));
+    assert_string_equal(text.chars, "");
+    for (int k = 0; k < 1000; k++) {
+        assert_ok(lr_text_print(&text, "%03d,", k));
+        assert_ok(lr_text_add(&text, "abc", 2));
+    }
+    assert_int_equal(text.length, 6000);
+    assert_int_equal(strlen(text.chars), 6000);
+    assert_memory_equal(text.chars, "000,ab001,ab", 12);
+    assert_string_equal(text.chars + 5994, "999,ab");
+    free(text.chars);
+}
+
+/* A text with a hole would be wrong: after a failure nothing more is added. */
+static void texts_that_failed_stay_so(void **state)
+{
+    struct lr_text text = {.what = "a text"};
+    assert_ok(lr_text_print(&text, "begin"));
+    assert_false(text.failed);
+    text.failed = true; /* there is room for more, and yet: */
+    assert_int_equal(lr_text_add(&text, "x", 1), LR_FAILED);
+    assert_int_equal(lr_text_print(&text, "%d", 1), LR_FAILED);
+    assert_string_equal(text.chars, "begin");
+    assert_int_equal(text.length, 5);
+    free(text.chars);
+}
+
+static void names_have_endings(void **state)
+{
+    static const char *const endings[] = {".nii", ".nii.gz", NULL};
+    assert_true(lr_path_ends("a/b.nii", ".nii"));
+    assert_true(lr_path_ends("B.NII.gz", ".nii.GZ"));
+    assert_true(lr_path_ends("x.ghscan", "hscan"));
+    assert_false(lr_path_ends(".nii", ".nii"));
+    assert_false(lr_path_ends("b.nii.gz", ".nii"));
+    assert_true(lr_path_ends_in("b.nii.gz", endings));
+    assert_false(lr_path_ends_in("b.gz", endings));
+}
+
+static void check_owned(char *path, const char *wanted)
+{
+    assert_string_equal(path, wanted);
+    free(path);
+}
+
+static void names_are_taken_apart(void **state)
+{
+    char text[128], longer[300];
+    assert_string_equal(lr_path_name("/a/b.c"), "b.c");
+    assert_string_equal(lr_path_name("b.c"), "b.c");
+    assert_string_equal(lr_path_name("a/"), "");
+    assert_string_equal(lr_path_stem("a.d/b.c.e", text), "b.c");
+    assert_string_equal(lr_path_stem("a.d/.b", text), ".b");
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    assert_int_equal(strlen(lr_path_stem(longer, text)), 100);
+    check_owned(lr_path_with_ending("a.d/b.c", ".e", NULL), "a.d/b.e");
+    check_owned(lr_path_with_ending("a.d/b", ".e", NULL), "a.d/b.e");
+    check_owned(lr_path_beside("a/b.h", "c.d", NULL), "a/c.d");
+    check_owned(lr_path_beside("b.h", "c.d", NULL), "c.d");
+    check_owned(lr_path_beside("a/b.h", "/c.d", NULL), "/c.d");
+    check_owned(lr_path_beside("/b.h", "c/d", NULL), "/c/d");
+    check_owned(lr_path_beside("b.h", "./", NULL), "./");
+}
+
+/* --- SHA-256, against the digests of FIPS 180-4's examples (NIST, "Examples with Intermediate Values") --- */
+
+static const char *digest(const void *bytes, size_t count, size_t piece, char text[lr_sha256_chars])
+{
+    struct lr_sha256 sha;
+    lr_sha256_begin(&sha);
+    for (size_t at = 0; at < count; at += piece)
+        lr_sha256_add(&sha, (const char *)bytes + at, count - at < piece ? count - at : piece);
+    return lr_sha256_end(&sha, text);
+}
+
+static void examples(void **state)
+{
+    static const char two_blocks[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    char text[lr_sha256_chars];
+    assert_string_equal(digest("", 0, 1, text), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_string_equal(digest("abc", 3, 3, text), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(digest(two_blocks, 56, 56, text),
+                        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    char *million = kept(1000000, 1);
+    memset(million, 'a', 1000000);
+    assert_string_equal(digest(million, 1000000, 1000000, text),
+                        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+static void cuts_do_not_matter(void **state)
+{
+    unsigned char bytes[300];
+    for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(7 * k);
+    for (size_t count = 0; count <= sizeof(bytes); count++) {
+        char whole[lr_sha256_chars], cut[lr_sha256_chars];
+        digest(bytes, count, sizeof(bytes), whole);
+        for (size_t piece = 1; piece < 130; piece += 9) assert_string_equal(digest(bytes, count, piece, cut), whole);
+    }
+}
+
 test_main("unit: base", cmocka_unit_test(loop_covers_all), cmocka_unit_test(empty_loop_calls_nothing),
           cmocka_unit_test(odd_arguments_run_on_the_caller), cmocka_unit_test(loop_goes_on_beside_the_caller),
           cmocka_unit_test(memory_is_zeroed), cmocka_unit_test(memory_is_freed_in_pieces),
           cmocka_unit_test(too_much_memory_is_a_sentence), cmocka_unit_test(machine_is_described),
           cmocka_unit_test(strings_are_copied), cmocka_unit_test(long_sentences_are_cut),
-          cmocka_unit_test(progress_can_cancel), cmocka_unit_test(statuses_have_names))
+          cmocka_unit_test(progress_can_cancel), cmocka_unit_test(statuses_have_names),
+          cmocka_unit_test(arrays_grow_and_keep), cmocka_unit_test(arrays_stay_where_memory_is_short),
+          cmocka_unit_test(texts_are_put_together), cmocka_unit_test(texts_that_failed_stay_so),
+          cmocka_unit_test(names_have_endings), cmocka_unit_test(names_are_taken_apart), cmocka_unit_test(examples),
+          cmocka_unit_test(cuts_do_not_matter))

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Scanners taken apart into crystals and put together again, and what cannot be. */
-#include "fixtures.h"
+#include "cases.h"
 
 #include <time.h>
 
@@ -33,7 +33,7 @@ static void fill_crystal(const lr_module *module, int cell, enum knowledge knowl
 
 static struct exploded explode(const lr_scanner *scanner, enum knowledge knowledge)
 {
-    struct exploded exploded = {malloc((size_t)scanner->num_crystals * sizeof(lr_crystal)), 0};
+    struct exploded exploded = {kept(scanner->num_crystals, sizeof(lr_crystal)), 0};
     for (int m = 0; m < scanner->num_modules; m++)
         for (int cell = 0; cell < scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1]; cell++)
             fill_crystal(&scanner->modules[m], cell, knowledge, &exploded.crystals[exploded.count++]);
@@ -64,11 +64,7 @@ static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner
 /* The scanner of these crystals, or fails the test. */
 static lr_scanner *assemble(lr_crystal_list list, int *crystal_of, double *residual_mm)
 {
-    struct test_log log = TEST_LOG(log);
-    list.log = &log.log;
-    lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, residual_mm);
-    if (scanner == NULL) fail_msg("%s", log.error);
-    return scanner;
+    return keep(lr_scanner_from_crystals(&list, crystal_of, residual_mm));
 }
 
 /* These crystals are refused, in a sentence with these words. Returns how far they are off. */
@@ -150,7 +146,7 @@ static void rebuild(const lr_scanner *scanner, struct exploded *exploded)
 {
     int *crystal_of = kept(exploded->count, sizeof(int));
     double residual_mm = -1;
-    lr_scanner *rebuilt = keep(assemble(list_of(exploded, scanner), crystal_of, &residual_mm));
+    lr_scanner *rebuilt = assemble(list_of(exploded, scanner), crystal_of, &residual_mm);
     assert_true(residual_mm >= 0 && residual_mm < 1e-8);
     assert_same_scanner(scanner, rebuilt, 1e-7);
     assert_crystals_are_there(exploded, rebuilt, crystal_of, 1e-7);
@@ -166,6 +162,7 @@ static void presets_come_back(void **state)
 {
     uint64_t seed = test_seed();
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
+        destroy_kept_since(0);
         lr_scanner *scanner = keep(lr_scanner_read(*name, NULL));
         const int most = is_long(scanner) ? CENTRES : EVERYTHING;
         for (int knowledge = CENTRES; knowledge <= most; knowledge++) {
@@ -175,7 +172,6 @@ static void presets_come_back(void **state)
             rebuild(scanner, &exploded);
             print_message("%s, %d crystals: %.2f s\n", *name, exploded.count,
                           (double)(clock() - start) / CLOCKS_PER_SEC);
-            free(exploded.crystals);
         }
     }
 }
@@ -184,13 +180,13 @@ static void presets_come_back(void **state)
 static void numbers_are_kept(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
+        destroy_kept_since(0);
         lr_scanner *scanner = keep(lr_scanner_read(*name, NULL));
         if (!is_long(scanner)) {
             struct exploded exploded = explode(scanner, CENTRES);
             int *crystal_of = kept(exploded.count, sizeof(int));
-            keep(assemble(list_of(&exploded, scanner), crystal_of, NULL));
+            assemble(list_of(&exploded, scanner), crystal_of, NULL);
             for (int c = 0; c < exploded.count; c++) assert_true(crystal_of[c] == c || scanner->num_positions == 0);
-            free(exploded.crystals);
         }
     }
 }
@@ -211,7 +207,6 @@ static void unequal_modules_come_back(void **state)
     for (int c = 0; c < exploded.count; c++) exploded.crystals[c].group = lr_scanner_module_of(scanner, c);
     shuffle(&exploded, &seed);
     rebuild(scanner, &exploded);
-    free(exploded.crystals);
 }
 
 /* Groups keep modules apart that would make one: two halves that touch. */
@@ -224,10 +219,9 @@ static void groups_never_share_a_module(void **state)
         exploded.crystals[c].size_mm[0] = 4.3;
     }
     double residual_mm;
-    lr_scanner *rebuilt = keep(assemble(list_of(&exploded, scanner), NULL, &residual_mm));
+    lr_scanner *rebuilt = assemble(list_of(&exploded, scanner), NULL, &residual_mm);
     assert_int_equal(rebuilt->num_modules, 4);
     assert_true(residual_mm < 1e-6);
-    free(exploded.crystals);
 }
 
 /* Measured positions: what is off is reported, and refused where it is too much. */
@@ -236,28 +230,24 @@ static void noise_is_a_residual(void **state)
     uint64_t seed = test_seed();
     for (int is_refused = 0; is_refused < 2; is_refused++) {
         const double noise_mm = is_refused ? 0.05 : 0.02;
-        lr_scanner *scanner = keep(lr_scanner_read("ge-explore-vista-dr", NULL)), *rebuilt = NULL;
+        lr_scanner *scanner = keep(lr_scanner_read("ge-explore-vista-dr", NULL));
         struct exploded exploded = explode(scanner, CENTRES);
         for (int c = 0; c < 3 * exploded.count; c++)
             exploded.crystals[c / 3].centre_mm[c % 3] += noise_mm * (2 * test_random(&seed) - 1);
         const lr_crystal_list list = list_of(&exploded, scanner);
         double residual_mm;
-        if (is_refused) {
+        if (is_refused)
             residual_mm = assert_no_scanner(list, "off the flat panel that fits best");
-        } else {
-            rebuilt = assemble(list, NULL, &residual_mm);
-            assert_same_scanner(scanner, rebuilt, 2 * noise_mm);
-        }
+        else
+            assert_same_scanner(scanner, assemble(list, NULL, &residual_mm), 2 * noise_mm);
         assert_true(residual_mm > noise_mm && residual_mm < (is_refused ? 2.0 : 2.5) * noise_mm);
-        free(exploded.crystals);
-        lr_scanner_destroy(rebuilt);
     }
 }
 
 /* An arc of 20 columns of 6 crystals, 4 mm apart on a radius of 330 mm, and its opposite. */
 static struct exploded curved(double radius_mm)
 {
-    struct exploded exploded = {calloc(240, sizeof(lr_crystal)), 0};
+    struct exploded exploded = {kept(240, sizeof(lr_crystal)), 0};
     for (; exploded.count < 240; exploded.count++) {
         const int q = exploded.count % 6, p = exploded.count / 6 % 20, side = exploded.count / 120;
         const double angle = side * 3.14159265358979 + (p - 9.5) * 4 / radius_mm;
@@ -277,7 +267,6 @@ static void curved_panels_are_refused(void **state)
         /* An arc: from its mean plane its ends are 2/3 of the sagitta off. */
         const double half = 9.5 * 4 / radius_mm, sagitta = radius_mm * (1 - cos(half));
         assert_close(residual_mm, sagitta * 2 / 3, 0.12);
-        free(exploded.crystals);
     }
 }
 
@@ -291,11 +280,10 @@ static void known_axes_part_a_curved_panel(void **state)
         for (int k = 0; k < 2; k++) crystal->axes[2][k] = -crystal->centre_mm[k] / r;
     }
     const lr_crystal_list list = {exploded.crystals, exploded.count, .depth_mm = 20, .face_mm = {3.7, 3.8}};
-    lr_scanner *scanner = keep(assemble(list, NULL, NULL));
+    lr_scanner *scanner = assemble(list, NULL, NULL);
     assert_int_equal(scanner->num_modules, 40);
     assert_int_equal(scanner->modules[0].crystals[1], 6);
     assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
-    free(exploded.crystals);
 }
 
 static void faults_are_named(void **state)
@@ -325,7 +313,6 @@ static void faults_are_named(void **state)
         default: list.num_crystals = 0; break;
         }
         assert_no_scanner(list, expected[fault]);
-        free(exploded.crystals);
     }
 }
 
@@ -334,7 +321,7 @@ static void safir_map_is_the_preset(void **state)
 {
     char path[1024];
     if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
-    struct exploded exploded = {calloc(2880, sizeof(lr_crystal)), 0};
+    struct exploded exploded = {kept(2880, sizeof(lr_crystal)), 0};
     FILE *file = fopen(path, "r");
     char line[256];
     while (fgets(line, sizeof(line), file) != NULL) {
@@ -349,7 +336,7 @@ static void safir_map_is_the_preset(void **state)
     lr_scanner *preset = keep(lr_scanner_read("safir-dual-ring-prototype", NULL));
     double residual_mm;
     int *crystal_of = kept(2880, sizeof(int));
-    lr_scanner *scanner = keep(assemble(list_of(&exploded, preset), crystal_of, &residual_mm));
+    lr_scanner *scanner = assemble(list_of(&exploded, preset), crystal_of, &residual_mm);
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 0.01);
     assert_same_scanner(preset, scanner, 1e-12);
@@ -358,7 +345,6 @@ static void safir_map_is_the_preset(void **state)
         assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-12);
         assert_int_equal(preset->modules[m].position, scanner->modules[m].position);
     }
-    free(exploded.crystals);
 }
 
 /* A crystal from the corners of its box, as PETSIRD's helpers order them: the inner face, then the
@@ -415,7 +401,6 @@ static void petsird_boxes(void **state)
         assert_true(module->ring == m / 8 && module->position == m % 8);
     }
     assert_crystals_are_there(&(struct exploded){crystals, 256}, scanner, crystal_of, 1e-4);
-    lr_scanner_destroy(scanner);
 }
 
 /* A crystal that looks along x: the edge of its face, its depth. */
@@ -444,7 +429,6 @@ static void touching_modules_do_not_overlap(void **state)
     assert_int_equal(scanner->num_modules, 4);
     assert_true(residual_mm < 1e-4);
     assert_crystals_are_there(&(struct exploded){crystals, 4 * 36}, scanner, crystal_of, 1e-4);
-    lr_scanner_destroy(scanner);
 }
 
 /* Very many modules in one place: found out at the first two, not at all pairs. */
@@ -460,15 +444,13 @@ static void piles_are_refused_at_once(void **state)
 /* Seconds of the processor for two panels of one line each, `count` crystals long. */
 static double time_lines(int count)
 {
-    lr_crystal *crystals = calloc(2 * (size_t)count, sizeof(*crystals));
+    lr_crystal *crystals = kept(2 * (int64_t)count, sizeof(*crystals));
     for (int n = 0; n < 2 * count; n++)
         crystals[n] = cuboid((double[]){n < count ? 100 : -100, 0, 2 * (n % count)}, 2, 10, n / count);
     const clock_t start = clock();
     lr_scanner *scanner = assemble((lr_crystal_list){.crystals = crystals, .num_crystals = 2 * count}, NULL, NULL);
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     assert_int_equal(scanner->num_modules, 2);
-    lr_scanner_destroy(scanner);
-    free(crystals);
     return seconds;
 }
 
@@ -496,23 +478,10 @@ static void heaps_are_refused_soon(void **state)
     assert_no_scanner((lr_crystal_list){.crystals = crystals, .num_crystals = COUNT}, "more than 65536 modules");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(presets_come_back),
-        CASE(numbers_are_kept),
-        CASE(unequal_modules_come_back),
-        CASE(groups_never_share_a_module),
-        CASE(noise_is_a_residual),
-        CASE(curved_panels_are_refused),
-        CASE(known_axes_part_a_curved_panel),
-        CASE(faults_are_named),
-        CASE(safir_map_is_the_preset),
-        CASE(petsird_boxes),
-        CASE(touching_modules_do_not_overlap),
-        CASE(piles_are_refused_at_once),
-        CASE(time_goes_with_the_crystals),
-        CASE(heaps_are_refused_soon),
-    };
-    return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
-}
+test_main("crystals", cmocka_unit_test(presets_come_back), cmocka_unit_test(numbers_are_kept),
+          cmocka_unit_test(unequal_modules_come_back), cmocka_unit_test(groups_never_share_a_module),
+          cmocka_unit_test(noise_is_a_residual), cmocka_unit_test(curved_panels_are_refused),
+          cmocka_unit_test(known_axes_part_a_curved_panel), cmocka_unit_test(faults_are_named),
+          cmocka_unit_test(safir_map_is_the_preset), cmocka_unit_test(petsird_boxes),
+          cmocka_unit_test(touching_modules_do_not_overlap), cmocka_unit_test(piles_are_refused_at_once),
+          cmocka_unit_test(time_goes_with_the_crystals), cmocka_unit_test(heaps_are_refused_soon))

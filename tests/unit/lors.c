@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of LORs, and which of them are in coincidence. The expectation is worked out here from
- * the module's definition, crystal by crystal. */
-#include "scanners.h"
+ * Numbers of LORs, and which of them are in coincidence. The expectation is worked out here from the module's
+ * definition, crystal by crystal. Values per LOR: binning and expanding. */
+#include "cases.h"
 
 #include "model/scanner/coincidence.h"
+#include "scanners.h"
 
 #include <lr/events.h>
 
@@ -94,11 +95,10 @@ static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
     assert_int_equal(lr_events_count_joined(lors, &span), expected);
 }
 
-/* Checks every LOR of a scanner and destroys it. Returns how many are in coincidence. */
+/* Checks every LOR of a scanner. Returns how many are in coincidence. */
 static int64_t check_all(lr_scanner *scanner)
 {
-    assert_non_null(scanner);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     int64_t next = 0, allowed = 0, pairs = 0;
     for (int i = 0; i < scanner->num_modules; i++) {
         assert_int_equal(lr_lors_pair(lors, i, i), -1);
@@ -116,11 +116,8 @@ static int64_t check_all(lr_scanner *scanner)
     assert_true(size.num_pairs == pairs && size.num_lors == next);
     assert_int_equal(lors->offsets[pairs], next);
     assert_int_equal(lors->masks->num_pairs, pairs);
-    lr_event *events = calloc((size_t)scanner->num_crystals + 1, sizeof(*events));
+    lr_event *events = kept(scanner->num_crystals + 1, sizeof(*events));
     for (int32_t crystal = 0; crystal < scanner->num_crystals; crystal++) check_events(lors, crystal, events);
-    free(events);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
     return allowed;
 }
 
@@ -138,11 +135,11 @@ static lr_scanner *small_ring(double field_mm, int min_modules, int max_rings)
                           .pitch_mm = {4.0, 4.5},
                           .face_mm = {3.6, 4.0},
                           .depth_mm = 12.0};
-    return lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
-                                                                       .min_module_difference = min_modules,
-                                                                       .limits_ring_difference = max_rings >= 0,
-                                                                       .max_ring_difference = max_rings}},
-                                  &ring);
+    return keep(lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
+                                                                            .min_module_difference = min_modules,
+                                                                            .limits_ring_difference = max_rings >= 0,
+                                                                            .max_ring_difference = max_rings}},
+                                       &ring));
 }
 
 static void rules_of_a_ring(void **state)
@@ -172,10 +169,10 @@ static void field_of_view_of_tilted_modules(void **state)
                                        angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
                                        1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
         }
-        check_all(lr_scanner_create(
+        check_all(keep(lr_scanner_create(
             &(lr_scanner_params){.modules = modules,
                                  .num_modules = 7,
-                                 .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}}));
+                                 .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}})));
     }
 }
 
@@ -189,18 +186,17 @@ static void lines_along_the_axis(void **state)
     for (int k = 0; k < 2; k++) { /* the crystals' middles are at a radius of 23 mm and more */
         const double field_mm = k == 0 ? 45.9 : 46.0;
         lr_scanner *scanner =
-            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring);
-        lr_lors *lors = lr_lors_create(scanner, NULL);
+            keep(lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring));
+        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
         /* middle column of module 0 and of module 4, which stands above it */
         const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
         assert_int_equal(lor >= 0 && lr_lors_in_coincidence(lors, lor), k);
-        lr_lors_destroy(lors);
         check_all(scanner);
     }
     const lr_module caps[2] = {{{0, 0, 50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5},
                                {{0, 0, -50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5}};
-    check_all(lr_scanner_create(
-        &(lr_scanner_params){.modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}}));
+    check_all(keep(lr_scanner_create(
+        &(lr_scanner_params){.modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}})));
 }
 
 /* A field of view that a line touches exactly counts it in: the columns of opposed modules pass the
@@ -211,8 +207,8 @@ static void field_of_view_edge_counts(void **state)
     const lr_ring ring = plain_ring(50.0, 2, crystals, 4.0, 4.0, 10.0);
     const double fields_mm[] = {11.99, 12.0 - 1e-8, 12.0, 12.01};
     for (int k = 0; k < 4; k++) {
-        lr_scanner *scanner =
-            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring);
+        lr_scanner *scanner = keep(
+            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring));
         /* two lines lie 6 mm off: column 0 and 3 of module 0 with 3 and 0 of module 1 */
         assert_int_equal(check_all(scanner), k < 2 ? 14 : 16);
     }
@@ -223,29 +219,25 @@ static void whole_scanners(void **state)
 {
     const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
     const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
-    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &penn);
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &penn));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const int64_t within_modules = 24 * ((int64_t)1620 * 1619 / 2);
     assert_int_equal(lors->count + within_modules, 755807760);
     assert_int_equal(lors->num_pairs, 24 * 23 / 2);
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) assert_int_equal(lors->masks->pairs[pair].kind, LR_MASK_ALL);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 
     const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
-    scanner = lr_scanner_create_ring(
+    scanner = keep(lr_scanner_create_ring(
         &(lr_scanner_params){
             .coincidence = {.field_of_view_mm = 594.0, .limits_ring_difference = true, .max_ring_difference = 60}},
-        &mmr);
-    lors = lr_lors_create(scanner, NULL);
+        &mmr));
+    lors = keep(lr_lors_create(scanner, NULL));
     const int64_t opposite = lr_lors_pair(lors, 0, 28);
     int planes = 0;
     for (int q = 0; q < 64; q++)
         for (int s = 0; s < 64; s++) planes += lr_coincidence_allows(lors, opposite, 3, q, 4, s);
     assert_int_equal(planes, 4084); /* 64 x 64 less those further apart than 60 */
     assert_true(lors->masks->num_words < 4096);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
 }
 
 /* Equal bits are stored once: in a ring they depend on the angle between two modules only. The
@@ -257,15 +249,14 @@ static void equal_masks_are_shared(void **state)
         const double angle = m * acos(-1.0) / 3;
         modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
     }
-    lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
-    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_scanner *scanner = keep(lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}}));
+    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const struct lr_coincidence_masks *masks = lors->masks;
     const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
     assert_int_equal(opposite->kind, LR_MASK_FULL);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 2, 5)].offset_a, opposite->offset_a);
-    lr_lors_destroy(lors);
     check_all(scanner);
 }
 
@@ -305,7 +296,7 @@ static void nothing_in_coincidence_is_an_error(void **state)
 
 static void numbers_out_of_range(void **state)
 {
-    lr_scanner *scanner = keep(small_ring(0, 0, -1));
+    lr_scanner *scanner = small_ring(0, 0, -1);
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(lr_lors_number(lors, -1, 100), -1);
     assert_int_equal(lr_lors_number(lors, 3, scanner->num_crystals), -1);
@@ -325,9 +316,9 @@ static void spans_agree_with_single_lors(void **state)
     enum { COUNT = 50000 };
     int64_t *numbers = kept(COUNT, sizeof(*numbers)), *found = kept(COUNT, sizeof(*found));
     lr_lor *described = kept(COUNT, sizeof(*described));
-    int32_t(*pairs)[2] = calloc(COUNT, sizeof(*pairs));
-    double(*ends)[2][3] = calloc(COUNT, sizeof(*ends));
-    double(*centres)[3] = calloc((size_t)scanner->num_crystals, sizeof(*centres));
+    int32_t(*pairs)[2] = kept(COUNT, sizeof(*pairs));
+    double(*ends)[2][3] = kept(COUNT, sizeof(*ends));
+    double(*centres)[3] = kept(scanner->num_crystals, sizeof(*centres));
     uint64_t seed = test_seed();
     for (int k = 0; k < COUNT; k++) numbers[k] = (int64_t)(test_random(&seed) * (double)lors->count);
 
@@ -367,13 +358,99 @@ static void spans_agree_with_single_lors(void **state)
     pairs[0][0] = pairs[0][1] = 3; /* the same module */
     lr_lors_numbers(lors, (const int32_t(*)[2])pairs, 1, found);
     assert_int_equal(found[0], -1);
-    free(pairs);
-    free(ends);
-    free(centres);
+}
+
+/* --- values per LOR --- */
+
+/* Two opposed modules of 2 x 2 crystals: 16 LORs. */
+static lr_lors *sixteen_lors(void)
+{
+    const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    const lr_scanner_params params = {.name = "sixteen", .modules = modules, .num_modules = 2};
+    return keep(lr_lors_create(keep(lr_scanner_create(&params)), NULL));
+}
+
+static void events_are_counted(void **state)
+{
+    const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3};
+    lr_lor_data *data = keep(lr_lor_data_bin(events, 9, NULL));
+    const int64_t index[] = {0, 3, 7, 15};
+    const float counts[] = {1, 2, 3, 1};
+    assert_int_equal(data->count, 4);
+    assert_memory_equal(data->index, index, sizeof(index));
+    assert_memory_equal(data->values, counts, sizeof(counts));
+}
+
+/* The sum of counts is the number of events that name a LOR, and indices rise. */
+static void many_events_are_counted(void **state)
+{
+    enum { EVENTS = 20000, LORS = 700 };
+    uint64_t random = test_seed();
+    int64_t *events = kept(EVENTS, sizeof(*events));
+    int expected[LORS] = {0};
+    int named = 0;
+    for (int k = 0; k < EVENTS; k++) {
+        const double draw = test_random(&random);
+        events[k] = (int64_t)(draw * draw * (LORS + 50)) - 50;
+        if (events[k] >= 0) {
+            expected[events[k]]++;
+            named++;
+        }
+    }
+    lr_lor_data *data = keep(lr_lor_data_bin(events, EVENTS, NULL));
+    double sum = 0;
+    for (int64_t k = 0; k < data->count; k++) {
+        assert_true(k == 0 || data->index[k] > data->index[k - 1]);
+        assert_true(data->values[k] == (float)expected[data->index[k]]);
+        sum += data->values[k];
+    }
+    assert_true(sum == named);
+}
+
+static void no_events_is_sparse_nothing(void **state)
+{
+    lr_lors *lors = sixteen_lors();
+    lr_lor_data *data = keep(lr_lor_data_bin(NULL, 0, NULL));
+    assert_int_equal(data->count, 0);
+    assert_non_null(data->index);
+    lr_lor_data *dense = keep(lr_lor_data_expand(data, lors, NULL));
+    assert_int_equal(dense->count, 16);
+    for (int k = 0; k < 16; k++) assert_true(dense->values[k] == 0.0f);
+    lr_lor_data_destroy(NULL);
+}
+
+static void expanding_keeps_values(void **state)
+{
+    lr_lors *lors = sixteen_lors();
+    const int64_t events[] = {15, 15, 2};
+    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 3, NULL));
+    lr_lor_data *dense = keep(lr_lor_data_expand(sparse, lors, NULL));
+    lr_lor_data *copy = keep(lr_lor_data_expand(dense, lors, NULL));
+    assert_null(dense->index);
+    for (int k = 0; k < 16; k++) {
+        const float expected = k == 15 ? 2.0f : k == 2 ? 1.0f : 0.0f;
+        assert_true(dense->values[k] == expected && copy->values[k] == expected);
+    }
+}
+
+static void data_of_another_scanner_is_refused(void **state)
+{
+    struct test_log log = TEST_LOG(log);
+    lr_lors *lors = sixteen_lors();
+    const int64_t events[] = {2, 16};
+    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 2, NULL));
+    assert_null(lr_lor_data_expand(sparse, lors, &log.log));
+    assert_error(&log, LR_USAGE, "sixteen has 16 LORs");
+    lr_lor_data *dense = keep(lr_lor_data_create(lors, NULL));
+    dense->count = 15;
+    assert_null(lr_lor_data_expand(dense, lors, &log.log));
 }
 
 test_main("unit: lors", cmocka_unit_test(rules_of_a_ring), cmocka_unit_test(field_of_view_of_tilted_modules),
           cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
           cmocka_unit_test(whole_scanners), cmocka_unit_test(equal_masks_are_shared),
           cmocka_unit_test(work_may_be_stopped), cmocka_unit_test(nothing_in_coincidence_is_an_error),
-          cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors))
+          cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors),
+          cmocka_unit_test(events_are_counted), cmocka_unit_test(many_events_are_counted),
+          cmocka_unit_test(no_events_is_sparse_nothing), cmocka_unit_test(expanding_keeps_values),
+          cmocka_unit_test(data_of_another_scanner_is_refused))

@@ -59,12 +59,6 @@ static bool shares_well(atomic_int *met, int64_t count, int64_t grain)
     return is_right(&meeting);
 }
 
-/* True if as many threads as are asked for work at the same time. */
-static bool all_come(void)
-{
-    return gather_threads(THREADS);
-}
-
 /* Threads of this process. */
 static int count_threads(void)
 {
@@ -96,7 +90,7 @@ static void each_index_is_met_once(void **state)
 
 static void all_threads_work(void **state)
 {
-    for (int k = 0; k < 100; k++) assert_true(all_come());
+    for (int k = 0; k < 100; k++) assert_true(gather_threads(THREADS));
 }
 
 static void callers_may_work_in_between(void **state)
@@ -150,10 +144,10 @@ static void loops_may_be_far_between(void **state)
     static const struct timespec pauses[] = {{.tv_nsec = 990000000}, {.tv_sec = 1}, {.tv_sec = 2}};
     atomic_int *met = make_met(1000);
     for (int k = 0; k < 3; k++) {
-        assert_true(shares_well(met, 1000, 1) && all_come());
+        assert_true(shares_well(met, 1000, 1) && gather_threads(THREADS));
         nanosleep(&pauses[k], NULL);
     }
-    assert_true(shares_well(met, 1000, 1) && all_come());
+    assert_true(shares_well(met, 1000, 1) && gather_threads(THREADS));
     free(met);
 }
 
@@ -162,19 +156,19 @@ static void a_child_has_its_own(void **state)
 {
     atomic_int *met = make_met(1000);
     int status = 0;
-    assert_true(all_come());
+    assert_true(gather_threads(THREADS));
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
-        const bool is_right = all_come() && shares_well(met, 1000, 7) && count_threads() == THREADS;
+        const bool is_right = gather_threads(THREADS) && shares_well(met, 1000, 7) && count_threads() == THREADS;
         free(met);
         exit(is_right ? 0 : 1);
     }
     free(met);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_true(all_come());
+    assert_true(gather_threads(THREADS));
 }
 
 /* Loops of the library and of a plugin, which has a copy of their code, share the threads of one pool. */
@@ -185,7 +179,7 @@ static void plugins_share_the_pool(void **state)
     const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
     assert_non_null(plugin);
     for (int k = 0; k < 3; k++) {
-        assert_true(all_come());
+        assert_true(gather_threads(THREADS));
         assert_ok(plugin->eigen(&times, NULL, THREADS));
         assert_int_equal(count_threads(), THREADS);
     }

@@ -48,37 +48,30 @@ static double sum_of(const lr_lor_data *data)
 static void session_init(struct session *s, enum pattern pattern, double total)
 {
     uint64_t state = 7;
-    *s = (struct session){0};
-    fixture_init(&s->fixture, FIXTURE_TWO_RINGS);
+    *s = (struct session){.fixture = kept_fixture(FIXTURE_TWO_RINGS)};
     assert_int_equal(s->fixture.scanner->num_crystals, NUM_CRYSTALS);
     for (int c = 0; c < NUM_CRYSTALS; c++) s->singles[c] = single(pattern, c / 20, c % 20, &state);
-    s->delayeds = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->delayeds);
+    s->delayeds = keep(lr_lor_data_create(s->fixture.lors, NULL));
     double sum = 0.0;
     for (int64_t l = 0; l < s->delayeds->count; l++) sum += truth(s, l);
     for (int c = 0; c < NUM_CRYSTALS; c++) s->singles[c] *= sqrt(total / sum);
     for (int64_t l = 0; l < s->delayeds->count; l++) s->delayeds->values[l] = (float)truth(s, l);
 }
 
-static void session_finish(struct session *s)
+static void end_randoms(void *randoms)
 {
-    lr_lor_data_destroy(s->delayeds);
-    fixture_finish(&s->fixture);
+    lr_randoms_destroy(randoms);
 }
 
 static lr_randoms *estimate(const struct session *s)
 {
-    struct test_log log = TEST_LOG(log);
-    lr_randoms *randoms = lr_randoms_estimate(s->fixture.lors, s->delayeds, &log.log);
-    if (randoms == NULL) fail_msg("no randoms: %s", log.error);
-    return randoms;
+    return keep_object(lr_randoms_estimate(s->fixture.lors, s->delayeds, NULL), end_randoms);
 }
 
-/* r of every LOR. The caller frees it. */
+/* r of every LOR. */
 static float *values_of(lr_randoms *randoms, const lr_lors *lors)
 {
-    float *values = calloc((size_t)lors->count, sizeof(*values));
-    assert_non_null(values);
+    float *values = kept_floats(lors->count);
     const lr_lor_source source = lr_crystal_product_source(&randoms->product);
     const lr_lor_span all = {.count = lors->count};
     assert_ok(source.get(source.user, &all, values));
@@ -116,9 +109,6 @@ static void expected_delayeds_give_their_rates(void **unused)
         }
         assert_close(sum, sum_of(s.delayeds), 1e-6);
         assert_close(randoms->delayeds, sum_of(s.delayeds), 1e-12);
-        free(values);
-        lr_randoms_destroy(randoms);
-        session_finish(&s);
     }
 }
 
@@ -135,9 +125,6 @@ static void fan_sums_are_kept(void **unused)
     sum_fans(s.fixture.lors, s.delayeds->values, measured);
     sum_fans(s.fixture.lors, values, estimated);
     for (int c = 0; c < NUM_CRYSTALS; c++) assert_close(measured[c], estimated[c], 1e-5);
-    free(values);
-    lr_randoms_destroy(randoms);
-    session_finish(&s);
 }
 
 /* --- statistics --- */
@@ -147,15 +134,13 @@ static void fan_sums_are_kept(void **unused)
 static double chi_square(const struct session *s, const lr_randoms *randoms)
 {
     double ends[NUM_CRYSTALS] = {0}, chi2 = 0.0;
-    float *expected = calloc((size_t)s->delayeds->count, sizeof(*expected));
-    assert_non_null(expected);
+    float *expected = kept_floats(s->delayeds->count);
     for (int64_t l = 0; l < s->delayeds->count; l++) expected[l] = (float)truth(s, l);
     sum_fans(s->fixture.lors, expected, ends);
     for (int c = 0; c < NUM_CRYSTALS; c++) {
         const double rate = sqrt(randoms->product.scale) * randoms->values[c];
         chi2 += pow(rate / s->singles[c] - 1.0, 2.0) * ends[c];
     }
-    free(expected);
     return chi2;
 }
 
@@ -175,8 +160,6 @@ static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
             lr_randoms *randoms = estimate(&s);
             assert_int_equal(randoms->pooled, pooled[pattern]);
             chi2 += chi_square(&s, randoms);
-            lr_randoms_destroy(randoms);
-            session_finish(&s);
         }
         const double groups = (double)DRAWS * NUM_CRYSTALS / pooled[pattern];
         print_message("pooled %d: chi-square %.1f of %.0f rates\n", pooled[pattern], chi2, groups);
@@ -203,9 +186,6 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
     }
     print_message("chi-square %.0f of %.0f\n", chi2, freedom);
     assert_true(fabs(chi2 - freedom) < 5.0 * sqrt(variance));
-    free(values);
-    lr_randoms_destroy(randoms);
-    session_finish(&s);
 }
 
 /* --- pooling --- */
@@ -220,25 +200,17 @@ static void counts_decide_on_pooling(void **unused)
         session_init(&s, UNIFORM, totals[k]);
         lr_randoms *randoms = estimate(&s);
         assert_int_equal(randoms->pooled, pooled[k]);
-        lr_randoms_destroy(randoms);
-        session_finish(&s);
     }
 }
 
-static lr_lor_data draw_events(const lr_lors *lors, int64_t num_events)
+static lr_lor_data *draw_events(const lr_lors *lors, int64_t num_events)
 {
     uint64_t state = test_seed();
-    int64_t *events = calloc((size_t)num_events, sizeof(*events));
-    assert_non_null(events);
+    int64_t *events = kept(num_events, sizeof(*events));
     for (int64_t k = 0; k < num_events; k++) do {
             events[k] = (int64_t)(test_random(&state) * (double)lors->count);
         } while (!lr_lors_in_coincidence(lors, events[k]));
-    lr_lor_data *binned = lr_lor_data_bin(events, num_events, NULL);
-    assert_non_null(binned);
-    free(events);
-    const lr_lor_data data = *binned;
-    free(binned);
-    return data;
+    return keep(lr_lor_data_bin(events, num_events, NULL));
 }
 
 /* A number of delayeds as in a measurement of a second: 2.5 a crystal. Blocks of one panel that differ in width or
@@ -251,18 +223,14 @@ static void clinical_scanner(void **unused)
     for (int k = 0; k < 2; k++) {
         lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
         lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-        lr_lor_data delayeds = draw_events(lors, num_delayeds[k]);
-        lr_randoms *randoms = lr_randoms_estimate(lors, &delayeds, NULL);
-        assert_non_null(randoms);
+        lr_lor_data *delayeds = draw_events(lors, num_delayeds[k]);
+        lr_randoms *randoms = keep_object(lr_randoms_estimate(lors, delayeds, NULL), end_randoms);
         assert_int_equal(randoms->pooled, pooled[k]);
         assert_true(randoms->delayeds == num_delayeds[k]);
         assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
         const int first = scanner->first_crystal[scanner->num_modules / 2];
         for (int c = 0; c < 64 && k == 0; c++) /* the same place in another module */
             assert_true(randoms->values[c] == randoms->values[first + c]);
-        free(delayeds.index);
-        free(delayeds.values);
-        lr_randoms_destroy(randoms);
     }
 }
 
@@ -285,7 +253,6 @@ static void bad_delayeds_are_refused(void **unused)
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
     assert_says(log.warning, "3 delayeds lie in LORs out of coincidence");
     lr_randoms_destroy(NULL);
-    session_finish(&s);
 }
 
 /* Randoms of the ends of delayeds are those of the delayeds. */
@@ -300,18 +267,13 @@ static void ends_are_enough(void **state)
         for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++)
             ends[crystals[k]] += s.delayeds->values[l];
     }
-    lr_randoms *of_counts = lr_randoms_estimate(s.fixture.lors, s.delayeds, NULL);
-    lr_randoms *of_ends = lr_randoms_of_ends(s.fixture.lors, ends, NULL);
-    assert_non_null(of_counts);
-    assert_non_null(of_ends);
+    lr_randoms *of_counts = estimate(&s);
+    lr_randoms *of_ends = keep_object(lr_randoms_of_ends(s.fixture.lors, ends, NULL), end_randoms);
     assert_int_equal(of_ends->pooled, of_counts->pooled);
     assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
     for (int c = 0; c < NUM_CRYSTALS; c++) assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);
     ends[3] = -1.0;
     assert_null(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
-    lr_randoms_destroy(of_counts);
-    lr_randoms_destroy(of_ends);
-    session_finish(&s);
 }
 
 test_main("unit: randoms", cmocka_unit_test(expected_delayeds_give_their_rates), cmocka_unit_test(fan_sums_are_kept),

@@ -8,7 +8,6 @@
 #include "model/lors/selection.h"
 
 struct world {
-    lr_scanner *scanner;
     lr_lors *lors;
     struct test_log log;
     int64_t *numbers; /* [lors->count] room for lists */
@@ -22,23 +21,11 @@ static void world_init(struct world *world)
     const lr_ring ring = plain_ring(40.0, 7, crystals, 4.0, 4.0, 10.0);
     *world = (struct world){0};
     test_log_init(&world->log);
-    world->scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &world->log.log}, &ring);
-    world->lors = lr_lors_create(world->scanner, &world->log.log);
-    assert_non_null(world->lors);
+    world->lors = keep(lr_lors_create(keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring)), NULL));
     assert_int_equal(world->lors->num_pairs, 21);
-    world->numbers = calloc((size_t)world->lors->count, sizeof(*world->numbers));
-    world->pairs = calloc((size_t)world->lors->num_pairs, sizeof(*world->pairs));
-    world->chosen = calloc((size_t)world->lors->count, sizeof(*world->chosen));
-    assert_true(world->numbers != NULL && world->pairs != NULL && world->chosen != NULL);
-}
-
-static void world_finish(struct world *world)
-{
-    free(world->numbers);
-    free(world->pairs);
-    free(world->chosen);
-    lr_lors_destroy(world->lors);
-    lr_scanner_destroy(world->scanner);
+    world->numbers = kept(world->lors->count, sizeof(*world->numbers));
+    world->pairs = kept(world->lors->num_pairs, sizeof(*world->pairs));
+    world->chosen = kept(world->lors->count, sizeof(*world->chosen));
 }
 
 /* A random selection of about `share` of all: LORs, or module pairs. Marks what is chosen. */
@@ -127,38 +114,35 @@ static void test_every_selection_is_its_flags(void **unused)
     memset(world.chosen, 1, (size_t)world.lors->count);
     check_selection(&world, NULL, &state);
     check_selection(&world, &(lr_selection){0}, &state);
-    world_finish(&world);
-}
-
-static void expect_refusal(struct world *world, lr_selection selection, const char *words)
-{
-    assert_int_equal(lr_selection_check(world->lors, &selection, &world->log.log), LR_USAGE);
-    if (strstr(world->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
 }
 
 static void test_faults_are_named(void **unused)
 {
+    static const int64_t lors[] = {4, 9, 9, 7, 756}; /* 21 pairs of 36 */
+    static const int64_t negative[] = {-1};
+    static const int32_t pairs[] = {0, 20, 21, 3, 2};
+    const struct {
+        lr_selection selection;
+        const char *words;
+    } faults[] = {
+        {{.lors = lors, .num_lors = 1, .pairs = pairs, .num_pairs = 1}, "one of the two"},
+        {{.lors = lors, .num_lors = 3}, "entry 2 of a selection is LOR 9"},
+        {{.lors = lors + 2, .num_lors = 2}, "LOR 7 after 9"},
+        {{.lors = lors + 3, .num_lors = 2}, "LOR 756: the scanner has 0 to"},
+        {{.lors = negative, .num_lors = 1}, "LOR -1"},
+        {{.pairs = pairs, .num_pairs = 3}, "module pair 21: the scanner has 0"},
+        {{.pairs = pairs + 3, .num_pairs = 2}, "module pair 2 after 3"},
+        {{.num_lors = 3}, "3 LORs needs their list"},
+        {{.num_pairs = 2}, "2 module pairs needs their list"},
+        {{.lors = lors, .num_lors = -2}, "-2 LORs"},
+        {{.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3}, "part 3 of 3 of interleaved LORs"},
+        {{.lors = lors, .num_lors = 1, .interleave = 3}, "part 0 of 3 of interleaved LORs"},
+    };
     struct world world;
     world_init(&world);
-    const int64_t lors[] = {4, 9, 9, 7, 756}; /* 21 pairs of 36 */
-    const int64_t negative[] = {-1};
-    const int32_t pairs[] = {0, 20, 21, 3, 2};
-    const lr_selection both = {.lors = lors, .num_lors = 1, .pairs = pairs, .num_pairs = 1};
-    expect_refusal(&world, both, "one of the two");
-    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 3}, "entry 2 of a selection is LOR 9");
-    expect_refusal(&world, (lr_selection){.lors = lors + 2, .num_lors = 2}, "LOR 7 after 9");
-    expect_refusal(&world, (lr_selection){.lors = lors + 3, .num_lors = 2}, "LOR 756: the scanner has 0 to");
-    expect_refusal(&world, (lr_selection){.lors = negative, .num_lors = 1}, "LOR -1");
-    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 3}, "module pair 21: the scanner has 0");
-    expect_refusal(&world, (lr_selection){.pairs = pairs + 3, .num_pairs = 2}, "module pair 2 after 3");
-    expect_refusal(&world, (lr_selection){.num_lors = 3}, "3 LORs needs their list");
-    expect_refusal(&world, (lr_selection){.num_pairs = 2}, "2 module pairs needs their list");
-    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = -2}, "-2 LORs");
-    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3},
-                   "part 3 of 3 of interleaved LORs");
-    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 1, .interleave = 3},
-                   "part 0 of 3 of interleaved LORs");
-    world_finish(&world);
+    for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++)
+        assert_fails(lr_selection_check(world.lors, &faults[k].selection, &world.log.log), LR_USAGE, &world.log,
+                     faults[k].words);
 }
 
 /* Windows follow each other without a gap, none could take one pair more, and none is too large but
@@ -196,7 +180,6 @@ static void test_windows_cover_their_list(void **state)
         check_windows(world.lors, NULL, 0, most[k]);
         for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);
     }
-    world_finish(&world);
 }
 
 test_main("unit: selection", cmocka_unit_test(test_every_selection_is_its_flags),

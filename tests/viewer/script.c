@@ -53,9 +53,8 @@ static void bad_texts(void **state)
         {"frames 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "more than 16 words"},
     };
     struct test_log log;
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         assert_none(read_text(cases[k].text, strlen(cases[k].text), &log), LR_BAD_INPUT, &log, cases[k].words);
-    }
 }
 
 static void no_text(void **state)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner, and the modules as a sample point, the eye, sees them (docs/method/correspondence.md, "Matrix element"),
- * in millimetres, the scanner's frame, double; and three methods to compute the elements of a sample point, each with the working memory of one worker. All add the
- * element of the placed view's point and each LOR in coincidence. errors: LR_FAILED, out of memory, logged; if init
+ * The scanner, and the modules as a sample point, the eye, sees them: docs/method/correspondence.md, "Matrix element".
+ * Millimetres, the scanner's frame, double.
+ *
+ * Three methods to compute the elements of a sample point, each with the working memory of one worker. All methods add
+ * the element of the placed view's point and each LOR in coincidence. errors: LR_FAILED, out of memory, logged; if init
  * failed, finish is not needed. */
 #ifndef LR_CORRESPONDENCE_CPU_ELEMENTS_H
 #define LR_CORRESPONDENCE_CPU_ELEMENTS_H

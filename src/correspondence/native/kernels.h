@@ -2,8 +2,10 @@
  * Copyright The LORaster authors
  *
  * The scanner in the native backend's coordinates: along the axis of the columns of sample points, and across this axis
- * (docs/method/correspondence.md, "Columns in native"), in millimetres and double; and the time-critical loops, compiled for several instruction sets. All give the same bits: no multiplication is fused
- * with an addition, and sums always have eight lanes. */
+ * (docs/method/correspondence.md, "Columns in native"). Millimetres, double.
+ *
+ * The time-critical loops, compiled for several instruction sets. All loops give the same bits: no multiplication is
+ * fused with an addition, and sums always have eight lanes. */
 #ifndef LR_CORRESPONDENCE_NATIVE_KERNELS_H
 #define LR_CORRESPONDENCE_NATIVE_KERNELS_H
 

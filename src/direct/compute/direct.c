@@ -32,8 +32,8 @@ static void find_extent(const struct lr_direct_layout *layout, bool has_margins,
     for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
 }
 
-/* Makes an image of zeros. Images without margins cannot be projected. Here and below, the context is current. errors:
- * LR_FAILED. */
+/* Makes an image of zeros. Images without margins cannot be projected. Here and below, the context is current, unless a
+ * function makes it so itself. errors: LR_FAILED. */
 static lr_status image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                             bool has_margins)
 {
@@ -468,7 +468,8 @@ static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forw
 }
 
 /* Projects forward or back, as the functions of struct lr_backend_fns do. Makes the context current. Values of single
- * voxels are copied through the host. in: NULL = ones are projected back. */
+ * voxels are copied through the host. Vectors are in float32, and each is on the host or at the place. in: NULL = ones
+ * are projected back. */
 static lr_status project(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                          const lr_vector *in, lr_vector *out)
 {

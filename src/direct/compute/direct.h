@@ -128,6 +128,8 @@ struct lr_direct_compute {
     struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
+/* The context is current in all functions below but lr_direct_compute_create_with. */
+
 /* Returns the tables of a view, which are built if necessary. They are valid until the next call for another view.
  * errors: NULL, logged. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);

@@ -17,7 +17,7 @@ enum { LR_FILE_NAME = 256 };
 int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most);
 
 /* Gives the path of a file in the cache folder, and makes the folder: $LORASTER_CACHE, or $XDG_CACHE_HOME/loraster, or
- * $HOME/.cache/loraster. With LORASTER_CACHE=off, or without any of these, nothing is kept. Returns false if nothing is kept. */
+ * $HOME/.cache/loraster. Returns false if nothing is kept: with LORASTER_CACHE=off, or without any of these. */
 bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

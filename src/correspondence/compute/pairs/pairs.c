@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The method by pairs: the scanner and the image as its programs see them, projections window by window, and its use. */
+ * The method by pairs: the scanner and the image as its programs see them, projections by windows, and its use. */
 #include "correspondence/compute/pairs/pairs.h"
 
 #include "base/log.h"
@@ -341,6 +341,7 @@ static lr_status forward(void *self, const struct lr_pair_list *list, const floa
         const lr_status status = window.modules ? forward_window(&window, exponent, &values) : LR_FAILED;
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
+        (void)gl_stopwatch_total(pairs->watch); /* waits, so that memory holds the buffers of one window */
     }
     return lr_pairs_check_finished(pairs);
 }
@@ -372,6 +373,7 @@ static lr_status back(void *self, const struct lr_pair_list *list, const lr_vect
         gl_buffer_destroy(buffer);
         gl_buffer_destroy(window.modules);
         LR_TRY(status);
+        (void)gl_stopwatch_total(pairs->watch);
     }
     LR_TRY(lr_pairs_check_finished(pairs));
     return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
