@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Each slot holds one pending set of sums (later.h). The slot after those of later.h, with a readback of its own, is
+/* Each slot holds one pending set of sums (device/vector.h). The slot after those, with a readback of its own, is
  * for a caller that waits for its sums immediately. 256 bytes satisfy every driver's alignment of bindings. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
@@ -56,7 +56,7 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* on the host: the sums of the slots of each turn of later.h */
+    struct gl_readback arrived[NUM_TURNS]; /* on the host: the sums of the slots of each turn */
     bool is_under_way[NUM_SLOTS];          /* sums are on their way to `arrived` */
 };
 
