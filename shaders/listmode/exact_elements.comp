@@ -23,7 +23,7 @@ uint first, count = 0u; // first index and length of the line's list
 
 void take(ivec3 voxel, float element)
 {
-    if (count < uint(slab.w)) {
+    if (element > 0.0 && count < uint(slab.w)) {
         ivec3 at = voxel * strides.xyz;
         count++;
         elements[first + count] = uvec2(at.x + at.y + at.z, floatBitsToUint(element));
