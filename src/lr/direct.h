@@ -174,10 +174,12 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
 /* An operator between an image and the histo-images of some views, in the order of the views. All of lr/operator.h and
  * lr/recon.h applies to it. K_v is the kernel that the identifier of voxel v in the view selects. Images and
  * histo-images are 0 outside the grid. The projections of one view are
- *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d) each n gathers its sources
- *   back: image(v) = sum over offsets d of K_v(d) histo(v + d) the exact transpose
- *   (paper 1, figures 2 and 3). Backend "cpu" computes these sums in double precision. Backends "compute" (OpenGL
- *   compute shaders) and "cuda" (CUDA on the same OpenGL textures or buffers) use single precision.
+ *
+ *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     each n gathers from its sources
+ *   back:    image(v) = sum over offsets d of K_v(d) histo(v + d)          the exact transpose
+ *
+ * (paper 1, figures 2 and 3). Backend "cpu" computes these sums in double precision. Backends "compute" (OpenGL compute
+ * shaders) and "cuda" (CUDA on the same OpenGL textures or buffers) use single precision.
  *
  * In its layout (lr_operator_info.lors) and in selections, a view replaces a pair of modules, and a voxel of its
  * histo-image replaces a LOR (lr/lors.h). Parts and subsets are therefore sets of views. The elements of a voxel are
