@@ -312,7 +312,7 @@ typedef enum lr_deposit_rule {
 typedef struct lr_deposit_params {
     const lr_scanner *scanner; /* required: scanner of the events; must outlive the deposition */
     const lr_grid *grid;       /* required; copied */
-    lr_view_set set;           /* views that are not complete are completed */
+    lr_view_set set;           /* set of views; its zero fields are filled in */
     lr_deposit_rule rule;
     bool delayeds;              /* delayed coincidences instead of prompts */
     const lr_events_info *info; /* required: info of the events' file; tells if events have TOF */
@@ -360,7 +360,7 @@ LR_API void lr_deposit_destroy(lr_deposit *deposit);                  /* NULL is
 typedef struct lr_direct_factors_params {
     const lr_lors *lors;       /* required: the scanner, and its LORs in coincidence */
     const lr_grid *grid;       /* required */
-    lr_view_set set;           /* views that are not complete are completed */
+    lr_view_set set;           /* set of views; its zero fields are filled in */
     const float *efficiencies; /* [num_crystals] >= 0; NULL = 1 */
     const lr_image *mu;        /* attenuation in 1/mm, finite, at least 0; NULL = no attenuation */
     int directions;            /* sampled directions of lines in each view; 0 = 32 */

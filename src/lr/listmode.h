@@ -83,9 +83,9 @@ typedef enum lr_listmode_kernel {
 /* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
  * are defaults. */
 typedef struct lr_listmode_tube {
-    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. It is raised to the diagonal
-     * of a voxel's largest face, so that the tube meets voxels in every slice (not with as_paper). At most 1,000 times
-     * the smallest voxel edge */
+    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if it is above 1,000
+     * times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face: such a tube
+     * can miss all voxel centres of a slice */
     double width_mm;
     double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch, or
                             the largest voxel edge if this is larger or if lines have no crystals */

@@ -132,11 +132,11 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
 /* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
  * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). The
- * number along an axis is the smallest even one with a small enough spacing. With the scanner's smallest transaxial
- * pitch (for x, y) or axial pitch (for z), the spacing is at most 0.85 pitch, and at most 1/60 of the radius or half of
- * the pitch. It is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels lies on the axis. More points
- * along z are taken if aligned crystal rings would give slices on the axis an error above 1.2 %, or 4.5 % with a single
- * point. */
+ * number along an axis is the smallest even one with a small enough spacing. The spacing must be at most 0.85 times the
+ * scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of 1/60 of the
+ * radius and half of this pitch. It is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels lies on
+ * the axis. More points along z are taken if aligned crystal rings would give slices on the axis an error above 1.2 %,
+ * or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */

@@ -31,7 +31,7 @@ typedef struct lr_iteration {
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* LORs with y > 0 but yhat + b = 0 */
     double left_out_counts;
-    /* beta R (lr_rdp) of the image before the iteration; 0 = no prior. The algorithm maximises log_likelihood -
+    /* beta R (lr_rdp) of the image before the iteration; 0 = no prior. BSREM with one subset maximises log_likelihood -
      * penalty */
     double penalty;
     /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 it
@@ -200,8 +200,8 @@ typedef struct lr_composition {
     int64_t negative_voxels;
     double negative_sum;
     lr_poisson_fit fit;                 /* fit of the image, with negative voxels set to 0 */
-    double seconds;                     /* since the start, */
-    double compose_seconds, sent_bytes; /* for this composition: all of it, and what this rank sent */
+    double seconds;                     /* time since the start */
+    double compose_seconds, sent_bytes; /* time of this composition, and bytes that this rank sent for it */
     const lr_vector *image;             /* on the host; lives during the call */
     const float *guesses;               /* [count][num_voxels] all guesses; they live during the call */
 } lr_composition;
@@ -209,9 +209,9 @@ typedef struct lr_composition {
 /* Guesses from which ranks can continue, one per rank. Directly after a composition, each guess is the composed image;
  * voxels that are 0 in the composed image keep the value of the rank's earlier guess. */
 typedef struct lr_guesses {
-    int iterations;       /* those before included */
+    int iterations;       /* total number, including those before this call */
     int guess_iterations; /* iterations of guesses since they were last composed; 0 = they have just been composed */
-    int count;            /* one of each rank */
+    int count;            /* number of guesses, one per rank */
     int64_t num_voxels;
     const float *values; /* [count][num_voxels]; lives during the call */
 } lr_guesses;
@@ -225,7 +225,7 @@ typedef struct lr_compose_params {
      * and `local` is not read. The first entry sets the number of iterations. The callback `iteration` of an entry is
      * called for the iterations of its guess */
     const lr_recon_params *guesses;
-    int num_guesses;      /* 0 = one of each rank */
+    int num_guesses;      /* 0 = one guess per rank */
     int local_iterations; /* iterations of each guess before a composition; 0 = all */
     /* for a run that continues from lr_guesses, each rank with its own guess as local.initial: the value of
      * lr_guesses.guess_iterations; else 0 */
@@ -250,7 +250,7 @@ LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *par
 
 /* State from which distributed ML-EM can continue. It is the same on all ranks. */
 typedef struct lr_distributed_state {
-    int iterations;        /* those before included */
+    int iterations;        /* total number, including those before this call */
     int local_iterations;  /* most iterations before the next exchange */
     double log_likelihood; /* log-likelihood of the previous image. If that of `image` is lower, of_em replaces it */
     const lr_vector *image, *of_em; /* the next image, and the ML-EM image that replaces it if necessary; at any
