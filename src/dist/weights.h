@@ -23,7 +23,7 @@ struct lr_gram {
  * LR_FAILED. */
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log);
 
-/* |data - weighted sum of guesses|^2 */
+/* Returns |data - weighted sum of the guesses' projections|^2. */
 double lr_gram_residual(const struct lr_gram *gram, const double *weights);
 
 #endif

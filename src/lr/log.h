@@ -51,7 +51,7 @@ typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LO
 /* Receiver of messages.
  *
  * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for errors: it is then the
- * status of the failing function, also if this function is a constructor, which returns only NULL.
+ * status of the failing function, which is the only way to learn it from a constructor.
  * threads: `write` may be called from any thread of the library, one call at a time per operator.
  * A NULL `lr_log *` is valid everywhere and silent. */
 typedef struct lr_log {

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of values of all guesses in a window of pairs: the largest, and the least. */
+/* VALUES_AT_ONCE: values of all guesses and their data in a window of pairs. LEAST_AT_ONCE: lower limit of the values
+ * of one guess in a window. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
