@@ -107,8 +107,8 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
     return comm == NULL || comm->facts.size == 1;
 }
 
-/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names that rank from now
- * on. Only the failed rank writes to its log. */
+/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names this rank from
+ * now on. Only the failed rank writes to its log. */
 lr_status lr_comm_tell_failure(const lr_comm *comm);
 
 /* Waits for all ranks. Fails if a rank has failed or takes another step. It precedes every exchange among several

@@ -41,7 +41,7 @@ typedef enum lr_exchange {
 typedef struct lr_comm_params {
     lr_comm_kind kind;
     lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
-    const lr_log *log;    /* kept; outlives the communicator */
+    const lr_log *log;    /* kept; must outlive the communicator */
 
     /* The time in seconds that a failed rank waits for the other ranks; 0 = 20. Other ranks cannot learn of the failure
      * while their devices wait for its device. If some rank has made no call after this time, the failed rank calls
@@ -97,7 +97,7 @@ LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
  * again. */
 LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
-/* Waits until all ranks have called lr_comm_close, unless a rank has failed, and frees the communicator. NULL is
+/* Frees the communicator. If no rank has failed, it first waits until all ranks have called lr_comm_close. NULL is
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 

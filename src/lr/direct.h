@@ -55,9 +55,9 @@ LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *compl
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
-/* Index of the view of a complete set whose intervals contain the direction; -1 if it is tilted beyond the acceptance.
- * The direction may have any length and either sign. A direction on the border of two intervals (within 1e-9 of an
- * interval) belongs to the upper one. */
+/* Index of the view to which a direction belongs, by the view's intervals of azimuth and tilt in a complete set; -1 if
+ * the direction is tilted beyond the acceptance. The direction may have any length and either sign. A direction on the
+ * border of two intervals (within 1e-9 of an interval) belongs to the upper one. */
 LR_API int lr_view_set_find(const lr_view_set *set, const double direction[3]);
 
 /* order: [count], every view of a complete set once. Neighbours in the order have directions that are far apart. */
@@ -326,7 +326,7 @@ typedef struct lr_deposit_params {
 typedef struct lr_deposit_counts {
     int64_t deposited;
     int64_t too_tilted;   /* beyond the acceptance */
-    int64_t outside_grid; /* events whose whole time-of-flight bin lies outside the grid */
+    int64_t outside_grid; /* events with their whole time-of-flight bin outside the grid */
     int64_t other_kind;   /* delayeds if prompts are deposited; prompts if delayeds are */
     double weight;        /* sum of the weights of deposited events */
 } lr_deposit_counts;

@@ -24,7 +24,7 @@ typedef struct lr_event {
     bool is_delayed;  /* a delayed coincidence; else a prompt */
 } lr_event;
 
-/* Events as columns, which may be those of an array library. The caller owns them. Zero fields are defaults. */
+/* Events as columns. The caller owns the arrays, for example through an array library. Zero fields are defaults. */
 typedef struct lr_event_columns {
     int64_t count;
     const int32_t (*crystals)[2]; /* required [count] as in lr_event */
@@ -305,8 +305,8 @@ LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
 
 /* --- writing --- */
 
-/* Receives events and writes a PETSIRD, CASToR or text file; holds at most the events of one time block (PETSIRD:
- * those of a millisecond, at most 2^18). */
+/* Receives events and writes a PETSIRD, CASToR or text file. It keeps at most the events of one time block in memory. A
+ * PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
 
 typedef struct lr_events_writer_params {

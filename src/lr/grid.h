@@ -19,8 +19,8 @@ typedef struct lr_grid {
 } lr_grid;
 
 /* An image on a grid: float32, x fastest. lr_image_destroy frees an image that the library returned, with its values. A
- * caller may fill in a struct with an array of its own: functions that take a const lr_image * read the array in
- * place. */
+ * caller may also fill in a struct with the caller's own array; functions that take a const lr_image * read this array
+ * without a copy. */
 typedef struct lr_image {
     lr_grid grid;
     float *values; /* [nz][ny][nx] */

@@ -221,7 +221,8 @@ typedef struct lr_matrix_writer_params {
     double expected_elements;
     const char *factors; /* description of the factors that multiply the rows; NULL = none */
     const lr_matrix_input
-        *inputs; /* [num_inputs] inputs whose digests a resuming writer compares; read by the constructor only */
+        *inputs; /* [num_inputs] inputs. A writer that resumes compares their digests with those in the file. Read by
+                    the constructor only */
     int num_inputs;
     const lr_matrix_part *share; /* hdf5 and npz; NULL = these are all rows */
     const lr_log *log;

@@ -99,9 +99,9 @@ typedef struct lr_listmode_tube {
     bool as_paper;
 } lr_listmode_tube;
 
-/* Implementations of the projections in cuda: the fastest, or one of the paper's optimisation steps, each including
- * all earlier steps. Results agree except for rounding. The steps hold all events on the device; LR_USAGE if these
- * do not fit. */
+/* Implementations of the projections in cuda: the fastest, or one of the paper's optimisation steps, each including all
+ * earlier steps. Results agree except for rounding. The steps of the paper keep all events on the device; LR_USAGE if
+ * the events do not fit. */
 typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTEST = 0,
     LR_LISTMODE_SIMPLE,      /* one thread per line; events as records, in the caller's order; the image in global
@@ -134,7 +134,7 @@ typedef struct lr_lines {
 /* Zero fields are defaults. Pointers must live as long as the operator unless stated otherwise. One of events, columns
  * and lines is required. */
 typedef struct lr_listmode_params {
-    const lr_lors *lors; /* required unless there are lines; names the scanner */
+    const lr_lors *lors; /* required if there are no lines; the operator uses its scanner */
     const lr_grid *grid; /* required; copied */
     /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
      * ignored, so prompts and delayeds are treated alike */
@@ -161,11 +161,11 @@ typedef struct lr_listmode_params {
      * blobs in mm; kernel and tube are not read. With time of flight they are multiplied by the Gaussian's density at
      * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
-    /* multiplies the row of each event and of the sensitivity: efficiencies, attenuation; NULL = 1. Copied; its user
-     * outlives the operator */
+    /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
+     * = 1. The struct is copied; its `user` must outlive the operator */
     const lr_lor_source *factors;
-    /* [count] multiplies the rows of events instead of `factors`, which then affect only the sensitivity; finite, >=
-     * 0; copied. NULL = use `factors` */
+    /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
+     * sensitivity. NULL = use `factors` */
     const float *event_factors;
     /* number of LORs from which the sensitivity is computed; more LORs are added for voxels that few of them cross. 0 =
      * 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
@@ -219,8 +219,8 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
-    double partition_seconds, sort_seconds; /* time that arranging the events took, by the device's clock if the
-                                             * device did it */
+    double partition_seconds, sort_seconds; /* times of partitioning and sorting the events, by the device's clock if
+                                               the device did it */
     int64_t sensitivity_lines;              /* number of LORs in the sensitivity; 0 = not computed yet */
     /* root mean square over voxels of the standard error, relative to the mean sensitivity; 0 = all LORs were used */
     double sensitivity_error;
@@ -228,7 +228,7 @@ typedef struct lr_listmode_info {
     int64_t sensitivity_left; /* number of voxels set to 0 because too few LORs that cross them could be sampled */
 } lr_listmode_info;
 
-/* Lives as long as the operator; NULL for those of other families. */
+/* The facts live as long as the operator. NULL for operators of other families. */
 LR_API const lr_listmode_info *lr_listmode_get_info(const lr_operator *op);
 
 #ifdef __cplusplus

@@ -69,7 +69,7 @@ LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
-/* Number of pairs of modules and LORs that lr_lors_create would list; takes no memory for them.
+/* Numbers of module pairs and of LORs that lr_lors_create would list. lr_lors_count finds them without the tables.
  * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or there are more than 2^31. */
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
@@ -105,8 +105,8 @@ LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.
  * sparse: index[count] sorted, without repeats; LORs not listed are zero.
- * ownership: lr_lor_data_destroy frees data that the library returned, with their arrays. A caller may fill in a struct
- *            with arrays of its own: functions that take a const lr_lor_data * read them in place. */
+ * ownership: lr_lor_data_destroy frees data that the library returned, with their arrays. A caller may also fill in a
+ * struct with the caller's own arrays; functions that take a const lr_lor_data * read these arrays without a copy. */
 typedef struct lr_lor_data {
     int64_t count;
     int64_t *index; /* NULL = dense */

@@ -45,13 +45,12 @@ typedef struct lr_operator_params {
      * as "raster,cpu" takes the first entry that can be created; a backend with pictures must also be able to draw. */
     const char *backend;
     lr_mode mode;
-    int rays;                     /* R; 0 = 4. Unused by exact mode */
-    int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
-                                  lr_operator_default_samples) */
+    int rays;                     /* R, lines per crystal and axis; 0 = 4. Not used in exact mode */
+    int samples[3];               /* points per voxel along each axis; 0 = lr_operator_default_samples */
     const lr_image *mu;           /* attenuation in 1/mm; NULL = none */
-    int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
-    const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
-                                     factors; NULL = 1. Copied; its user outlives the operator */
+    int mu_steps;                 /* K, samples of mu along a line; 0 = steps of at most one mu voxel */
+    const lr_lor_source *factors; /* factors (efficiencies, attenuation) that multiply the rows of LORs; NULL = 1. The
+                                     struct is copied; its `user` must outlive the operator */
     bool deterministic;           /* the same bits in every run, also in cases in which backend compute adds in any
                                      order */
     /* true: crystals stop photons along their depth, not on the detection plane. Needs sampled mode and a backend other
@@ -74,8 +73,8 @@ typedef struct lr_operator_params {
     int64_t max_memory_bytes;
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
-    const lr_shared_context *shared; /* compute shares objects with this context and is on its
-                                        device; NULL = none */
+    const lr_shared_context *shared; /* backend compute uses the device of this context and shares objects with it; NULL
+                                        = none */
     const lr_log *log;
     const lr_progress *progress;
 } lr_operator_params;
@@ -116,7 +115,7 @@ LR_SIZED(lr_operator_params, lr_operator *, lr_operator_create, (const lr_operat
 /* Destroying NULL is allowed. */
 LR_API void lr_operator_destroy(lr_operator *op);
 
-/* Facts about the operator; they live as long as it does. */
+/* The facts live as long as the operator. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
 /* Replaces the log and the progress of the params, so that each call can have its own. Messages of later calls of the
@@ -202,7 +201,7 @@ LR_API lr_place *lr_operator_place(const lr_operator *op);
  * place are complete. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
-/* Seconds of one kind of pass. */
+/* Time of all passes of one kind in a projection. */
 typedef struct lr_device_pass {
     const char *name; /* "scatter to LORs"; lives as long as the program */
     double seconds;
@@ -245,8 +244,8 @@ typedef struct lr_row_choice {
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],
- * in its order. Exact, and as much work as the rows themselves unless the matrix is stored; lr_operator_forecast_rows
- * (lr/forecast.h) estimates the sum from a sample. */
+ * in its order. The counts are exact. The work is that of computing the rows, except if the matrix is stored.
+ * lr_operator_forecast_rows (lr/forecast.h) estimates the sum of the counts from a sample. */
 LR_API lr_status lr_operator_count_rows(lr_operator *op, const lr_row_choice *choice, int64_t *counts);
 
 /* The transposed matrix: one row for each selected LOR (NULL: all LORs), in ascending order, empty rows included. In

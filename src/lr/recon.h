@@ -105,7 +105,8 @@ typedef struct lr_recon_params {
     const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
                                  explains the counts minus the additive term */
     int iterations;           /* 0 = 3 */
-    int iterations_before; /* iterations that made `initial`; numbering and relaxation continue from there; 0 = none */
+    int iterations_before; /* number of iterations that made `initial`, from which numbering and relaxation continue; 0
+                              = none */
     int subsets;           /* 0 = 1 */
     /* [pairs of the operator's layout] the subset of each pair, 0 .. subsets - 1. No subset is empty; subsets are
      * visited in ascending order. NULL = subsets made by lr_osem_interleave and lr_osem_subsets, visited in the order
@@ -189,7 +190,7 @@ LR_API double lr_ramla_relaxation(int subsets);
 typedef struct lr_composition {
     int iterations;                /* iterations of each guess so far */
     int count;                     /* number of guesses, one per rank */
-    const double *weights;         /* [count] alpha, whose sum is 1 */
+    const double *weights;         /* [count] weights alpha; their sum is 1 */
     const double *guess_residuals; /* [count] squared residual |y - b - A x_g|^2 of each guess, over all LORs */
     /* condition number of the system for the weights; infinite if the guesses do not determine the weights, which
      * then have minimum norm */
@@ -238,10 +239,11 @@ typedef struct lr_compose_params {
     void *user;
 } lr_compose_params;
 
-/* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank
- * reconstructs from its own LORs alone, and x = sum over ranks of alpha_g x_g, with sum alpha_g = 1, is the
- * least squares solution of A x = y - b over all LORs. Voxels that become negative are set to 0. If iterations
- * remain, every rank continues from the composed image; voxels that are 0 there start from the rank's own guess.
+/* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank reconstructs a
+ * guess x_g from its own LORs alone. The composed image is x = sum over ranks of alpha_g x_g. The weights alpha_g,
+ * whose sum is 1, give the least squares solution of A x = y - b over all LORs. Voxels that become negative are set to
+ * 0. If iterations remain, every rank continues from the composed image; voxels that are 0 there start from the rank's
+ * own guess.
  * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there
  * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
  * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */

@@ -40,14 +40,15 @@ typedef struct lr_module {
     int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
                                layer */
     int layer;              /* 0 = in front, or alone; below LR_MAX_LAYERS */
-    int block;              /* number that layers of one block share, from 1; 0 = has no layers */
+    int block;              /* number of the block, from 1, equal for all its layers; 0 = no layers */
 } lr_module;
 
 enum { LR_MAX_LAYERS = 16 };
 
 /* A layer of crystals in a module. Zero fields take the module's values. */
 typedef struct lr_layer {
-    double front_mm; /* distance of its front face behind the module's; 0 = it begins where the layer before it ends */
+    double front_mm; /* distance of the layer's front face behind the module's; 0 = the layer begins where the layer
+                        before it ends */
     double depth_mm;
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
@@ -58,11 +59,11 @@ typedef struct lr_layer {
 /* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence when every rule that
  * is on holds; see lr_lors. */
 typedef struct lr_coincidence {
-    double field_of_view_mm;     /* the line through the crystal centres passes within half of
-                                     this of the z axis */
-    int min_module_difference;   /* positions around the ring differ by at least this */
+    double field_of_view_mm;     /* diameter of the field of view: the line through the crystals' centres must pass the
+                                    z axis within half of it */
+    int min_module_difference;   /* least difference of the modules' positions around the ring */
     bool limits_ring_difference; /* true if the next field is used */
-    int max_ring_difference;     /* crystal rings differ by at most this */
+    int max_ring_difference;     /* largest difference of crystal rings */
 } lr_coincidence;
 
 /* Plain data, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and
@@ -113,8 +114,8 @@ LR_API const char *lr_crystal_materials(void);
  * index = ring * modules + k; a panel of B blocks gives B modules, index panel * B + (block_v * blocks_u + block_u),
  * and a block of L layers gives L modules instead of one, front to back. */
 typedef struct lr_ring {
-    double radius_mm; /* axis to the front faces' centres */
-    int modules;      /* panels around */
+    double radius_mm; /* distance from the axis to the centres of the front faces */
+    int modules;      /* panels around the ring */
     double first_angle_deg;
     int rings; /* 0 = 1 */
     double ring_pitch_mm;
@@ -123,7 +124,7 @@ typedef struct lr_ring {
     double block_gap_mm[2];       /* gap between neighbouring blocks, in addition to the pitch */
     double pitch_mm[2], face_mm[2], depth_mm;
     const lr_layer *layers; /* [num_layers] front to back, within depth_mm */
-    int num_layers;         /* 0 = one, of the whole depth */
+    int num_layers;         /* 0 = one layer of depth depth_mm */
 } lr_ring;
 
 /* Checks the geometry and builds a scanner.

@@ -41,7 +41,7 @@ typedef struct lr_place_params {
     const lr_shared_context *shared; /* OpenGL: context with which the place shares buffers; `device` is then ignored;
                                         NULL = none */
     int threads;                     /* host: 0 = all processors */
-    const lr_log *log;               /* kept; outlives the place */
+    const lr_log *log;               /* kept; must outlive the place */
     void *cuda_stream;               /* CUDA: a cudaStream_t of `device`, which must outlive the place; NULL = the place
                                         creates a stream, which does not wait for the default stream. For the default
                                         stream, pass cudaStreamLegacy */
@@ -251,7 +251,7 @@ typedef struct lr_relative_differences {
     double scale;           /* of the gradient */
     const lr_vector *x;     /* >= 0 */
     const lr_vector *kappa; /* >= 0; NULL = 1 */
-    lr_vector *y;           /* neither x nor kappa */
+    lr_vector *y;           /* must not be x or kappa */
 } lr_relative_differences;
 
 /* Computes in double and rounds once. errors: also LR_USAGE if the product of sizes differs from the vectors' count,
@@ -279,8 +279,8 @@ typedef struct lr_vector_sums {
     double sum;         /* x */
     double product;     /* x y */
     double difference;  /* (x - y)^2 */
-    double largest;     /* x; -infinity of an empty vector */
-    double smallest;    /* x; infinity of an empty vector */
+    double largest;     /* largest x; -infinity for an empty vector */
+    double smallest;    /* smallest x; infinity for an empty vector */
     int64_t not_finite; /* numbers of x that are not finite; they are left out of the fields above */
 } lr_vector_sums;
 
@@ -290,10 +290,10 @@ LR_API lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vec
 /* Fit of estimated to measured counts: y are the measured, e = values + b the estimated counts. LORs with y > 0 and e =
  * 0 are left out of the first three fields. */
 typedef struct lr_poisson_fit {
-    double log_likelihood;   /* sum of y ln e - e */
-    double measured_counts;  /* y where e > 0 */
+    double log_likelihood;   /* sum of y ln e - e over all LORs */
+    double measured_counts;  /* sum of y over LORs with e > 0 */
     double estimated_counts; /* e */
-    int64_t left_out_lors;   /* y > 0 where e = 0 */
+    int64_t left_out_lors;   /* number of LORs with y > 0 and e = 0 */
     double left_out_counts;
 } lr_poisson_fit;
 
@@ -307,9 +307,9 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
     sum->left_out_counts += part->left_out_counts;
 }
 
-/* Ratio of measured to estimated counts. values in: forward projection; values out: y / e if y > 0 and e > 0, else
- * 0. Ratios too large for the sums of a back-projection in float are clipped. All vectors are at one place, in
- * float32. fit NULL: no fit is computed, and the call does not wait for the device. */
+/* Ratio of measured to estimated counts. values: in, the forward projection; out, y / e if y > 0 and e > 0, else 0.
+ * Ratios too large for the sums of a back-projection in float are clipped. All vectors are at one place, in float32.
+ * fit NULL: no fit is computed, and the call does not wait for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
     const lr_vector *additive; /* b >= 0; NULL = 0 */
