@@ -133,9 +133,9 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
  * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). The
  * number along an axis is the smallest even one with a small enough spacing. The spacing must be at most 0.85 times the
  * scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of 1/60 of the
- * radius and half of this pitch. It is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels lies on
- * the axis. More points along z are taken if aligned crystal rings would give slices on the axis an error above 1.2 %,
- * or 4.5 % with a single point. */
+ * radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels
+ * lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an error above
+ * 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -154,11 +154,11 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the
  * precision of the computation (double for backend cpu, else float).
  *
- * Cost of LORs outside `part`: they are neither computed nor stored by native, with stored matrices, and by compute by
- * columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"). Backend cpu computes
- * but does not store them. Compute in other cases, and raster for single LORs, compute and store all LORs and pick the
- * selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part gives no
- * values, or an image of 0.
+ * Cost of LORs outside `part`: with backend native, stored matrices, and compute by columns or by pairs of modules
+ * (docs/method/correspondence.md, "Columns" and "Tilted pairs"), they are neither computed nor stored. Backend cpu
+ * computes but does not store them. Compute in other cases, and raster for single LORs, compute and store all LORs and
+ * pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part
+ * gives no values, or an image of 0.
  *
  * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
  * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:

@@ -276,9 +276,9 @@ LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
 /* Sums in double. The order of summation depends only on the count and the kind of place, so every run and any
  * number of threads give the same bits. */
 typedef struct lr_vector_sums {
-    double sum;         /* x */
-    double product;     /* x y */
-    double difference;  /* (x - y)^2 */
+    double sum;         /* sum of x */
+    double product;     /* sum of x y */
+    double difference;  /* sum of (x - y)^2 */
     double largest;     /* largest x; -infinity for an empty vector */
     double smallest;    /* smallest x; infinity for an empty vector */
     int64_t not_finite; /* numbers of x that are not finite; they are left out of the fields above */
@@ -292,7 +292,7 @@ LR_API lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vec
 typedef struct lr_poisson_fit {
     double log_likelihood;   /* sum of y ln e - e over all LORs */
     double measured_counts;  /* sum of y over LORs with e > 0 */
-    double estimated_counts; /* e */
+    double estimated_counts; /* sum of e */
     int64_t left_out_lors;   /* number of LORs with y > 0 and e = 0 */
     double left_out_counts;
 } lr_poisson_fit;
