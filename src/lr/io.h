@@ -206,7 +206,7 @@ typedef struct lr_matrix_writer_params {
     const double (*points_mm)[3]; /* rows are these points */
     int64_t num_points;
     const char *description; /* mode, rays, samples: stored as an attribute */
-    const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1; NULL = none */
+    const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1 */
     int64_t num_voxels;
     bool by_lor;                  /* rows are the LORs of `part`, columns all voxels of the grid */
     const lr_selection *part;     /* only elements of these LORs are written; NULL = all. Recorded */

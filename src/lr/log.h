@@ -51,7 +51,7 @@ typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LO
 /* Receiver of messages.
  *
  * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for errors: it is then the
- * status of the failing function, which is the only way to learn it from a constructor.
+ *        status of the failing function, which a constructor cannot return.
  * threads: `write` may be called from any thread of the library, one call at a time per operator.
  * A NULL `lr_log *` is valid everywhere and silent. */
 typedef struct lr_log {
@@ -62,8 +62,9 @@ typedef struct lr_log {
 /* Receiver of reports of long work, which can stop it.
  *
  * report: called from the thread that started the work. what: name of the current step, in lower case without full stop
- * ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with LR_CANCELLED. A NULL
- * `lr_progress *` is valid everywhere. */
+ *         ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with
+ *         LR_CANCELLED.
+ * A NULL `lr_progress *` is valid everywhere. */
 typedef struct lr_progress {
     bool (*report)(void *user, const char *what, double done, double total);
     void *user;
