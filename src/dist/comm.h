@@ -87,7 +87,7 @@ struct lr_comm {
 /* Largest number of bytes that a rank sends by gather_little. */
 enum { LR_COMM_LITTLE = 512 };
 
-/* The collective call that a rank is about to make. All ranks must make the same one. */
+/* The step of a collective call that a rank is about to take. All ranks must take the same step. */
 enum lr_comm_step {
     LR_COMM_STEP_FAIL = 1,
     LR_COMM_STEP_BARRIER,

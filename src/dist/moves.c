@@ -337,7 +337,7 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
-    lr_vector there;    /* memory from which messages are sent: the vector or a copy of it */
+    lr_vector there;    /* memory that messages are sent from and received in: the vector or a copy of it */
     int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
 };

@@ -27,10 +27,8 @@ lr_status lr_partition_sized(size_t given_bytes, const lr_partition_params *give
         return lr_error(params->log, LR_USAGE, "%d ranks and %d subsets: give at least 1 of each", ranks,
                         params->subsets);
     }
-    double *load = lr_alloc(ranks, sizeof(*load), "shares of ranks", params->log);      /* cost of each rank in all
-                                                                                           subsets so far */
-    double *within = lr_alloc(ranks, sizeof(*within), "shares of ranks", params->log);  /* cost of each rank in the
-                                                                                           current subset */
+    double *load = lr_alloc(ranks, sizeof(*load), "shares of ranks", params->log);      /* cost of all subsets so far */
+    double *within = lr_alloc(ranks, sizeof(*within), "shares of ranks", params->log);  /* cost of the current subset */
     int64_t *counts = lr_alloc(ranks, sizeof(*counts), "shares of ranks", params->log); /* number of pairs */
     lr_status status = load != NULL && within != NULL && counts != NULL ? LR_OK : LR_FAILED;
     for (int subset = 0; status == LR_OK && subset < params->subsets; subset++) {
