@@ -262,8 +262,8 @@ typedef struct lr_direct_attributes {
 } lr_direct_attributes;
 
 /* Attributes of the kernel that the last projection ran on the device, or of the last of several kernels. Must be
- * called in the thread that called the projection. errors: LR_USAGE for backends other than cuda, and before the first
- * projection; LR_FAILED. */
+ * called in the thread that called the projection.
+ * errors: LR_USAGE for backends other than cuda, and before the first projection; LR_FAILED. */
 LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
 
 /* --- histo-images --- */
@@ -408,8 +408,8 @@ typedef struct lr_direct_task {
 } lr_direct_task;
 
 /* Times a task and discards its results. Only LR_DIRECT_WORK_READING includes a copy to the host. Tables are built
- * before projections are timed. errors: LR_USAGE for views that do not exist, a first task without an image, or an
- * operator of another family. */
+ * before projections are timed.
+ * errors: LR_USAGE for views that do not exist, a first task without an image, or an operator of another family. */
 LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing);
 
 #ifdef __cplusplus

@@ -331,8 +331,9 @@ LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (
  * longest line. From v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its
  * sign. CASToR: delayeds are left out, with a warning. Text: one line per event with its crystals, tof_mm and the
  * annihilation point. The point is computed from tof_mm on the line between the two crystals' hit centres
- * (lr_scanner_hit_centre); it is NaN without time of flight. errors of take: LR_USAGE for weights that are not whole,
- * and if a and b must be exchanged but the bins are not symmetric. */
+ * (lr_scanner_hit_centre); it is NaN without time of flight.
+ * errors of take: LR_USAGE for weights that are not whole, and if a and b must be exchanged but the bins are not
+ * symmetric. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and renames it to its path; frees the writer in any case. */

@@ -156,8 +156,8 @@ typedef struct lr_comparison_params {
  * blue (too small) over white to red-brown (too large). A panel shows the primary module, u to the right and v upwards
  * in mm. Every crystal is cut into the areas that belong to different LORs; the colour of an area shows its element,
  * and grey means no LOR. All panels of weights have the same scale. Each panel of differences has its own scale,
- * written on its colour bar. With two or more sampled rows there is also a chart of errors over R. errors: NULL,
- * logged: LR_USAGE for a module that does not exist, missing rows, or an invalid R. */
+ * written on its colour bar. With two or more sampled rows there is also a chart of errors over R.
+ * errors: NULL, logged: LR_USAGE for a module that does not exist, missing rows, or an invalid R. */
 LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_comparison_params *params), (params));
 
 /* --- images --- */

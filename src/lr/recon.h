@@ -163,12 +163,13 @@ typedef struct lr_recon_params {
  *
  * image: [num_voxels], at any place, overwritten; after LR_CANCELLED it is the image after the last finished subset.
  * progress is first called for each sensitivity, with `done` in subsets. It is then called before each subset, with
- * `done` in iterations and the text "iteration 3 of 8, subset 2 of 4". errors: LR_FAILED for an image that exceeds the
- * largest float, or (RAMLA) whose sum exceeds the bound that the counts give; LR_BAD_INPUT for numbers of data,
- * additive term, initial image or kappa that are negative or not finite; LR_BAD_INPUT if every LOR with counts has an
- * estimate of 0 in a whole iteration; LR_USAGE for sizes that do not match, too many subsets for the LORs, a pair whose
- * subset does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not
- * finite, or a relaxation or prior with an algorithm that does not use it. */
+ * `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
+ * errors: LR_FAILED for an image that exceeds the largest float, or (RAMLA) whose sum exceeds the bound that the counts
+ * give; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite;
+ * LR_BAD_INPUT if every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not
+ * match, too many subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of
+ * both kinds, a relaxation that is negative or not finite, or a relaxation or prior with an algorithm that does not use
+ * it. */
 LR_SIZED(lr_recon_params, lr_status, lr_recon, (const lr_recon_params *params, lr_vector *image), (params, image));
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
