@@ -26,7 +26,7 @@ static inline size_t lr_character_bytes(const unsigned char *text)
                          : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
                                                               : 0;
     for (size_t k = 1; k < count; k++)
-        if ((text[k] & 0xc0) != 0x80) /* true for the zero at the end, too */
+        if ((text[k] & 0xc0) != 0x80) /* also true for the zero at the end of the text */
             return 0;
     const bool too_long = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
     const bool no_character = (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f);

@@ -12,7 +12,7 @@
 /* The process that has opened a driver; zero = none yet. */
 typedef atomic_long lr_driver_owner;
 
-/* Makes this process the owner if there is none, then checks it. */
+/* Makes this process the owner if there is none, then does lr_driver_check. */
 lr_status lr_driver_claim(lr_driver_owner *owner, const char *driver, const lr_log *log);
 
 /* Checks that this process is the owner. driver: "OpenGL".

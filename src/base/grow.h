@@ -15,8 +15,8 @@ struct lr_items {
     const lr_log *log;
 };
 
-/* Makes room for `needed` items in all, and for half as many more, so that an array that grows item by item is seldom
- * copied. Present items stay.
+/* Reserves memory for a total of `needed` items, and for half as many more, so that an array that grows item by item is
+ * seldom copied. Present items stay.
  * array: the address of the pointer to the items, which may be NULL. The caller frees the items with free().
  * room: capacity in items; 0 for NULL.
  * errors: LR_FAILED if memory runs out, logged. array and room are then unchanged. */

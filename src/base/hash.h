@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Begin of a hash by Fowler, Noll and Vo (FNV-1a). */
+/* Initial value of a hash by Fowler, Noll and Vo (FNV-1a). */
 #define LR_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* Goes on with a byte or, to hash lists of numbers faster, with a whole number. */
+/* Adds a byte to a hash. To hash lists of numbers faster, a whole number can be added at once. */
 static inline uint64_t lr_hash_add(uint64_t hash, uint64_t number)
 {
     return (hash ^ number) * UINT64_C(0x100000001b3);

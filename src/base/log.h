@@ -23,7 +23,7 @@ void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const
 lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
 /* A log that puts a file's name before warnings and errors that lack it. Readers use it when they pass numbers of a
- * file to code that does not know the file. Users get &named.log. `to` and `path` must outlive it. */
+ * file to code that does not know the file. Pass &named.log to this code. `to` and `path` must outlive it. */
 struct lr_named_log {
     lr_log log;
     const lr_log *to;
@@ -31,8 +31,8 @@ struct lr_named_log {
 };
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
 
-/* A log that keeps the status of the last error, for callers that see only a NULL result. Users get &watch.log, which
- * must outlive every object that keeps it. */
+/* A log that keeps the status of the last error, for callers that see only a NULL result. Pass on &watch.log; it must
+ * outlive every object that keeps it. */
 struct lr_watched_log {
     lr_log log;
     const lr_log *to;
@@ -40,7 +40,7 @@ struct lr_watched_log {
 };
 void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
 
-/* A log that keeps the sentence of the last error, and drops all else. Users get &kept.log. */
+/* A log that keeps the sentence of the last error, and drops all other messages. Pass on &kept.log. */
 struct lr_kept_error {
     lr_log log;
     char *text; /* [size] unchanged without an error */

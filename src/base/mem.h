@@ -16,8 +16,8 @@ void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
 /* Resizes a block to count * size bytes. NULL, logged, if memory runs out; the block then stays as it is. */
 void *lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log);
 
-/* Frees a block of `bytes` bytes piece by piece. While the system takes back much memory at once, other threads that
- * need new memory have to wait. block: from lr_alloc or lr_resize, or NULL. */
+/* Frees a block of `bytes` bytes piece by piece. If a large block were freed at once, other threads that need new
+ * memory would have to wait. block: from lr_alloc or lr_resize, or NULL. */
 void lr_free_in_pieces(void *block, int64_t bytes);
 
 /* Copies a string. NULL gives NULL. If memory runs out, the result is NULL, too, and the failure is logged. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* -1 = a is below b, 0 = neither, 1 = a is above b. */
+/* Compares numbers: -1 = a is below b, 1 = a is above b, 0 = neither. */
 static inline int lr_order(double a, double b)
 {
     return (a > b) - (a < b);
@@ -21,13 +21,13 @@ static inline int lr_order_whole(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Order by a second key of items that are alike in the first. */
+/* Compares items by two keys: by the second if the first are equal. */
 static inline int lr_order_then(int first, int second)
 {
     return first != 0 ? first : second;
 }
 
-/* Order of lists, by the first numbers in which they differ. */
+/* Compares lists by the first numbers in which they differ. */
 static inline int lr_order_lists(const double *a, const double *b, int count)
 {
     int k = 0;
@@ -71,9 +71,9 @@ LR_DEFINE_SEARCH(lr_first_uint_at_least, uint32_t, int64_t)
 LR_DEFINE_SEARCH(lr_first_double_at_least, double, double)
 #undef LR_DEFINE_SEARCH
 
-/* Sorts items that begin with a number from 0 to end - 1, in one thread. Items of one number keep their order. spare: as
- * much memory. True if the sorted items are in `spare`. A sort of tens of millions of items by comparisons takes many
- * times as long. */
+/* Sorts items that begin with a number from 0 to end - 1, in one thread. Items of one number keep their order. spare:
+ * memory of the same size. Returns true if the sorted items are in `spare`. A sort of tens of millions of items by
+ * comparisons takes many times as long. */
 static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t count, int64_t end)
 {
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };

@@ -31,7 +31,7 @@ struct lr_pool_thread {
     atomic_int state;
     struct lr_pool_task task;
     struct lr_error_record *employer; /* errors of the thread that gave the task */
-    sem_t asked;                      /* may still be posted for a task that was called off */
+    sem_t asked;                      /* may still be posted for a task that was cancelled */
     sem_t done;
     pthread_t id;
     bool is_waiting; /* `lock` guards this field and `next` */
@@ -89,7 +89,7 @@ static void destroy(struct lr_pool_thread *thread)
     free(thread);
 }
 
-/* Waits for the end of all threads of a list, and empties it. */
+/* Joins all threads of a list, and empties the list. */
 static void join_all(struct lr_pool_thread **list)
 {
     pthread_mutex_lock(&lock);

@@ -14,12 +14,12 @@
 /* Returns how many processors this process may use, at least 1. The first result is kept. */
 int lr_num_processors(void);
 
-/* One share of a loop: indices begin <= i < end, by worker 0 <= worker < threads. */
+/* The body of a loop for indices begin <= i < end. worker: number of the worker that calls it, 0 <= worker <
+ * threads. */
 typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker);
 
-/* Calls `body` for all indices 0 .. count - 1 and returns when all are done. Each worker takes one share of `grain`
- * indices after the other. Worker 0 is the calling thread, which does all the work if no other thread can be
- * started. */
+/* Calls `body` for all indices 0 .. count - 1 and returns when all are done. Workers take pieces of `grain` indices
+ * until none is left. Worker 0 is the calling thread, which does all the work if no other thread can be started. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
 /* Sets *least to `number` if that is smaller. Several threads may call it for one *least. */
@@ -48,7 +48,7 @@ struct lr_parallel {
 /* Starts threads - 1 threads. The calling thread works, too, in lr_parallel_end. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
-/* Does the shares that no thread has begun, and waits for all other shares. */
+/* Does the pieces that no thread has begun, and waits for all other pieces. */
 void lr_parallel_end(struct lr_parallel *loop);
 
 /* One call that a thread of the pool makes. */
@@ -61,10 +61,10 @@ struct lr_pool_task {
 /* A pool of threads. The library and each plugin contain a copy of parallel.c. Plugins use the library's pool, so that
  * each process has only one pool. */
 struct lr_pool {
-    /* Returns a thread that does the task, or NULL if none can be started. The caller holds the thread until
+    /* Returns a thread that does the task, or NULL if none can be started. The thread is reserved for the caller until
      * `finish`. */
     struct lr_pool_thread *(*start)(const struct lr_pool_task *task);
-    /* Waits until the task is done, or calls it off if it has not begun. The caller no longer holds the thread. */
+    /* Waits until the task is done, or cancels it if it has not begun. The thread is then free for other callers. */
     void (*finish)(struct lr_pool_thread *thread);
 };
 
@@ -104,7 +104,7 @@ struct lr_watch {
     pthread_cond_t changed;
 };
 
-/* Begins to watch; if no thread can be started, the call is never made. */
+/* Begins to watch. If no thread can be started, `act` is never called. */
 void lr_watch_begin(struct lr_watch *watch);
 void lr_watch_end(struct lr_watch *watch);
 

@@ -10,10 +10,10 @@
 /* A degree in radian. */
 #define LR_DEGREE (LR_PI / 180)
 
-/* The golden ratio minus 1. Its multiples modulo one spread evenly, and do not repeat with a grid's period. */
+/* The golden ratio minus 1. Its multiples, modulo one, are spread evenly and have no period in common with a grid. */
 #define LR_GOLDEN_SHARE 0.6180339887498949
 
-/* Full width at half maximum of a Gaussian over its standard deviation, 2 sqrt(2 ln 2). */
+/* Full width at half maximum of a Gaussian divided by its standard deviation, 2 sqrt(2 ln 2). */
 #define LR_FWHM_PER_SIGMA 2.3548200450309493
 
 /* Half of the distance that light travels in 1 ps. A difference of 1 ps between the arrival times at a LOR's ends moves

@@ -18,7 +18,7 @@ static inline double vec_length(const double a[3])
     return sqrt(vec_dot(a, a));
 }
 
-/* Divides a vector by its length. False if it is zero, and stays so. */
+/* Divides a vector by its length. Returns false if the vector is zero, and leaves it unchanged. */
 static inline bool vec_normalise(double a[3])
 {
     const double length = sqrt(vec_dot(a, a));

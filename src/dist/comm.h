@@ -38,12 +38,12 @@ struct lr_comm_fns {
     const char *mistake;                                       /* error message if a function above fails */
 };
 
-/* The place of a rank's vector, and the means of exchange. Ranks send these numbers to each other. */
+/* The place of a rank's vector, and the method of exchange. Ranks send these numbers to each other. */
 enum lr_comm_way {
     LR_WAY_PLAIN = 0, /* the vector is on the host */
-    LR_WAY_OPEN,      /* on a device; the means of exchange is not chosen yet */
-    LR_WAY_HOST,      /* on a device; copied to the host and back */
-    LR_WAY_MPI,       /* on a device; MPI accesses device memory */
+    LR_WAY_OPEN,      /* the vector is on a device; the method of exchange is not chosen yet */
+    LR_WAY_HOST,      /* the vector is on a device; it is copied to the host and back */
+    LR_WAY_MPI,       /* the vector is on a device; MPI accesses device memory */
     LR_WAY_NCCL
 };
 
@@ -84,10 +84,10 @@ struct lr_comm {
     struct lr_messages arrays; /* [size] messages each; the counts are not used */
 };
 
-/* A rank sends at most so many bytes by gather_little. */
+/* Largest number of bytes that a rank sends by gather_little. */
 enum { LR_COMM_LITTLE = 512 };
 
-/* The step that a rank is about to take. All ranks must take the same step. */
+/* The step of a collective call that a rank is about to take. All ranks must take the same step. */
 enum lr_comm_step {
     LR_COMM_STEP_FAIL = 1,
     LR_COMM_STEP_BARRIER,
@@ -107,8 +107,8 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
     return comm == NULL || comm->facts.size == 1;
 }
 
-/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names that rank from now
- * on. Only the failed rank writes to its log. */
+/* Returns the status of the rank that has failed. If only another rank has failed, lr_last_error names this rank from
+ * now on. Only the failed rank writes to its log. */
 lr_status lr_comm_tell_failure(const lr_comm *comm);
 
 /* Waits for all ranks. Fails if a rank has failed or takes another step. It precedes every exchange among several

@@ -33,7 +33,7 @@ struct offer {
     int32_t is_cuda_aware;
     struct lr_link_facts facts;
     char machine[64];
-    char reason[256]; /* why it lacks the means that was asked for */
+    char reason[256]; /* why the requested method is not available */
 };
 
 static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *offer)
@@ -81,7 +81,7 @@ static const char *describe_rank(char text[96], int rank, const struct offer *of
     return text;
 }
 
-/* True if NCCL can link all ranks. If not, `why` gets the reason. */
+/* Returns true if NCCL can link all ranks; otherwise sets `why` to the reason. */
 static bool judge_nccl(const struct offer *all, int size, char *why, size_t room)
 {
     char name[96];
@@ -328,8 +328,8 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
 
 /* --- moves --- */
 
-/* NUMBERS_AT_ONCE: numbers that all ranks together send to one rank in a step. LEAST_AT_ONCE: lower limit of the
- * numbers that one rank sends. BROADCAST_BYTES: bytes in a step of a broadcast. */
+/* NUMBERS_AT_ONCE: how many numbers all ranks together send to one rank in a step. LEAST_AT_ONCE: how many numbers one
+ * rank sends in a step, at least. BROADCAST_BYTES: bytes in a step of a broadcast. */
 enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12, BROADCAST_BYTES = 1 << 26 };
 
 /* A vector that ranks exchange. */
@@ -337,7 +337,7 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
-    lr_vector there;    /* memory of the messages: the vector or a copy of it */
+    lr_vector there;    /* memory that messages are sent from and received in: the vector or a copy of it */
     int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
 };
@@ -379,8 +379,8 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
-    /* A vector on the host needs no preparation that could fail. has_pieces is equal on all ranks, because all ranks
-     * have moved equally long vectors before. */
+    /* The preparation cannot fail for a vector on the host if memory for pieces exists. has_pieces is equal on all
+     * ranks, because earlier vectors had equal lengths on all ranks. */
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;
@@ -442,7 +442,7 @@ void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
     for (int r = 0; r <= size; r++) offsets[r] = count / size * r + (count % size < r ? count % size : r);
 }
 
-/* Returns how many numbers of a rank's share a step moves. The step begins `at` numbers into every share. */
+/* Returns how many numbers of a rank's share are moved in a step. The step begins at number `at` of every share. */
 static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t most)
 {
     const int64_t left = offsets[rank + 1] - offsets[rank] - at;

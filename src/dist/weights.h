@@ -16,13 +16,14 @@ struct lr_gram {
     double square;      /* sum of the squared data */
 };
 
-/* Solves [B 1; 1^T 0] [weights; multiplier] = [b; 1]. The weights have the sum 1, and the weighted sum of guesses is
- * nearest to the data. If B does not determine the weights, they have minimum norm. *condition: condition of this
- * matrix, with B scaled so that its largest element is 1; infinite if it is singular. weights: [count]. errors:
- * LR_NO_DEVICE without LAPACKE; LR_BAD_INPUT if all guesses are 0; LR_FAILED. */
+/* Solves [B 1; 1^T 0] [weights; multiplier] = [b; 1]. The weights have the sum 1, and they minimise the distance
+ * between the weighted sum of the guesses' projections and the data. If B does not determine the weights, they have
+ * minimum norm. *condition: condition number of this matrix, with B scaled so that its largest element is 1; infinite
+ * if it is singular. weights: [count]. errors: LR_NO_DEVICE without LAPACKE; LR_BAD_INPUT if all guesses are 0;
+ * LR_FAILED. */
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log);
 
-/* |data - weighted sum of guesses|^2 */
+/* Returns |data - weighted sum of the guesses' projections|^2. */
 double lr_gram_residual(const struct lr_gram *gram, const double *weights);
 
 #endif

@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-/* Processes that work together by MPI, on one machine or several: ranks 0 .. size - 1. One process can use the same
- * functions. Every rank makes the same calls in the same order (all functions below are collective, except for
- * lr_comm_get_info). Each call first checks the other ranks: if a rank has failed (lr_comm_fail), all calls of all
- * ranks return its status from then on, so that no rank waits for ever. A NULL lr_comm * stands for one process.
+/* A communicator: processes that work together by MPI, on one machine or several, as ranks 0 .. size - 1. A single
+ * process can use the same functions; NULL is such a process. All functions below are collective, except for
+ * lr_comm_get_info: every rank makes the same calls in the same order. Each call first checks all ranks. If a rank has
+ * failed (lr_comm_fail), all calls on all ranks return its status from then on, so that no rank waits for ever.
  * Threads: one at a time.
  *
- * Vectors are on the host or at a device. Vectors at devices are exchanged directly or through the host (lr_exchange).
- * Sums are taken in double in the order of the ranks and rounded once: runs with the same number of ranks give the same
- * bits, however the vectors are exchanged. */
+ * Vectors are on the host or on a device. Vectors on devices are exchanged directly or through the host (lr_exchange).
+ * Sums are computed in double in the order of the ranks and rounded once. Runs with the same number of ranks therefore
+ * give the same bits for every method of exchange. */
 typedef struct lr_comm lr_comm;
 
 typedef enum lr_comm_kind {
@@ -27,75 +27,77 @@ typedef enum lr_comm_kind {
     LR_COMM_MPI
 } lr_comm_kind;
 
-/* Method that sends vectors at devices from rank to rank. All ranks choose it together at the first exchange of such a
- * vector. */
+/* Method that sends vectors on devices from rank to rank. All ranks choose the same method at the first exchange of a
+ * vector on a device. */
 typedef enum lr_exchange {
     LR_EXCHANGE_AUTO = 0, /* the first method below that all ranks support */
-    LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or libnccl.so.2. Needs
-                             a CUDA device per rank; vectors go from device to device, those of OpenGL through CUDA
-                             memory of the same device */
-    LR_EXCHANGE_MPI,      /* by an MPI that accepts CUDA memory */
+    LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file in the environment variable LORASTER_NCCL, or from
+                             libnccl.so.2. Needs a CUDA device per rank. Vectors go from device to device; OpenGL
+                             vectors are first copied to CUDA memory of the same device */
+    LR_EXCHANGE_MPI,      /* through an MPI that accepts CUDA memory */
     LR_EXCHANGE_HOST      /* through pinned host memory */
 } lr_exchange;
 
 typedef struct lr_comm_params {
     lr_comm_kind kind;
     lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
-    const lr_log *log;    /* kept; outlives the communicator */
+    const lr_log *log;    /* kept; must outlive the communicator */
 
-    /* The time that a failed rank waits for the other ranks. Their devices may be waiting for its device, so that they
-     * cannot learn of the failure. If they have made no call after patience_s (0 = 20 s), the failed rank calls
+    /* The time in seconds that a failed rank waits for the other ranks; 0 = 20. Other ranks cannot learn of the failure
+     * while their devices wait for its device. If some rank has made no call after this time, the failed rank calls
      * `stranded` (NULL = none) from a separate thread, and ends all ranks. */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
 
-    /* Address of an MPI_Comm, as mpi4py's MPI._addressof gives it: its processes are the ranks, and they make the calls
-     * below together. It is duplicated, and need not outlive lr_comm_open. NULL = MPI_COMM_WORLD. If MPI is open
-     * already, lr_comm_close leaves it open. */
+    /* Address of an MPI_Comm, as mpi4py's MPI._addressof returns it; NULL = MPI_COMM_WORLD. Its processes are the
+     * ranks. It is duplicated and need not outlive lr_comm_open. If MPI is already initialised, lr_comm_close does not
+     * finalise it. */
     const void *mpi_comm;
 } lr_comm_params;
 
-/* Facts about a communicator, and its work so far. Strings live as long as it does. */
+/* Facts about a communicator, and totals of its exchanges so far. Strings live as long as the communicator. */
 typedef struct lr_comm_info {
     int rank, size;
     int local_rank, local_size;  /* among the ranks of this machine */
     const char *machine;         /* host name of this rank's machine */
     const char *way;             /* "one process", "Open MPI 4.1.4" */
     bool is_cuda_aware;          /* MPI accepts CUDA memory */
-    const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
-                                   have not been exchanged yet */
+    const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = no vector on a device has been
+                                    exchanged yet */
     const char *exchange_reason; /* why NCCL is not used; "" = it is used, or nothing has been exchanged yet */
     int failed_rank;             /* lowest rank that has failed; -1 = none */
     lr_status failed_status;
     double sent_bytes; /* bytes this rank sent to others */
-    double moving_s;   /* time of exchanges; NCCL's by the device's clock */
+    double moving_s;   /* time spent in exchanges; for NCCL by the device's clock */
     double waiting_s;  /* time this rank waited for slower ranks before exchanges */
 } lr_comm_info;
 
-/* The number of processes that mpirun or srun has started together, this one included; 1 = there is no other. The
- * number comes from the environment, without MPI. *rank: rank of this process; may be NULL. */
+/* The number of processes that mpirun or srun has started together, including this one; 1 = only this one. It is read
+ * from environment variables, without MPI. *rank: rank of this process; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
-/* Support for several processes here, found without starting any. */
+/* Support for several processes on this machine. */
 typedef struct lr_comm_support {
     char library[96];      /* "Open MPI v4.1.4" */
     bool is_cuda_aware;    /* MPI accepts CUDA memory */
     bool can_compose;      /* lr_compose has LAPACKE */
-    char nccl[48];         /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
+    char nccl[48];         /* "NCCL 2.21.5"; "" = no NCCL, or no CUDA device */
     char nccl_reason[384]; /* why NCCL cannot be used; "" = it can */
 } lr_comm_support;
 
-/* errors: LR_NO_DEVICE, logged, if LORaster was built without MPI or MPI is not installed. */
+/* Finds the support for several processes without starting any. errors: LR_NO_DEVICE, logged, if LORaster was built
+ * without MPI or MPI is not installed. */
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
-/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 has
- * failed (lr_comm_info.failed_rank), and logs this. errors: NULL, logged: LR_NO_DEVICE if LORaster was built without
- * MPI, or if its plugin or MPI's library is missing; LR_USAGE for a communicator of an MPI that is not open or is not
- * the plugin's library, and if MPI was closed before, because it cannot be opened again. */
+/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 logs this
+ * and counts as failed (lr_comm_info.failed_rank).
+ * errors: NULL, logged: LR_NO_DEVICE if LORaster was built without MPI, or if its plugin or MPI's library is missing;
+ * LR_USAGE if params->mpi_comm belongs to an MPI that is not initialised or is not the library of the plugin; LR_USAGE
+ * if MPI has been finalised, because it cannot be initialised again. */
 LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
-/* Waits until all ranks have called lr_comm_close, unless a rank has failed, and frees the communicator. NULL is
+/* Frees the communicator. If no rank has failed, it first waits until all ranks have called lr_comm_close. NULL is
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
@@ -105,33 +107,32 @@ LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
  * processors that the process may use, but at most the rank's share of all processors, and at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
-/* Reports to the other ranks, at their next call, that this rank has failed, and returns `status`, which is not
- * LR_OK. If only another rank has failed before, lr_last_error
- * names that rank afterwards, and nothing else happens. */
+/* Marks this rank as failed; the other ranks learn of it at their next call. Returns `status`, which must not be LR_OK.
+ * If another rank has failed before and this rank has not, the function only makes lr_last_error name that rank. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Ends all ranks at once with an exit code. It is for ranks that no call can reach. With one process, it only
- * returns. */
+/* Ends all ranks immediately with an exit code. Use it if ranks no longer make calls. With one process it does
+ * nothing. */
 LR_API void lr_comm_abort(lr_comm *comm, int code);
 
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
 
 /* --- vectors --- */
 
-/* Numbers offsets[r] .. offsets[r + 1] - 1 of a vector are the share of rank r. Offsets: [size + 1]
- * from 0 to the vector's count. */
+/* A vector can be divided into one share per rank: rank r has the numbers offsets[r] .. offsets[r + 1] - 1. offsets:
+ * [size + 1], from 0 to the vector's count. */
 
-/* Shares that are as equal as possible. */
+/* Sets offsets to shares that are as equal as possible. */
 LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets);
 
-/* vector: in, each rank's own; out, their sum, on all ranks. */
+/* Replaces the vector of each rank by the sum of the vectors of all ranks. */
 LR_API lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector);
 
 /* Like lr_comm_sum, but each rank gets the sum of its own share only. The rest of its vector is undefined
  * afterwards. */
 LR_API lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
-/* vector: in, this rank's share; out, all shares, on all ranks. */
+/* Each rank sends its share of the vector and receives the shares of all other ranks. */
 LR_API lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
 /* Copies the vector of rank `from` to all ranks. */
@@ -144,12 +145,12 @@ LR_API lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_least(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);
 
-/* *value: in, of this rank; out, true if it is true on any rank. */
+/* Sets *value to true on all ranks if it is true on any rank. */
 LR_API lr_status lr_comm_any(lr_comm *comm, bool *value);
 
 /* Checks that the first 255 bytes of `text` are the same on all ranks. errors: LR_BAD_INPUT on all ranks. The first
- * rank that differs from rank 0 logs it and counts as the one that failed: WHAT in "rank 2 of 5 has another WHAT: ...
- * where rank 0 has ...". */
+ * rank that differs from rank 0 counts as failed, and logs "rank 2 of 5 has another WHAT: ... where rank 0 has ...",
+ * with `what` in place of WHAT. */
 LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text);
 
 /* --- division of work --- */

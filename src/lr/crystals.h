@@ -14,8 +14,8 @@ typedef struct lr_crystal {
     double centre_mm[3]; /* centre of the crystal's volume */
     double axes[3][3];   /* unit vectors along u, v and depth, of either sign; a zero vector = not known */
     double size_mm[3];   /* along u, v and depth; 0 = not known */
-    int group;           /* number that crystals of one unit share (a PETSIRD module, a CASToR rsector); -1 =
-                            not known. Crystals of different groups are never put into one module */
+    int group;           /* number of the unit to which the crystal belongs, such as a PETSIRD module or a CASToR
+                            rsector; -1 = not known. Crystals of different groups are never put into one module */
     int layer;           /* layer in depth, 0 in front (lr/scanner.h) */
 } lr_crystal;
 
@@ -25,24 +25,24 @@ typedef struct lr_crystal_list {
     int num_crystals;
     const char *name;  /* name of the scanner */
     double face_mm[2]; /* face of crystals of unknown size; 0 = the pitch found */
-    double depth_mm;   /* depth of crystals of unknown size; 0 is an error if one has none */
+    double depth_mm;   /* depth of crystals of unknown size; must be above 0 if there are any */
     lr_coincidence coincidence;
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
-    double tolerance_mm; /* largest distance of a crystal from its place; 0 = 0.05 */
-    bool infers_sizes;   /* true: a crystal without a neighbour across gets the width that the next crystal leaves
-                            free (the list's spacing if there is no other), and crystals too long for the gap between
-                            panels are shortened around their centres, to half at most, with a warning. false: both
-                            are errors */
-    bool finds_layers;   /* true if the list has no layers: a module directly behind another, at most one crystal
-                          * depth away, becomes a layer of it */
+    double tolerance_mm; /* largest distance between a crystal and its position in a module; 0 = 0.05 */
+    bool infers_sizes;   /* true: a crystal without a neighbour along an axis of its panel gets the width that the
+                            nearest crystal of another panel leaves free (the list's spacing if there is none). Crystals
+                            too long for the gap between panels are shortened around their centres with a warning, to no
+                            less than half their length. false: both cases are errors */
+    bool finds_layers;   /* true if the list does not state layers: a module directly behind another one, at most one
+                            crystal depth away, becomes a layer of its block */
     const lr_log *log;
 } lr_crystal_list;
 
 /* Makes flat, uniform modules from a crystal list. It finds panels and the axes and pitches of their grids, and cuts a
- * panel into blocks at wider gaps between crystals. If the modules form rings of at least three places, their places
- * and rings are filled in: the first place has the list's first crystal, and an axial gap of at least a pitch separates
- * rings.
+ * panel into blocks at wider gaps between crystals. If the modules form rings of at least three positions, `position`
+ * and `ring` of the modules are set. Position 0 has the list's first crystal, and an axial gap of at least a pitch
+ * separates rings.
  *
  * Rings become exactly regular if their panels differ by no more than the list's rounding or noise.
  *
@@ -50,18 +50,18 @@ typedef struct lr_crystal_list {
  * axes are never in one module. A curved panel therefore becomes modules of one column if the axes of each column are
  * known, and is refused otherwise.
  *
- * Each layer becomes modules of its own, which follow the modules in front of them in the scanner's order. Modules
- * keep their places around the ring if all layers have the same number of places.
+ * Each layer becomes modules of its own, which follow the modules in front of them in the scanner's order. Modules have
+ * positions around the ring if all layers have the same number of positions.
  *
- * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
- * residual_mm: the largest distance between a crystal of the list and its place in a module, set also if that distance
- *              is the error; may be NULL.
+ * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL. residual_mm: the largest
+ * distance between a crystal of the list and its position in a module; may be NULL. It is also set if the distance
+ * exceeds the tolerance.
  * errors: NULL (LR_BAD_INPUT) if no modules agree with the list within the tolerance. The message names the crystals
- * that are farthest from their places, and the distance. */
+ * that are farthest from their positions, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
-/* Typical distance of crystals of a list from their nearest neighbours, mm: the median over some of them; 1 if
- * there are none. */
+/* Typical distance between a crystal of a list and its nearest neighbour, mm: the median over a sample of the crystals;
+ * 1 if the list is empty. */
 LR_API double lr_crystals_spacing_mm(const lr_crystal_list *list);
 
 #ifdef __cplusplus

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* fork(): a child process lacks the threads of drivers that its parent has opened. Calls that need OpenGL or CUDA then
- * fail in the child with LR_NO_DEVICE, for operators, places and vectors of the parent and for new ones. Backends
- * native and cpu work in a child. A device works in a child if the parent has not opened it. */
+/* fork(): if a process has opened OpenGL or CUDA, its child lacks the threads of the driver. All calls in the child
+ * that need this driver fail with LR_NO_DEVICE, for old and new operators, places and vectors. The child can use a
+ * driver that the parent has not opened, and the backends native and cpu. */
 
 /* The caller's OpenGL context, given by its EGL handles (EGLDisplay, EGLContext). The library's own context shares
  * textures, buffers and fences with it. The caller keeps ownership. */
@@ -19,7 +19,7 @@ typedef struct lr_shared_context {
     void *display, *context;
 } lr_shared_context;
 
-/* An attempt to open OpenGL, with the renderer found or the reason of failure. */
+/* Result of an attempt to open OpenGL on a device. */
 typedef struct lr_device {
     char way[32];       /* "egl device 0", "egl surfaceless", "egl pbuffer" */
     char renderer[128]; /* "NVIDIA H200/PCIe/SSE2"; "" when refused */
@@ -32,8 +32,8 @@ typedef struct lr_device {
 } lr_device;
 
 /* Lists devices: first EGL's device enumeration, then surfaceless, then pbuffer. lr_operator_params.device counts the
- * usable devices in this order. Fills at most `capacity` entries and returns the number of devices. Contexts are made
- * and destroyed again; the thread's current context is kept. */
+ * usable devices in this order. Fills at most `capacity` entries and returns the number of devices. The call creates
+ * and destroys contexts; the thread's current context is restored. */
 LR_API int lr_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #ifdef __cplusplus

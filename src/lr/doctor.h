@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/* The geometry doctor: examines a scanner's description, even one that lr_scanner_create would refuse, and lists
- * what is probably wrong, why, and what to do. */
+/* The geometry doctor examines a scanner's description and lists probable errors, with reasons and remedies. The
+ * description may be one that lr_scanner_create refuses. */
 
 /* A scanner's description before it is checked. Counts and sizes are positive and numbers are finite; everything else
- * may be wrong. Plain data. All pointers of `params` belong to the draft, and params.log is NULL. */
+ * may be wrong. Plain data. The draft owns all pointers of `params`; params.log is NULL. */
 typedef struct lr_scanner_draft {
     lr_scanner_params params; /* a module's normal (0, 0, 0) = not given */
     double axial_length_mm;   /* published axial length; 0 = not given */
@@ -28,17 +28,17 @@ LR_API void lr_scanner_draft_destroy(lr_scanner_draft *draft);
 
 typedef enum lr_finding_kind {
     LR_FINDING_ARC = 0,     /* crystals around the ring do not fit the circumference */
-    LR_FINDING_RADIUS,      /* a diameter, or half of the radius, in place of the radius */
-    LR_FINDING_UNITS,       /* cm or inch in place of mm, ns in place of ps, 1/cm in place of 1/mm */
+    LR_FINDING_RADIUS,      /* the radius is probably a diameter, or half of the true radius */
+    LR_FINDING_UNITS,       /* probably cm or inch instead of mm, ns instead of ps, or 1/cm instead of 1/mm */
     LR_FINDING_OVERLAP,     /* modules overlap */
     LR_FINDING_GAP,         /* a module seems to be missing, or to stand askew */
     LR_FINDING_LENGTH,      /* crystals along the axis do not fit the axial length */
-    LR_FINDING_NORMAL,      /* modules that look outwards */
+    LR_FINDING_NORMAL,      /* modules that face outwards */
     LR_FINDING_HANDEDNESS,  /* crystals or places are counted in the opposite direction */
     LR_FINDING_COINCIDENCE, /* coincidence rules do not fit the field of view, the bore or the grid */
     LR_FINDING_SIZE,        /* numbers of LORs and the memory they take */
     LR_FINDING_REFUSED,     /* error that lr_scanner_create reports */
-    LR_FINDING_HIDING       /* modules that stand before others, seen from the field of view */
+    LR_FINDING_HIDING       /* modules that hide others from the field of view */
 } lr_finding_kind;
 
 typedef enum lr_severity {
@@ -59,8 +59,9 @@ typedef struct lr_diagnosis {
     lr_finding *findings; /* [num_findings] suspects first, each group in the order of the kinds */
 } lr_diagnosis;
 
-/* Examines a draft. If many modules have errors of one kind, there are three findings, and one more that counts the
- * other errors. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if memory runs out. */
+/* Examines a draft. If many modules have errors of one kind, the first three have a finding each, and one more finding
+ * gives the number of the others. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if
+ * memory runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
 /* Destroying NULL is allowed. */

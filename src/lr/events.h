@@ -15,16 +15,16 @@ extern "C" {
 /* One coincidence, or one bin of a histogram. */
 typedef struct lr_event {
     int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
-    /* c/2 (t_a - t_b), from the arrival times: position of the annihilation on the line from a to b, measured from
-     * the middle, positive towards b (negative = crystal a was hit first). 0 without time of flight. If times are
-     * binned, the middle of the bin */
+    /* c/2 (t_a - t_b), from the arrival times t_a and t_b: the position of the annihilation on the line from a to b,
+     * measured from the line's middle, positive towards b. It is negative if crystal a was hit first, and 0 without
+     * time of flight. If times are binned, it is the middle of the bin */
     float tof_mm;
     float weight;     /* 1 in list mode; counts in a histogram */
     uint32_t time_ms; /* since the file's zero of time */
     bool is_delayed;  /* a delayed coincidence; else a prompt */
 } lr_event;
 
-/* Events as columns, which may be those of an array library. The caller owns them. Zero fields are defaults. */
+/* Events as columns. The caller owns the arrays, for example through an array library. Zero fields are defaults. */
 typedef struct lr_event_columns {
     int64_t count;
     const int32_t (*crystals)[2]; /* required [count] as in lr_event */
@@ -41,27 +41,28 @@ typedef struct lr_event_columns {
 typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
     void *user;
-    /* Provides memory for the next events, which saves a copy: an array of `count` events. Other threads write to the
-     * array until `take` is called. It lives until the next call of `room` or `take`. `take` may then get fewer
-     * events, or events in another array. Returns NULL if memory runs out. The member itself may be NULL. */
+    /* Returns an array for the next `count` events, so that the reader need not copy them; NULL if memory runs out. The
+     * reader's threads write to the array until `take` is called. The array must live until the next call of `room` or
+     * `take`. `take` may receive fewer events, or another array. The member may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
-    /* Called by the reader's threads with events that they have just decoded, before `take` gets these events.
-     * Several threads may call it at once, also with events that `take` never gets. Not all readers call it. NULL =
-     * not called. */
+    /* Called by the reader's threads with events that they have just decoded, before `take` receives them. Several
+     * threads may call it at once. Some of these events may never reach `take`. Not all readers call it. NULL = not
+     * called. */
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
 typedef enum lr_events_format {
     LR_EVENTS_UNKNOWN = 0,
     LR_EVENTS_SAFIR,   /* begins with the SAFIR signature, or ends in .safir */
-    LR_EVENTS_SIEMENS, /* is none of the others and ends in .l */
+    LR_EVENTS_SIEMENS, /* ends in .l and has no other format */
     LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
     LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; its data lie beside it */
     LR_EVENTS_GE,      /* HDF5 with MiceList/TofCoinc, or with a name that ends in .BLF */
     LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
-/* Format of a list-mode file, from its first bytes and its name; errors are left to the readers. */
+/* Format of a list-mode file, from its first bytes and its name. A file that cannot be opened is not reported here, but
+ * by the readers. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
 /* "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"; "unknown". */
@@ -80,7 +81,7 @@ typedef struct lr_event_counts {
     int64_t repeated;
 } lr_event_counts;
 
-/* Time of flight between crystals of two kinds. */
+/* Time-of-flight bins and resolution for crystals of two kinds. */
 typedef struct lr_tof_bins {
     float *edges_mm;      /* owned [num_bins + 1] ascending edges of tof_mm; NULL = none */
     int num_bins;         /* at most 1 = no time of flight */
@@ -99,8 +100,8 @@ enum { LR_EVENTS_NO_KIND = 255 };
 typedef struct lr_event_kinds {
     int count; /* 0 = all crystals are of one kind, and the rest is NULL */
     int num_crystals;
-    unsigned char *kind_of; /* owned [num_crystals], numbered as those of the events;
-                                LR_EVENTS_NO_KIND = no event has this crystal */
+    unsigned char *kind_of; /* owned [num_crystals] kind of each crystal, indexed by the crystal numbers of the events;
+                               LR_EVENTS_NO_KIND = no event has this crystal */
     lr_tof_bins
         *tof; /* owned [count][count] time of flight of events with crystal a of the first kind and b of the second */
     double (*energy_kev)[2]; /* owned [count] window; 0, 0 = not known */
@@ -118,12 +119,12 @@ typedef struct lr_events_info {
     double tof_bin_mm;   /* width of the time-of-flight bins, if their edges are not known; 0 = not binned */
     double tof_resolution_ps;
     double energy_kev[2]; /* window */
-    /* kinds, if crystals differ in the fields above. Such a field is then set only if all kinds agree (has_tof: true
-     * if any pair of kinds has time of flight) */
+    /* kinds of crystals, if they differ in the fields above. A field above is then set only if it is equal for all
+     * kinds; has_tof is true if any pair of kinds has time of flight */
     lr_event_kinds kinds;
     double duration_s;      /* from the file, or else from its first to its last time */
     lr_event_counts counts; /* filled in by reading the events */
-    double weight;          /* sum over the events, of both kinds */
+    double weight;          /* sum of the weights of all prompts and delayeds */
 } lr_events_info;
 
 /* Frees the arrays of an info; zero is allowed. */
@@ -138,22 +139,22 @@ static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
 /* True if an event of two crystals has time of flight. Threads: may be shared. */
 LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2]);
 
-/* A list-mode file and what belongs to it. Zero fields are defaults. */
+/* A list-mode file, and how it is to be read. Zero fields are defaults. */
 typedef struct lr_events_source {
     const char *path;
     lr_events_format format; /* 0 = as lr_events_recognise says */
-    /* second file. SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the .lut or .geom of its scanner.
-     * NULL = the file next to the events (docs/formats/events.md); PETSIRD and GE need none */
+    /* path of the second file. SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the .lut or .geom of the
+     * scanner; PETSIRD and GE: none. NULL = the file next to the events (docs/formats/events.md) */
     const char *companion;
-    /* scanner of the events. SAFIR, PETSIRD and .lut files give crystals by position; the positions must match this
-     * scanner. NULL is for PETSIRD and CASToR only: crystals keep the file's numbers */
+    /* scanner of the events. SAFIR, PETSIRD and .lut files give the positions of crystals, which must match this
+     * scanner. NULL, for PETSIRD and CASToR only: crystals keep the numbers of the file */
     const lr_scanner *scanner;
-    /* true if a file that is truncated or damaged after its first event is no error. A warning then gives the
-     * position, and only the events before it are read */
+    /* true: if a file is truncated or damaged after its first event, the events before the damage are read, and a
+     * warning gives its position. false: such a file is an error */
     bool until_damage;
     int threads; /* 0 = all processors; the events are the same for any number */
-    /* Called before each piece of events is passed on. Pieces are the same whenever the same file is read. Returning
-     * true leaves the piece out: its events are not counted and, if the format allows it, not decoded. Not called
+    /* Called before each piece of events is passed to the sink. If it returns true, the piece is left out: its events
+     * are not counted and, if the format allows it, not decoded. Each reading of a file has the same pieces. Not called
      * with until_damage. NULL = no piece is left out. */
     bool (*skips)(void *user);
     void *user; /* of skips */
@@ -161,26 +162,26 @@ typedef struct lr_events_source {
     const lr_progress *progress; /* progress of reading, which it can stop; NULL = none */
 } lr_events_source;
 
-/* Reads a file from start to end and passes its events to the sink. The file need not fit memory. Events with
- * crystals that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an
- * error. Other contents (corrections, further energy bins, motion) are reported in warnings and ignored. sink NULL:
- * only the part before the events is read. info: overwritten, finish it in any case; may be NULL. errors: as in
+/* Reads a file from start to end and passes its events to the sink. The file need not fit memory. Events with crystals
+ * that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an error.
+ * Other contents (corrections, further energy bins, motion) are ignored with a warning. sink NULL: only the part of the
+ * file before the events is read. info: overwritten; may be NULL; call lr_events_info_finish in any case. errors: as in
  * lr/io.h; the status that the sink returns; LR_CANCELLED. */
 LR_SIZED(lr_events_source, lr_status, lr_events_read,
          (const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info), (source, sink, info));
 
-/* All events of a file; destroy it. */
+/* All events of a file. Free it with lr_event_list_destroy. */
 typedef struct lr_event_list {
     int64_t count;
     lr_event *events; /* owned [count] */
     lr_events_info info;
-    /* true if all events are known to be in coincidence; false if some are not, or they were not checked */
+    /* true if all events are known to be in coincidence; false if some are not, or if this was not checked */
     bool are_joined;
 } lr_event_list;
 
 LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read, (const lr_events_source *source), (source));
 
-/* lr_event_list_read that also checks, if the format's reader allows it, that all events are in coincidence. */
+/* Like lr_event_list_read, but readers of some formats also check if all events are in coincidence (are_joined). */
 LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read_joined,
          (const lr_events_source *source, const lr_lors *lors), (source, lors));
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
@@ -208,9 +209,9 @@ LR_API void lr_events_weights(const lr_event_span *span, float *weights);
 /* Corrections of the events of a list. */
 typedef struct lr_event_corrections {
     int64_t count;     /* events, in the order of the list's file */
-    float *factors;    /* owned [count] efficiency times attenuation of the event's LOR */
+    float *factors;    /* owned [count] efficiency times attenuation factor of the event's LOR */
     float *additive;   /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
-    lr_lor_data *lors; /* owned, dense: efficiency times attenuation of every LOR; 0 = not measured */
+    lr_lor_data *lors; /* owned, dense: efficiency times attenuation factor of every LOR; 0 = not measured */
 } lr_event_corrections;
 
 /* Reads the corrections.h5 of GE's public list-mode data, for the scanner of the LORs: docs/formats/events.md.
@@ -218,15 +219,15 @@ typedef struct lr_event_corrections {
 LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors, const lr_log *log);
 LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* NULL is allowed */
 
-/* Replaces a list by a bootstrap replicate (Efron 1979, in its Poisson form). For each event a Poisson number is
- * drawn whose mean is the event's weight. A prompt is kept once with this number as its weight; a delayed is
- * repeated that many times; the order stays. Quantities linear in the events keep their mean over seeds. A sum of
- * weights of 1 has a variance equal to the sum. The draws depend only on the seed and the event's index. info.counts
- * are those of the replicate, except for the counts of events left out in reading.
+/* Replaces a list by a bootstrap replicate (Efron 1979, in its Poisson form). For each event a Poisson number n is
+ * drawn, with the event's weight as its mean. A prompt is kept once with the weight n; a delayed is repeated n times;
+ * the order of events stays. Averaged over seeds, a quantity that is linear in the events has the value of the original
+ * list. The sum of N weights of 1 has the variance N. The draws depend only on the seed and the event's index.
+ * info.counts becomes that of the replicate, except for the counts of events left out in reading.
  * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is as before. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
-/* Prompts and delayeds of an acquisition: sparse data, owned by the caller. On failure nothing is returned. */
+/* Prompts and delayeds of an acquisition: sparse data, owned by the caller; NULL after an error. */
 typedef struct lr_prompts_delayeds {
     lr_lor_data *prompts, *delayeds;
     lr_event_counts counts;
@@ -239,12 +240,12 @@ LR_SIZED(lr_events_source, lr_status, lr_events_bin,
          (const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data, lr_events_info *info),
          (source, lors, data, info));
 
-/* Passes columns to a sink as events, 65,536 at a time, for files and whatever else takes a sink. Times are rounded
- * down to ms. errors: LR_USAGE for columns without crystals or with a negative count; LR_BAD_INPUT for a time that
- * lr_event cannot hold; the status that the sink returns. */
+/* Passes columns to a sink as events, 65,536 at a time. Times are rounded down to ms. errors: LR_USAGE for columns
+ * without crystals or with a negative count; LR_BAD_INPUT for a time that lr_event cannot hold; the status that the
+ * sink returns. */
 LR_API lr_status lr_events_from_columns(const lr_event_columns *columns, const lr_event_sink *sink, const lr_log *log);
 
-/* The same sums as lr_events_bin for events in columns. Events out of coincidence are counted and left out.
+/* Like lr_events_bin, but for events in columns. Events out of coincidence are counted and left out.
  * errors: as lr_events_from_columns; LR_BAD_INPUT for a crystal that the scanner lacks. */
 LR_API lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *lors, lr_prompts_delayeds *data,
                                        const lr_log *log);
@@ -267,14 +268,14 @@ LR_SIZED(lr_list_params, lr_status, lr_events_from_counts, (const lr_list_params
 /* Blur of detected lines in addition to the blur by the crystals' size. Each line is shifted parallel to itself by a
  * Gaussian distance, and the crystals that the shifted line hits are reported. */
 typedef struct lr_photon_blur {
-    double (*radial_mm)(const void *user, double distance_mm); /* FWHM in the transaxial plane, by
-                                                                  the emission's distance from the
-                                                                  axis across the line; NULL = none.
-                                                                  Called by several threads */
+    double (*radial_mm)(const void *user, double distance_mm); /* returns the FWHM in the transaxial plane, mm.
+                                                                  distance_mm: distance between the emission and the
+                                                                  scanner's axis, measured perpendicular to the line.
+                                                                  Called by several threads; NULL = no blur */
     const void *user;
     double axial_mm;       /* FWHM along the axis; 0 = none */
-    double most_radial_mm; /* upper bound of radial_mm; 0 = not known: pairs too oblique for the scanner are then
-                              followed too, which takes several times as long */
+    double most_radial_mm; /* upper bound of radial_mm; 0 = not known. Without a bound, pairs too oblique for the
+                              scanner are followed, too, which takes several times as long */
 } lr_photon_blur;
 
 /* Photon pairs from an activity, with time of flight. Zero fields are defaults. */
@@ -304,34 +305,35 @@ LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
 
 /* --- writing --- */
 
-/* Receives events and writes a PETSIRD, CASToR or text file; holds at most the events of one time block (PETSIRD:
- * those of a millisecond, at most 2^18). */
+/* Receives events and writes a PETSIRD, CASToR or text file. It keeps at most the events of one time block in memory. A
+ * PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
 
 typedef struct lr_events_writer_params {
     const char *path;           /* .petsird; .Cdh, with the data in .Cdf beside it; .tsv */
     lr_events_format format;    /* 0 = by the path's ending */
-    const lr_lors *lors;        /* required: its scanner, and which modules are in coincidence */
+    const lr_lors *lors;        /* required: the scanner, and its modules in coincidence */
     const lr_events_info *info; /* time of flight, energy window and duration; NULL = none */
     int petsird_minor;          /* schema: 0 or 12 = v0.12.0; 10 = v0.10.0; 9 = v0.9.1 */
     const lr_log *log;
 } lr_events_writer_params;
 
-/* If kinds of crystals differ, each pair of kinds keeps its bins, resolution and energies in PETSIRD; info must
- * then be of events numbered as the scanner's crystals.
+/* If crystals are of several kinds, PETSIRD stores bins, resolution and energies of each pair of kinds; info must then
+ * number crystals as the scanner does.
  * errors: NULL; LR_USAGE for another format or schema, and for several resolutions in CASToR, which stores one;
  * LR_BAD_INPUT for a module with crystals of two kinds; LR_FAILED if the file cannot be written. */
 LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (const lr_events_writer_params *params),
          (params));
 
-/* The sink to pass to lr_events_read. Events must be ordered by time. PETSIRD: in each time block prompts are
- * written before delayeds. A weight must be a whole number n; the event is written n times. A time of flight is
- * written as its bin: a bin of info, or else one of bins a fifth of the resolution wide that cover the longest line.
- * From v0.10.0 on, a and b are exchanged and tof_mm changes its sign if a has the lower number in the file. CASToR:
- * delayeds are left out, with a warning. Text: one line per event with its crystals, tof_mm and the point of the
- * annihilation that tof_mm gives on the line between the two crystals' hits (lr_scanner_hit_centre); NaN without
- * time of flight. errors of take: LR_USAGE for weights that are not whole, and if a and b must be exchanged but the
- * bins are not symmetric. */
+/* The sink to pass to lr_events_read. Events must be ordered by time. PETSIRD: in each time block prompts are written
+ * before delayeds. A weight must be a whole number n; the event is written n times. A time of flight is written as the
+ * number of its bin. The bins are those of info, or else bins with a width of a fifth of the resolution that cover the
+ * longest line. From v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its
+ * sign. CASToR: delayeds are left out, with a warning. Text: one line per event with its crystals, tof_mm and the
+ * annihilation point. The point is computed from tof_mm on the line between the two crystals' hit centres
+ * (lr_scanner_hit_centre); it is NaN without time of flight.
+ * errors of take: LR_USAGE for weights that are not whole, and if a and b must be exchanged but the bins are not
+ * symmetric. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and renames it to its path; frees the writer in any case. */

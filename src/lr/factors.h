@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* Numbers per LOR that are computed on demand: detection efficiencies, expected randoms, attenuation. Each maker
- * returns a lr_lor_source for lr_operator_params.factors or for the additive term of a reconstruction. LORs out of
- * coincidence have 0.
+/* Numbers per LOR that are computed on demand: detection efficiencies, expected randoms, attenuation. Functions below
+ * return them as lr_lor_source, for lr_operator_params.factors or for the additive term of a reconstruction. LORs out
+ * of coincidence have 0.
  *
  * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED if memory runs out. */
 
-/* scale * values[a] * values[b] for the crystals a, b of a LOR, numbered over the whole scanner.
- * Plain data; must outlive the source made of it. Threads: may be shared. */
+/* The number scale * values[a] * values[b] for a LOR of the crystals a and b, numbered over the whole scanner. Plain
+ * data; must outlive the source made from it. Threads: may be shared. */
 typedef struct lr_crystal_product {
     const lr_lors *lors;
     const float *values; /* [num_crystals] */
@@ -27,8 +27,8 @@ typedef struct lr_crystal_product {
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence. It never stores a number per LOR, and visits every LOR only for tilted modules
- * with a field of view. threads 0 = all processors. errors: NaN if memory runs out, logged. */
+/* Sum over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if tilted modules are
+ * combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* A source of the values of LOR data; LORs that sparse data lack have 0. The data must outlive the source. */
@@ -45,23 +45,23 @@ typedef enum lr_mu_unit {
 typedef struct lr_mu_map_params {
     lr_mu_unit unit;
     const char *name;          /* name of the file, for messages; NULL = "the mu-map" */
-    const lr_scanner *scanner; /* scanner whose bore the map must meet; NULL = not checked */
+    const lr_scanner *scanner; /* scanner whose bore the map must overlap; NULL = not checked */
     const lr_log *log;
 } lr_mu_map_params;
 
-/* Converts a map to 1/mm at 511 keV, in place, and logs the unit that it had. Hounsfield units H are converted by the
- * two straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging,
- * Med. Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) +
- * 4.71e-2 above; 0 below -1000. Warns of maps that are 0, ten times too small or too large, or far off the axis.
- * errors: LR_BAD_INPUT, and the map is unchanged: values above 0.3/mm (lead has 0.18), which are probably Hounsfield
- * units; Hounsfield units that hardly differ; a map that does not meet the scanner. */
+/* Converts a map to 1/mm at 511 keV, in place, and logs its original unit. Hounsfield units H are converted by the two
+ * straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging, Med.
+ * Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) + 4.71e-2
+ * above; 0 below -1000. Warns of maps that are 0, ten times too small or too large, or far off the axis.
+ * errors: LR_BAD_INPUT for values above 0.3/mm (lead has 0.18), which are probably Hounsfield units; for Hounsfield
+ * units that hardly differ; and for a map that does not overlap the scanner's bore. The map is then unchanged. */
 LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr_mu_map_params *params), (mu, params));
 
 /* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two
  * crystals' faces on the detection plane. The integral is exact for a mu that is constant in each voxel and 0 outside
  * the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR. It differs
- * from the mean over all lines of an element, because mu varies across the crystals and a voxel (docs/method/common.md,
- * "Bound on the factor"). */
+ * from the mean survival over all lines that contribute to a matrix element, because mu varies across the crystals and
+ * the voxel (docs/method/common.md, "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
 typedef struct lr_attenuation_params {
@@ -78,7 +78,7 @@ LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allo
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 
 /* The product of up to eight sources. A source with get == NULL counts as 1. Plain data; must outlive the source made
- * of it. Without any source all LORs have 1, also LORs out of coincidence. */
+ * from it. Without any source, all LORs have 1, including LORs out of coincidence. */
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
@@ -88,16 +88,16 @@ typedef struct lr_source_product {
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c is the number of delayeds with an end in crystal c. If
- * there are few, a group of crystals shares the mean of its D: crystals of equal p in all modules of a ring, or these
- * groups joined over crystal rings, or all crystals. The smallest groups are taken that have at least 50 ends on
- * average. Then r_ij = scale * v_i * v_j over the LORs in coincidence, with v such that r has the fan sums D. v is in
- * proportion to D if all crystals have fans of the same sum; docs/method/common.md, "Expected randoms", says how v is
- * found otherwise. scale makes the sum of r equal to the number of delayeds. */
+ * counts are low, D is averaged over groups of crystals: crystals of equal p in all modules of a ring, or these groups
+ * joined over crystal rings, or all crystals. The smallest groups with at least 50 ends on average are used. The
+ * expected randoms of a LOR in coincidence are r_ij = scale * v_i * v_j. The values v are found such that the fan sums
+ * of r are D; v is proportional to D if the fans of all crystals have equal sums (docs/method/common.md, "Expected
+ * randoms"). scale makes the sum of r equal to the number of delayeds. */
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;
-    double delayeds; /* delayeds in coincidence; equals the sum of r */
-    int pooled;      /* most crystals that share one v; 1 = not pooled */
+    double delayeds; /* number of delayeds in coincidence; equals the sum of r */
+    int pooled;      /* number of crystals in the largest group with one value v; 1 = no groups */
 } lr_randoms;
 
 /* delayeds: sparse or dense counts per LOR, finite and at least 0; LORs out of coincidence are
@@ -105,8 +105,8 @@ typedef struct lr_randoms {
  * errors: NULL, logged; no delayeds at all is an error. */
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log);
 
-/* lr_randoms_estimate from the D_c themselves, for event lists, so that no array over all LORs is needed. ends:
- * [num_crystals], D_c of delayeds in coincidence. errors: also for ends that are negative or not finite. */
+/* Like lr_randoms_estimate, but from given D_c, so that event lists need no array over all LORs. ends: [num_crystals],
+ * D_c from the delayeds in coincidence. errors: also for ends that are negative or not finite. */
 LR_API lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */
 

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Forecast of the size of work with an operator, accurate to about a tenth if rows are similar. Numbers that do not
- * apply are zero. */
+/* Forecast of the size of a computation with an operator. It is accurate to about 10 % if rows are similar. Fields that
+ * do not apply are zero. */
 typedef struct lr_forecast {
     double rows;          /* number of rows expected */
     double elements;      /* elements of all rows */
@@ -26,22 +26,21 @@ typedef struct lr_rows_work {
     double threshold; /* 0 .. 1, as lr_matrix_writer_params.threshold; unused if by_lor */
 } lr_rows_work;
 
-/* Computes a sample of rows spread over the work. It takes 0.5 s if that gives enough rows, else up to about 2 s; a
- * few slow rows may take longer.
+/* Makes a forecast from a sample of the rows. The sample takes 0.5 s, or up to about 2 s if it would have too few rows;
+ * slow rows may take longer.
  * errors: as lr_operator_rows_part; LR_CANCELLED. */
 LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, lr_forecast *forecast);
 
-/* Forecast for projections of all LORs, forward or back. projections: 1 for a sensitivity, 2 for an iteration of
- * ML-EM with dense data. `store`: the setting of the operator that will do the work. `op` need not keep a matrix to
- * forecast the memory of an operator that does, from a sample of rows.
- * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free (the projections would
- * fail, too); LR_USAGE for an operator of the family direct. */
+/* Forecast for projections of all LORs, forward or back. projections: 1 for a sensitivity, 2 for an iteration of ML-EM
+ * with dense data. `store`: the setting of the operator that will do the work; `op` itself may have another setting.
+ * The memory of a stored matrix is estimated from a sample of rows. errors: LR_CANCELLED; LR_FAILED for a grid whose
+ * projections would need more memory than is free; LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
                                                   lr_forecast *forecast);
 
-/* Cuts 0 .. num - 1 into part[1] ranges with costs as equal as possible, each of at least one number, and returns the
- * part[0]-th range, 1 <= part[0] <= part[1] <= num: range[0] <= n < range[1]. costs: [num], at least 0. The same costs
- * give the same ranges on every machine. */
+/* Divides the indices 0 .. num - 1 into part[1] consecutive ranges with costs as equal as possible, and sets `range` to
+ * range number part[0], counted from 1: range[0] <= n < range[1]. Every range has at least one index. 1 <= part[0] <=
+ * part[1] <= num. costs: [num], at least 0. The same costs give the same ranges on every machine. */
 LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int64_t range[2]);
 
 /* One of several parts of the rows, for independent runs on other machines or at other times. */
@@ -51,11 +50,11 @@ typedef struct lr_rows_share {
     const lr_log *log;
 } lr_rows_share;
 
-/* The range of a part; range[1] is not in it. For voxels, the range counts the rows of the choice from 0. For LORs,
- * it counts entries in the selection's list of LORs or module pairs, or in the list of all pairs if it has no list.
- * Each part has at least one row, follows the part before it, and takes about the same work. The work of a voxel's row
- * is estimated from the number of LORs through a few points of the grid, and the work of a LOR's row from the length of
- * its line in the grid. Nothing is timed, so that the parts are the same in every run and for every backend.
+/* The range of a part, range[0] <= n < range[1]. For voxels, n counts the rows of the choice. For LORs, n counts the
+ * entries of the selection's list of LORs or of module pairs, or of the list of all pairs if the selection has no list.
+ * Parts are consecutive, have at least one row each, and take about the same work. The work of a voxel's row is
+ * estimated from the number of LORs through a few points of the grid, and the work of a LOR's row from the length of
+ * its line in the grid. No times are measured, so that parts are the same in every run and for every backend.
  * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
  * no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,

@@ -19,8 +19,8 @@ typedef struct lr_grid {
 } lr_grid;
 
 /* An image on a grid: float32, x fastest. lr_image_destroy frees an image that the library returned, with its values. A
- * caller may fill in a struct with an array of its own: functions that take a const lr_image * read the array in
- * place. */
+ * caller may also fill in a struct with the caller's own array; functions that take a const lr_image * read this array
+ * without a copy. */
 typedef struct lr_image {
     lr_grid grid;
     float *values; /* [nz][ny][nx] */
@@ -38,8 +38,8 @@ LR_API int64_t lr_grid_num_voxels(const lr_grid *grid);
 /* The centre of the voxel with this row. */
 LR_API void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3]);
 
-/* One sample point of a voxel: the voxel is cut into num[0] x num[1] x num[2] equal boxes and each
- * gives its centre; index = a + num[0] * (b + num[1] * c). */
+/* One sample point of a voxel. The voxel is divided into num[0] x num[1] x num[2] equal boxes, whose centres are the
+ * sample points. Box (a, b, c) has index = a + num[0] * (b + num[1] * c). */
 typedef struct lr_sample {
     int64_t row;
     int num[3]; /* points along each axis, positive */
@@ -48,8 +48,8 @@ typedef struct lr_sample {
 
 LR_API void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double point_mm[3]);
 
-/* Splits `count` points among the axes so that the largest spacing is least; on a tie the larger
- * count goes to the later axis. count = 8 on cubic voxels gives 2 x 2 x 2. */
+/* Finds numbers of points per axis whose product is `count`, such that the largest spacing of points is as small as
+ * possible. On a tie, the later axis gets more points. Example: 8 points in cubic voxels are 2 x 2 x 2. */
 LR_API void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3]);
 
 /* An image of zeros on a grid. errors: NULL, logged, for a grid that lr_grid_check refuses, or if memory runs out. */

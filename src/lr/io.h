@@ -13,13 +13,14 @@
 extern "C" {
 #endif
 
-/* Files. Every reader logs file, place and remedy on error; every writer writes a temporary file next to its target
- * and renames it at the end, so a file appears whole or not at all. Formats: docs/formats/README.md.
+/* Files. On error, every reader logs the file, the position in it and the remedy. Every writer writes a temporary file
+ * next to its target and renames it at the end, so that a file appears whole or not at all. Formats:
+ * docs/formats/README.md.
  *
- * ownership: what a reader returns is the caller's, for the destroy function of its type; paths
- *            and arrays are read during the call only.
- * errors:    readers LR_BAD_INPUT (a constructor NULL) for a missing or damaged file; writers
- *            LR_FAILED when the disk is full or the folder cannot be written to.
+ * ownership: the caller owns the objects that readers return, and frees them with the destroy function of their type.
+ * Paths and arrays are read during the call only.
+ * errors: readers return LR_BAD_INPUT (constructors NULL) for a missing or damaged file. Writers return LR_FAILED if
+ * the disk is full or the folder cannot be written to.
  * threads:   files other than HDF5 may be read and written by several threads at once; the HDF5 library allows one
  * thread at a time. */
 
@@ -35,9 +36,9 @@ typedef struct lr_file_uses {
 } lr_file_uses;
 
 /* Refuses outputs that would destroy a file. An output, or its second file (.v of .hv, .Cdf of .Cdh), must not be an
- * input, a file that an input names, or the header of an input; other paths and links to the same file are
- * recognised. The output's second file must not replace a file that has no header. Two outputs must not be one file.
- * The function changes nothing.
+ * input, a file that an input refers to, or the header of an input. The second file of an output must not replace a
+ * file that belongs to no header. Two outputs must not be one file. Files are recognised by any path or link to them.
+ * The function writes nothing.
  * errors: LR_USAGE. */
 LR_API lr_status lr_files_check(const lr_file_uses *uses);
 
@@ -47,7 +48,7 @@ typedef enum lr_file_kind {
     LR_FILE_IMAGE,   /* lr_image_read: an activity or a mu-map */
     LR_FILE_DATA,    /* lr_lor_data_read, or another HDF5 file */
     LR_FILE_EVENTS,  /* lr_events_read */
-    LR_FILE_PETSIRD, /* a scanner, and mostly events with it */
+    LR_FILE_PETSIRD, /* a scanner, usually with events */
     LR_FILE_HISTO,   /* lr_histo_images_read */
     LR_FILE_SESSION  /* a session of the viewer */
 } lr_file_kind;
@@ -205,11 +206,12 @@ typedef struct lr_matrix_writer_params {
     const double (*points_mm)[3]; /* rows are these points */
     int64_t num_points;
     const char *description; /* mode, rays, samples: stored as an attribute */
-    const int64_t *voxels;   /* rows are these voxels of the grid instead, ascending */
+    const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1 */
     int64_t num_voxels;
     bool by_lor;                  /* rows are the LORs of `part`, columns all voxels of the grid */
     const lr_selection *part;     /* only elements of these LORs are written; NULL = all. Recorded */
-    double threshold;             /* elements below this share of their row's largest are dropped; 0 = none */
+    double threshold;             /* elements smaller than this times the largest element of their row are dropped; 0 =
+                                     none */
     int compress;                 /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
     bool resumes;                 /* continue the file that an earlier run with the same params left; hdf5, npz and
                                      mtx */
@@ -219,17 +221,18 @@ typedef struct lr_matrix_writer_params {
     double expected_elements;
     const char *factors; /* description of the factors that multiply the rows; NULL = none */
     const lr_matrix_input
-        *inputs; /* [num_inputs] inputs whose digests a resuming writer compares; read by the constructor only */
+        *inputs; /* [num_inputs] inputs. A writer that resumes compares their digests with those in the file. Read by
+                    the constructor only */
     int num_inputs;
     const lr_matrix_part *share; /* hdf5 and npz; NULL = these are all rows */
     const lr_log *log;
 } lr_matrix_writer_params;
 
-/* Rough size of a file with a number of rows and elements: to a tenth for binary formats, to a fifth for text and
- * deflated HDF5. */
+/* Estimated size of a file with a number of rows and elements. The error is up to 10 % for binary formats, and 20 % for
+ * text and deflated HDF5. */
 typedef struct lr_matrix_size {
     double file_bytes; /* size of the finished file */
-    /* largest size on disk during the work: most formats are made from collected elements in a second file */
+    /* largest size on disk while the file is written: most formats first collect elements in a second file */
     double disk_bytes;
 } lr_matrix_size;
 
@@ -237,7 +240,8 @@ typedef struct lr_matrix_size {
 LR_SIZED(lr_matrix_writer_params, lr_matrix_size, lr_matrix_expect_size,
          (const lr_matrix_writer_params *params, double rows, double elements), (params, rows, elements));
 
-/* Rows and elements that a writer has taken so far, in this run and those that it continues. */
+/* Numbers of rows and elements that a writer has received so far, in this run and in the earlier runs that it
+ * continues. */
 typedef struct lr_matrix_written {
     int64_t rows, elements, empty_rows;
     double sum;               /* sum of the elements kept */
@@ -285,13 +289,13 @@ typedef struct lr_matrix_file_info {
     int64_t row_begin;            /* voxel of the first row; unused if voxels is set */
     const int64_t *voxels;        /* [num_rows], or NULL */
     const double (*points_mm)[3]; /* [num_rows], or NULL */
-    lr_selection part;            /* LORs whose elements are in it; zero: all */
+    lr_selection part;            /* LORs whose elements are in the file; all fields zero: all LORs */
     lr_mode mode;                 /* auto where it is not known */
     int rays, samples[3], mu_steps;
     double threshold, dropped_sum, sum; /* sum: of all elements, before they were rounded */
     int64_t dropped_elements;
-    const char *backend, *description, *factors; /* "" where not known; factors "none" */
-    const char *share; /* npz too: which part of which matrix the file is, in words; "" = a whole */
+    const char *backend, *description, *factors; /* "" = not known; factors: "none" = no factors */
+    const char *share; /* known for npz, too: describes which part of which matrix the file is; "" = a whole matrix */
 } lr_matrix_file_info;
 
 /* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays of
@@ -304,10 +308,10 @@ LR_API void lr_matrix_file_close(lr_matrix_file *file); /* NULL is allowed */
  * number of columns is compared, with the number of LORs. errors: LR_BAD_INPUT with the first difference. */
 LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors *lors);
 
-/* Passes all rows to the sink; lr_row.row counts from 0, and elements are unchanged.
- * errors: LR_BAD_INPUT, naming the row, for row starts that do not ascend to the number of elements,
- * columns that do not ascend or are out of range, and values that are negative or not finite; what
- * the sink returns; LR_CANCELLED. */
+/* Passes all rows to the sink; lr_row.row counts from 0, and elements are unchanged. errors: LR_BAD_INPUT for row
+ * starts that do not ascend or do not end at the number of elements, columns that do not ascend or are out of range,
+ * and values that are negative or not finite; the message names the row. The status that the sink returns;
+ * LR_CANCELLED. */
 LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink, const lr_progress *progress);
 
 /* Parts of a matrix, each in a file of its own (lr_matrix_part), in any order. */
@@ -315,17 +319,16 @@ typedef struct lr_matrix_join_params {
     const char *const *parts; /* [num_parts] paths, HDF5 or npz */
     int64_t num_parts;
     const char *path;        /* path of the whole */
-    lr_matrix_format format; /* hdf5, npz or mtx; of parts in npz only npz */
+    lr_matrix_format format; /* hdf5, npz or mtx; parts in npz can only be joined to npz */
     int compress;            /* compression level, as for a writer */
     const lr_progress *progress;
     const lr_log *log;
 } lr_matrix_join_params;
 
-/* Writes the file that one run would have written of all rows: the arrays are equal bit for bit. Only `sum` and
+/* Writes the file that a single run of all rows would have written; its arrays are equal bit for bit. Only `sum` and
  * `dropped_sum` are added up in another order. written: may be NULL. errors: LR_USAGE for formats that cannot be
- * combined; LR_BAD_INPUT for a file that is no part, parts of different matrices (the message names the difference),
- * a part that is missing or given twice, and damaged files; LR_FAILED; LR_CANCELLED. No files remain after an error.
- * */
+ * combined; LR_BAD_INPUT for a file that is no part, parts of different matrices (the message names the difference), a
+ * part that is missing or given twice, and damaged files; LR_FAILED; LR_CANCELLED. No files remain after an error. */
 LR_SIZED(lr_matrix_join_params, lr_status, lr_matrix_join,
          (const lr_matrix_join_params *params, lr_matrix_written *written), (params, written));
 
@@ -352,13 +355,14 @@ LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_
 
 enum { LR_CHECKPOINT_KEY = 4096 };
 
-/* State of a reconstruction between iterations, from which it can continue. */
+/* State of a reconstruction between two iterations. A run can continue from it. */
 typedef struct lr_checkpoint {
-    /* one line with everything that the result depends on. Parts are separated by "; "; a part may end in ", contents
-     * " and a digest. A run that continues must have the same key. Files of matrix rows have a key, too */
+    /* one line of text with all settings and digests of inputs that the result depends on. Its parts are separated by
+     * "; "; a part may end in ", contents " and a digest. A run that continues must have the same key. Files of matrix
+     * rows also have a key */
     char key[LR_CHECKPOINT_KEY];
     lr_grid grid;
-    int num_images;        /* 1; the number of ranks (one guess each); or 2 (an image and its ML-EM image) */
+    int num_images;        /* 1 = an image; 2 = an image and its ML-EM image; or one guess per rank */
     int64_t num_values;    /* count of each: voxels, or coefficients of blobs */
     float *images;         /* [num_images][num_values] finite, >= 0; owned by what was read */
     int iterations;        /* iterations that made them */

@@ -59,51 +59,53 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  *
  *     A(e, v) = T(e, slice of v) * K(e, v)
  *
- * T without time of flight is the length of the line in the slice in mm. T with time of flight is the integral of a
- * Gaussian over that length. The Gaussian has area 1, is centred at the position given by tof_mm, is cut at three
- * standard deviations and divided by 0.9973, the area within them. If tof_mm is the middle of a bin
- * (lr_events_info), T is the mean over the bin. T is then a density per millimetre of tof_mm: the sum over all bins
- * of T times the bin width is the value without time of flight. K is the share of voxel v in its slice, given by the
+ * Without time of flight, T is the length of the line in the slice, in mm. With time of flight, T is the integral of a
+ * Gaussian over this length. The Gaussian has area 1 and is centred at the position given by tof_mm. It is cut at three
+ * standard deviations and divided by 0.9973, the area between the cuts. If tof_mm is the middle of a bin
+ * (lr_events_info), T is averaged over the bin. T is then a density per millimetre of tof_mm: T times the bin width,
+ * summed over all bins, is the value without time of flight. K is the share of voxel v in its slice, given by the
  * kernel.
  *
- * The exact kernel has no slices. A(e, v) is the element of the event's LOR in exact mode of the family
- * correspondence, a probability. With time of flight it is multiplied by the mean of that Gaussian over the voxel's
- * extent along the line. */
+ * The exact kernel has no slices. A(e, v) is a probability: the element of the event's LOR in exact mode of the family
+ * correspondence. With time of flight it is multiplied by the mean of the Gaussian over the voxel's extent along the
+ * line. */
 typedef enum lr_listmode_kernel {
     /* the paper's tube of response: voxels with centres in a cylinder around the line; their share depends on their
      * distance to the line */
     LR_LISTMODE_TUBE = 0,
-    LR_LISTMODE_LINE, /* a thin ray (Joseph 1982): the four voxels around the point where the line
-                             crosses the slice's middle share bilinearly */
-    /* the solid angle in which a voxel sees both crystals of the event, over 2 pi: the same as lr_operator with
-     * LR_MODE_EXACT. Every backend supports it; if modules can hide each other, only cpu does */
+    LR_LISTMODE_LINE, /* a thin ray (Joseph 1982): bilinear shares of the four voxels around the point at which the line
+                         crosses the middle of the slice */
+    /* the solid angle in which a voxel sees both crystals of the event, divided by 2 pi, as in an lr_operator with
+     * LR_MODE_EXACT. All backends support it; if modules can hide each other, only cpu does */
     LR_LISTMODE_EXACT
 } lr_listmode_kernel;
 
 /* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
  * are defaults. */
 typedef struct lr_listmode_tube {
-    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. At least the diagonal of a
-     * voxel's largest face, so that no slice is missed, unless as_paper is set; at most 1,000 of its smallest edges */
+    /* diameter of the cylinder; 0 = the diameter at which the Gaussian has fallen to 1 %. LR_USAGE if it is above 1,000
+     * times the smallest voxel edge, or, without as_paper, below the diagonal of a voxel's largest face: such a tube
+     * can miss all voxel centres of a slice */
     double width_mm;
-    double fwhm_mm;      /* FWHM of the Gaussian over the distance; 0 = half of the largest crystal pitch, or the
-                          * largest voxel edge if that is more or lines have no crystals */
+    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch, or
+                            the largest voxel edge if this is larger or if lines have no crystals */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
     int table_count;     /* at least 2; width_mm is required */
-    /* true: a share is the value of the function itself (the Gaussian is 1 at its centre), and T is 1. With time of
-     * flight, T is the value of the time-of-flight Gaussian at the middle of the slice; it is 1 at its centre and cut
-     * at three standard deviations */
+    /* true: shares are not normalised, and K is the value of the Gaussian (1 at its centre) or of the table. T is 1
+     * without time of flight. With time of flight, T is the value of the time-of-flight Gaussian (1 at its centre, cut
+     * at three standard deviations) at the middle of the slice */
     bool as_paper;
 } lr_listmode_tube;
 
-/* Implementations of the projections in cuda: the fastest, or one of the paper's optimisation steps, each including
- * all earlier steps. Results agree except for rounding. The steps hold all events on the device; LR_USAGE if these
- * do not fit. */
+/* Implementations of the projections in cuda: the fastest, or one of the paper's optimisation steps, each including all
+ * earlier steps. Results agree except for rounding. The steps of the paper keep all events on the device; LR_USAGE if
+ * the events do not fit. */
 typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTEST = 0,
-    LR_LISTMODE_SIMPLE,      /* one thread per line; events as records, in the caller's order; the image where it is */
+    LR_LISTMODE_SIMPLE,      /* one thread per line; events as records, in the caller's order; the image in global
+                                memory */
     LR_LISTMODE_COALESCED,   /* events as structure of arrays (II.B.1) */
     LR_LISTMODE_CACHED,      /* slices, or parts of them, in shared memory one after the other (II.B.2) */
     LR_LISTMODE_PARTITIONED, /* events by predominant direction, and footprints of one size (II.B.3) */
@@ -112,9 +114,10 @@ typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
 
-/* Lines that are given by their ends, in place of events of a scanner: any geometry, moving gantries, mean depths of
- * interaction. Vectors may be at any place and of either precision; they are read during creation. A device's numbers
- * are then copied to the host once, which the traffic of its place counts. Zero fields are defaults. */
+/* Lines of response given by their end points, instead of events of a scanner. They allow any geometry, moving gantries
+ * and mean depths of interaction. Vectors may be at any place and of either precision; they are read during creation.
+ * Numbers on a device are then copied to the host once, and are counted in the traffic of their place. Zero fields are
+ * defaults. */
 typedef struct lr_lines {
     const lr_vector *start_mm, *end_mm; /* required [count][3] x, y, z; fewer than 2^30 lines */
     /* [count] position of the annihilation on the line, measured from its middle, positive towards the end: the tof_mm
@@ -122,27 +125,28 @@ typedef struct lr_lines {
     const lr_vector *tof_mm;
     double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
     double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */
-    /* [count] in place of tof_resolution_ps: that of each line, kept as the nearest of 64516 numbers in equal ratios
-     * from the least to the largest, which is within 2e-5 of it if these differ tenfold. NULL = all have one */
+    /* [count] FWHM of each line, instead of tof_resolution_ps; NULL = all lines have tof_resolution_ps. Each value is
+     * rounded to one of 64516 values, spaced logarithmically from the smallest to the largest resolution. If these
+     * differ by a factor of ten, the relative error is at most 2e-5 */
     const lr_vector *tof_resolutions_ps;
 } lr_lines;
 
 /* Zero fields are defaults. Pointers must live as long as the operator unless stated otherwise. One of events, columns
  * and lines is required. */
 typedef struct lr_listmode_params {
-    const lr_lors *lors; /* required unless there are lines; names the scanner */
+    const lr_lors *lors; /* required if there are no lines; the operator uses its scanner */
     const lr_grid *grid; /* required; copied */
     /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
      * ignored, so prompts and delayeds are treated alike */
     const lr_event *events;
     int64_t count;                   /* number of events, positive; columns and lines have their own */
-    const lr_event_columns *columns; /* in place of events; read and copied as they are */
-    /* lines of response in place of events, for the kernels tube and line, or for blobs. With lines, lors,
+    const lr_event_columns *columns; /* columns of events, instead of `events`; copied */
+    /* lines of response instead of events, for the kernels tube and line, or for blobs. With lines, lors,
      * sensitivity_lines and seed are not used, and info and factors must be NULL */
     const lr_lines *lines;
-    /* gives the events with time of flight and the resolution for each kind of crystals; without a resolution here
-     * the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no time of
-     * flight */
+    /* tells which events have time of flight, and gives the resolution for each kind of crystals; if it has no
+     * resolution, the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no
+     * time of flight */
     const lr_events_info *info;
     /* [num_ranges + 1] ascending from 0 to count: range r has the events ranges[r] .. ranges[r + 1] - 1, fewer than
      * 2^31. Copied. NULL = ranges of nearly equal size */
@@ -157,27 +161,29 @@ typedef struct lr_listmode_params {
      * blobs in mm; kernel and tube are not read. With time of flight they are multiplied by the Gaussian's density at
      * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
-    /* multiplies the row of each event and of the sensitivity: efficiencies, attenuation; NULL = 1. Copied; its user
-     * outlives the operator */
+    /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
+     * = 1. The struct is copied; its `user` must outlive the operator */
     const lr_lor_source *factors;
-    /* [count] multiplies the rows of events instead of `factors`, which then affect only the sensitivity; finite, >=
-     * 0; copied. NULL = use `factors` */
+    /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
+     * sensitivity. NULL = use `factors` */
     const float *event_factors;
-    /* Number of LORs from which the sensitivity of each voxel is computed; voxels that few of these see get more. 0 =
-     * 2^25, raised up to 2^30 if the mean voxel's error would exceed 1.2 % */
+    /* number of LORs from which the sensitivity is computed; more LORs are added for voxels that few of them cross. 0 =
+     * 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
-    uint64_t seed;                           /* seed for choosing these LORs, if not all are used */
+    uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
     lr_operator *sensitivity_of;             /* list-mode operator with the same LORs, grid, kernel, factors, lines and
                                               * seed, whose sensitivity is used here. It computes the sensitivity if it
                                               * has not done so. Outlives this one; NULL = none */
-    int sensitivity_part, sensitivity_parts; /* share of the sensitivity, if several operators share it: every parts-th
-                                              * line from the part-th on. The sum over parts 0 .. parts - 1 is the
-                                              * whole. 0, 0 = all lines */
-    const char *backend;                     /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
-                                  that finds its device, compute on a graphics processor alone */
+    int sensitivity_part, sensitivity_parts; /* part of the sensitivity that this operator computes, if several
+                                                operators divide it: line number `sensitivity_part`, and every
+                                                sensitivity_parts-th line after it. The sum over all parts, from 0 on,
+                                                is the sensitivity. 0, 0 = all lines */
+    const char *backend;                     /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first of these
+                                                that finds its device; auto takes compute only on a graphics
+                                                processor */
     lr_listmode_variant variant;             /* variant of cuda */
-    int block_threads, blocks_each;          /* settings of cuda for measurements: threads per block, blocks per
-                                              * multiprocessor (list-mode paper, figure 6); 0: the fastest */
+    int block_threads, blocks_each;          /* settings of backend cuda for measurements: threads per block, and blocks
+                                                per multiprocessor (the paper, figure 6); 0 = the fastest */
     int threads;                             /* 0 = all processors */
     int device;                              /* index of the device in CUDA; 0 = the first */
     int64_t max_memory_bytes;                /* memory on the device; 0 = all that it reports */
@@ -190,17 +196,17 @@ typedef struct lr_listmode_params {
  * an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and no
  * rows of points.
  *
- * lr_operator_sensitivity does not use the events. It is A^T n over all LORs in coincidence, without time of flight,
- * or an unbiased estimate from a sample of these LORs. Voxels with too uncertain an estimate are 0. The sensitivity
- * of a part is multiplied by the part's share of the events. lr_recon therefore takes a measured value of 1 for each
- * event. Images are in emissions for the exact kernel only; for other kernels the scale depends on the elements'
- * lengths in mm.
+ * lr_operator_sensitivity does not depend on the events. It is A^T n over all LORs in coincidence, without time of
+ * flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is too
+ * uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. Measured
+ * data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel only;
+ * elements of other kernels contain lengths in mm, on which the scale of the image depends.
  *
- * For lines, lr_operator_sensitivity is A^T 1 over the very lines of the operator, or of the part: the back-projection
- * of ones, with their time of flight and event_factors. This suits values that are measured for all lines, such as
- * sinograms. Lines that are single events need the sensitivity of all lines that could have been measured:
- * sensitivity_of is then an operator of these, or of a scanner's events, on the same grid; its sensitivity is used as
- * for events. A line that misses the image has the value 0.
+ * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
+ * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single
+ * event, the sensitivity of all lines that could have been measured is needed. sensitivity_of is then an operator of
+ * all these lines, or of a scanner's events, on the same grid; its sensitivity is used as for events. A line that
+ * misses the image has the value 0.
  * errors: NULL, logged: as stated at the params; LR_BAD_INPUT, with factors, for an event whose modules are not in
  * coincidence; LR_BAD_INPUT for a line whose ends are equal or not finite; LR_USAGE for lines with the exact kernel,
  * and for vectors whose counts do not agree. */
@@ -213,16 +219,16 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
-    double partition_seconds, sort_seconds; /* time that arranging the events took, by the device's clock if the
-                                             * device did it */
+    double partition_seconds, sort_seconds; /* times of partitioning and sorting the events, by the device's clock if
+                                               the device did it */
     int64_t sensitivity_lines;              /* number of LORs in the sensitivity; 0 = not computed yet */
     /* root mean square over voxels of the standard error, relative to the mean sensitivity; 0 = all LORs were used */
     double sensitivity_error;
     double sensitivity_worst; /* largest standard error of a voxel, relative to the voxel's value */
-    int64_t sensitivity_left; /* number of voxels set to 0 because too few of their LORs could be sampled */
+    int64_t sensitivity_left; /* number of voxels set to 0 because too few LORs that cross them could be sampled */
 } lr_listmode_info;
 
-/* Lives as long as the operator; NULL for those of other families. */
+/* The facts live as long as the operator. NULL for operators of other families. */
 LR_API const lr_listmode_info *lr_listmode_get_info(const lr_operator *op);
 
 #ifdef __cplusplus

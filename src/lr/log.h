@@ -20,8 +20,8 @@
  *
  *     LR_SIZED(type, result, name, (const type *params, ...), (params, ...));
  *
- * declares `result name(const type *params, ...)`. It tells the library the size of the struct in the caller's headers,
- * so that a new field is 0 to a program that was compiled before there was such a field. */
+ * declares `result name(const type *params, ...)`. It passes the size of the struct in the caller's headers to the
+ * library. For a program compiled with older headers, the library sets newer fields to 0. */
 #define LR_LIST(...) __VA_ARGS__
 #define LR_SIZED(type, result, name, list, names)                                                                      \
     LR_API result name##_sized(size_t bytes, LR_LIST list);                                                            \
@@ -50,9 +50,8 @@ typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LO
 
 /* Receiver of messages.
  *
- * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for
- *        errors, where it is the status that the failing function is about to report (a
- *        constructor's reason can be read here).
+ * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for errors: it is then the
+ *        status of the failing function, which a constructor cannot return.
  * threads: `write` may be called from any thread of the library, one call at a time per operator.
  * A NULL `lr_log *` is valid everywhere and silent. */
 typedef struct lr_log {
@@ -62,9 +61,9 @@ typedef struct lr_log {
 
 /* Receiver of reports of long work, which can stop it.
  *
- * report: called from the thread that started the work, with what is being done (lower case, no
- *         full stop: "rendering the matrix") and how far it is, 0 <= done <= total. Returning
- *         false asks the work to stop; it then ends with LR_CANCELLED.
+ * report: called from the thread that started the work. what: name of the current step, in lower case without full stop
+ *         ("rendering the matrix"); progress: 0 <= done <= total. If it returns false, the work stops with
+ *         LR_CANCELLED.
  * A NULL `lr_progress *` is valid everywhere. */
 typedef struct lr_progress {
     bool (*report)(void *user, const char *what, double done, double total);

@@ -11,19 +11,19 @@ extern "C" {
 
 /* The lines of response of a scanner, numbered.
  *
- * A LOR is an unordered pair of crystals in two modules i < j. Pairs of modules that have a LOR in
- * coincidence are listed sorted by (i, j), whatever the image grid. Within pair k, crystal a of
- * module i and crystal b of module j (numbers within the module, q * nu + p) have the LOR number
+ * A LOR is an unordered pair of crystals in two modules i < j. Pairs of modules that have a LOR in coincidence are
+ * listed, sorted by (i, j). The list does not depend on an image grid. Within pair k, crystal a of module i and crystal
+ * b of module j (numbers within the module, q * nu + p) have the LOR number
  *
  *     offsets[k] + a * crystals_of(j) + b
  *
  * so count = offsets[num_pairs] includes every crystal pair of the listed module pairs. Pairs that the coincidence
- * rules exclude are included, too; their matrix elements are zero. Exported matrices have their columns, and data
- * files their values, in this order.
+ * rules exclude are included, too; their matrix elements are zero. The columns of exported matrices and the values in
+ * data files have this order.
  *
- * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair`
- * and `masks` are NULL, each pair is a view and each LOR a voxel of it. All of these are "in coincidence". They have
- * no crystal numbers.
+ * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair` and
+ * `masks` are NULL, each pair is a view and each LOR a voxel of it. All voxels count as "in coincidence". They have no
+ * crystal numbers.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
@@ -42,12 +42,12 @@ typedef struct lr_lor { /* one LOR by its modules and crystals */
     int module_j, r, s;
 } lr_lor;
 
-/* The LORs of a projection, and the order of their values. All zero: every LOR. lors != NULL: these LORs, ascending
- * and without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
- * after another. At most one of lors and pairs is set; the caller owns the arrays. interleave > 1 selects only those
- * LORs of the pairs whose lr_lors_turn is interleave_turn. The other LORs of the pairs keep their place
- * among the values. Their values are finite after a forward projection but have no meaning, and must be 0 before a
- * back-projection (lr_selection_blank). */
+/* The LORs of a projection, and the order of their values. All zero: every LOR. lors != NULL: these LORs, ascending and
+ * without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair after
+ * another. At most one of lors and pairs is set; the caller owns the arrays. If interleave > 1, only those LORs of the
+ * pairs are selected whose lr_lors_turn is interleave_turn. The vector of values still has a value for every LOR of the
+ * pairs. Values of LORs that are not selected are finite but have no meaning after a forward projection, and must be 0
+ * before a back-projection (lr_selection_blank). */
 typedef struct lr_selection {
     const int64_t *lors;
     int64_t num_lors;
@@ -69,7 +69,7 @@ LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
-/* Number of pairs of modules and LORs that lr_lors_create would list; takes no memory for them.
+/* Numbers of module pairs and of LORs that lr_lors_create would list. lr_lors_count finds them without the tables.
  * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or there are more than 2^31. */
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
@@ -81,7 +81,7 @@ LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *pro
 LR_API int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b);
 
 /* The LOR of two crystals, given in either order by their numbers in the scanner; -1 if their modules are equal or have
- * no LOR in coincidence. The returned LOR may be out of coincidence. */
+ * no LOR in coincidence. The LOR itself may be out of coincidence. */
 LR_API int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b);
 
 /* Modules and crystals of a LOR, 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
@@ -94,18 +94,19 @@ LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[
 /* True if this LOR is in coincidence. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
-/* The part of a LOR, 0 .. interleave - 1, if LORs are interleaved by angle. Crystals are numbered around the axis
- * through all modules. The sum of the two crystals' numbers, modulo the number of places, is halved and rounded down to
- * give the angle: LORs of one angle are nearly parallel, like a view of a sinogram. Angles go to the parts in turn. If
- * a part has fewer than 12 of them, LORs between other rows along the axis begin with another part, so that each has
- * more directions. docs/method/common.md, "Subsets". Histo-images: -1. */
+/* The part to which a LOR belongs, 0 .. interleave - 1, if LORs are divided into parts by their angle. Crystal
+ * positions around the axis are numbered through all modules. The angle of a LOR is half of the sum of its crystals'
+ * two positions, modulo the number of positions, rounded down. LORs of one angle are nearly parallel, like a view of a
+ * sinogram. Angles are assigned to the parts in turn. If this gives a part fewer than 12 angles, the assignment is
+ * shifted between different kinds of row pairs along the axis, so that each part has LORs of more angles.
+ * docs/method/common.md, "Subsets". Histo-images: -1. */
 LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.
  * sparse: index[count] sorted, without repeats; LORs not listed are zero.
- * ownership: lr_lor_data_destroy frees data that the library returned, with their arrays. A caller may fill in a struct
- *            with arrays of its own: functions that take a const lr_lor_data * read them in place. */
+ * ownership: lr_lor_data_destroy frees data that the library returned, with their arrays. A caller may also fill in a
+ * struct with the caller's own arrays; functions that take a const lr_lor_data * read these arrays without a copy. */
 typedef struct lr_lor_data {
     int64_t count;
     int64_t *index; /* NULL = dense */
@@ -144,9 +145,9 @@ typedef struct lr_lor_source {
     void *user; /* get == NULL: no source */
 } lr_lor_source;
 
-/* Modules and crystals, crystals over the whole scanner, or end points of all LORs of a span, as lr_lors_describe and
- * lr_lors_crystals give them for one; the ends are where hits in the two crystals are read (lr_scanner_hit_centre), in
- * mm. Results: [span->count]. The numbers may be in any order. All processors work. Not for histo-images.
+/* The results for all LORs of a span: modules and crystals (lr_lors_describe), crystal numbers in the whole scanner
+ * (lr_lors_crystals), or end points in mm, which are the hit centres of the two crystals (lr_scanner_hit_centre).
+ * Results: [span->count]. The span's numbers may be in any order. All processors are used. Not for histo-images.
  * errors: LR_USAGE, logged, for a number that is no LOR; LR_FAILED if memory runs out. */
 LR_API lr_status lr_lor_span_describe(const lr_lors *lors, const lr_lor_span *span, lr_lor *described,
                                       const lr_log *log);
@@ -155,15 +156,15 @@ LR_API lr_status lr_lor_span_crystals(const lr_lors *lors, const lr_lor_span *sp
 LR_API lr_status lr_lor_span_ends(const lr_lors *lors, const lr_lor_span *span, double (*ends_mm)[2][3],
                                   const lr_log *log);
 
-/* lr_lors_number of `count` pairs of crystals, by all processors. numbers: [count]. */
+/* lr_lors_number for `count` pairs of crystals. numbers: [count]. All processors are used. */
 LR_API void lr_lors_numbers(const lr_lors *lors, const int32_t (*crystals)[2], int64_t count, int64_t *numbers);
 
-/* Number of values of a selection: one for each of its LORs and of the LORs interleaved with these. selection NULL:
- * all LORs. */
+/* Number of values of a selection, including the values of interleaved LORs that are not selected. selection NULL: all
+ * LORs. */
 LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);
 
-/* Sets the values of LORs that are interleaved with the selection but not in it to 0. values: [lr_selection_count],
- * in the selection's order. */
+/* Sets to 0 the values of interleaved LORs that are not selected. values: [lr_selection_count], in the selection's
+ * order. */
 LR_API void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values);
 
 #ifdef __cplusplus

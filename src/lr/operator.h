@@ -45,36 +45,36 @@ typedef struct lr_operator_params {
      * as "raster,cpu" takes the first entry that can be created; a backend with pictures must also be able to draw. */
     const char *backend;
     lr_mode mode;
-    int rays;                     /* R; 0 = 4. Unused by exact mode */
-    int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
-                                  lr_operator_default_samples) */
+    int rays;                     /* R, lines per crystal and axis; 0 = 4. Not used in exact mode */
+    int samples[3];               /* points per voxel along each axis; 0 = lr_operator_default_samples */
     const lr_image *mu;           /* attenuation in 1/mm; NULL = none */
-    int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
-    const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
-                                     factors; NULL = 1. Copied; its user outlives the operator */
-    bool deterministic;           /* same bits in every run, also where compute would add in any order */
-    /* crystals stop photons along their depth, not on the detection plane. Always on for scanners with layers, unless
-     * layers_alone is set */
+    int mu_steps;                 /* K, samples of mu along a line; 0 = steps of at most one mu voxel */
+    const lr_lor_source *factors; /* factors (efficiencies, attenuation) that multiply the rows of LORs; NULL = 1. The
+                                     struct is copied; its `user` must outlive the operator */
+    bool deterministic;           /* the same bits in every run, also in cases in which backend compute adds in any
+                                     order */
+    /* true: crystals stop photons along their depth, not on the detection plane. Needs sampled mode and a backend other
+     * than raster. Uses the scanner's attenuation, or that of LYSO with a warning. Always on for scanners with layers,
+     * except if layers_alone is set */
     bool penetration;
-    /* each layer detects on its detection plane as if it were the only layer. Correspondence images show this case; a
-     * sum over layers exceeds the emitted photons. Penetration needs sampled mode and a backend other than raster; it
-     * uses the scanner's attenuation, or LYSO's with a warning */
+    /* true: each layer detects photons on its detection plane as if it were the only layer, without penetration.
+     * Correspondence images show this case. The sum over layers then exceeds the emitted photons */
     bool layers_alone;
     lr_store store;
-    /* expected number of projections of all LORs, forward and back. LR_STORE_AUTO keeps the matrix if that is usually
-     * quicker: on processors from 8 projections on, for backend cpu from 2 on. It never keeps it on a software
-     * renderer, on a graphics processor or for raster. 0 = not known: the matrix is kept if it fits; the same holds
-     * with `deterministic` */
+    /* expected number of projections of all LORs, forward and back; 0 = not known. LR_STORE_AUTO keeps a matrix that
+     * fits if it is usually quicker: for at least 8 projections on processors, for at least 2 with backend cpu, and
+     * never on a software renderer, on a graphics processor or for raster. If the number is not known, or with
+     * `deterministic`, it keeps every matrix that fits */
     double projections;
-    /* limit for each of three: a stored matrix on the host, buffers on the device, and the data that a reconstruction
-     * keeps on the device (lr/recon.h). 0 = half of the machine's memory, all device memory, and half of the device
-     * memory. Working memory of a call is extra: images, the caller's data in another precision or times its factors,
-     * and up to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
+    /* limit that holds separately for a stored matrix on the host (0 = half of the machine's memory), for buffers on
+     * the device (0 = all device memory), and for the data that a reconstruction keeps on the device (lr/recon.h; 0 =
+     * half of the device memory). Working memory of a call is not included: images, copies of the caller's data (in
+     * another precision, or times factors), and up to 128 MiB (cpu with factors: 512 MiB) of buffers */
     int64_t max_memory_bytes;
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
-    const lr_shared_context *shared; /* compute shares objects with this context and is on its
-                                        device; NULL = none */
+    const lr_shared_context *shared; /* backend compute uses the device of this context and shares objects with it; NULL
+                                        = none */
     const lr_log *log;
     const lr_progress *progress;
 } lr_operator_params;
@@ -84,17 +84,18 @@ typedef struct lr_operator_info {
     const char *backend; /* "cpu", "raster", "compute" or "native" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool is_gpu;         /* the device is a graphics processor */
-    /* why backends were skipped; NULL = none was. If the caller gave a list: why the entries before `backend` could
-     * not be created; this is not logged. If auto: why an available graphics processor is not used; a warning is
-     * logged, too. */
+    /* reason why backends were skipped; NULL = none was. For a list of backends: the reasons why entries before
+     * `backend` could not be created (not logged). For auto: the reason why an available graphics processor is not used
+     * (also logged as a warning). */
     const char *passed_over;
     lr_mode mode;     /* sampled or exact */
     bool penetration; /* crystals stop photons along their depth */
     bool stored;      /* true if the matrix is kept */
     int64_t num_voxels, num_lors;
-    bool of_events;       /* family listmode: a value for each of num_lors events, and a sensitivity
-                             of all LORs */
-    bool of_lines;        /* of_events is set, and the sensitivity is A^T 1 of these lines (lr_lines) */
+    bool of_events;       /* true for the family listmode: data is one value for each of num_lors events; the
+                             sensitivity is that of all LORs */
+    bool of_lines;        /* true if the events are lines (lr_lines), whose sensitivity is A^T 1; of_events is then
+                             true, too */
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
     int64_t memory_bytes; /* memory of the stored matrix */
     int rays;
@@ -114,12 +115,12 @@ LR_SIZED(lr_operator_params, lr_operator *, lr_operator_create, (const lr_operat
 /* Destroying NULL is allowed. */
 LR_API void lr_operator_destroy(lr_operator *op);
 
-/* Facts about the operator; they live as long as it does. */
+/* The facts live as long as the operator. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
-/* Replaces the log and the progress of the params, so that each call can have its own. From now on, messages of the
- * operator's calls go to `log`, and their progress to `progress`, which can stop a call; NULL = none. Both are copied;
- * their users must outlive the calls. Must not be called during a call of the operator. */
+/* Replaces the log and the progress of the params, so that each call can have its own. Messages of later calls of the
+ * operator go to `log`, and their progress to `progress`, which can stop a call; NULL = none. Both structs are copied;
+ * their `user` must outlive the calls. Must not be called during another call of the operator. */
 LR_API void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *progress);
 
 /* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. A graphics
@@ -128,12 +129,13 @@ LR_API void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_prog
  * errors: LR_FAILED for a program that the driver refuses immediately. */
 LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
-/* Default points per axis, used for `samples` = 0. With them a voxel's sensitivity agrees with its mean over the
- * voxel within 0.2 % rms over a grid, and 2 % for any voxel (docs/method/correspondence.md, "Sample points"). The
- * number is the smallest even one with a spacing of at most 0.85 of the scanner's smallest transaxial pitch (x, y)
- * or its smallest axial one (z), and at most 1/60 of its radius or half of that pitch. It is 1 if no voxel edge
- * exceeds 1/120 of the radius and no column of voxels lies on the axis. More points along z are taken if aligned
- * crystal rings would give slices on the axis an error above 1.2 %, or 4.5 % with a single point. */
+/* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
+ * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). The
+ * number along an axis is the smallest even one with a small enough spacing. The spacing must be at most 0.85 times the
+ * scanner's smallest pitch (transaxial for x and y, axial for z). It must also be at most the larger of 1/60 of the
+ * radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels
+ * lies on the axis. More points along z are used if aligned crystal rings would give slices on the axis an error above
+ * 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -152,16 +154,16 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the
  * precision of the computation (double for backend cpu, else float).
  *
- * Cost of LORs outside `part`: native, stored matrices, and compute by columns or by pairs of modules
- * (docs/method/correspondence.md, "Columns" and "Tilted pairs") neither compute nor hold them. Backend cpu computes
- * but does not hold them. Compute in other cases, and raster for single LORs, compute and hold all LORs and pick the
- * selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part gives no
- * values, or an image of 0.
+ * Cost of LORs outside `part`: with backend native, stored matrices, and compute by columns or by pairs of modules
+ * (docs/method/correspondence.md, "Columns" and "Tilted pairs"), they are neither computed nor stored. Backend cpu
+ * computes but does not store them. Compute in other cases, and raster for single LORs, compute and store all LORs and
+ * pick the selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part
+ * gives no values, or an image of 0.
  *
- * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions
- * below, except for pictures. The same input gives the same bits for any number of threads. The compute backend is
- * the exception: it adds in any order and repeats to 2e-6 of each value, unless the matrix is stored,
- * `deterministic` is set, or all modules share an axial direction along an axis of the grid
+ * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions below,
+ * except for pictures. The same input gives the same bits for any number of threads. Backend compute is the exception:
+ * it adds in any order, and its results vary by 2e-6 of each value. It gives the same bits if the matrix is stored, if
+ * `deterministic` is set, or if all modules have a common axial direction along an axis of the grid
  * (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
  * LR_USAGE for vectors of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory
@@ -173,25 +175,25 @@ LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, 
 /* image = A^T values. */
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
-/* Sensitivity, image = A^T 1. For all LORs it is computed once and kept, at the operator's place if it has one; for a
- * part it is the divisor of an OSEM subset. LORs out of coincidence have A = 0 and add nothing. Backends that pick a
- * part from all LORs (lr_operator_forward) need an array of all LORs here. */
+/* Sensitivity, image = A^T 1. The sensitivity of all LORs is computed once and kept, at the operator's place if it has
+ * one. The sensitivity of a part is the divisor of an OSEM subset. LORs out of coincidence have A = 0 and add nothing.
+ * Backends that pick a part from all LORs (lr_operator_forward) allocate an array of all LORs. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* Resolution in image space: after this call A is replaced by A G and A^T by G A^T, for every family. G is a
- * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). Its kernel is integrated
- * over voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost.
- * Images are blurred at their place. Sensitivities change accordingly. Rows and matrix elements are then refused,
- * and devices do no whole updates. All widths 0 remove the blur. Source: Reader et al., EM Algorithm System Modeling
- * by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
+ * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). Its kernel is integrated over
+ * voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost. Images
+ * are blurred at their place. Sensitivities include the blur. With a blur, calls for rows and matrix elements return an
+ * error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source: Reader et
+ * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
  * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
-/* The place where the operator computes; vectors created there need not be copied. The place lives as long as the
- * operator or another holder of the place. NULL = the host. Operators with a place on the device: backend raster;
- * compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"), that is
- * without mu-map, without modules in front of others and without `deterministic`; compute and cuda of the family
- * direct; cuda of the family listmode. Operators with a stored matrix have none. */
+/* The place at which the operator computes; NULL = the host. Vectors created at this place need not be copied. The
+ * place lives as long as the operator, or longer if it has other holders (lr_place_keep). Operators with a place on the
+ * device: backend raster; compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
+ * "Tilted pairs"), that is without mu-map, without modules in front of others and without `deterministic`; compute and
+ * cuda of the family direct; cuda of the family listmode. Operators with a stored matrix have none. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call
@@ -199,7 +201,7 @@ LR_API lr_place *lr_operator_place(const lr_operator *op);
  * place are complete. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
-/* Seconds of one kind of pass. */
+/* Time of all passes of one kind in a projection. */
 typedef struct lr_device_pass {
     const char *name; /* "scatter to LORs"; lives as long as the program */
     double seconds;
@@ -236,14 +238,14 @@ typedef struct lr_row_choice {
     const lr_selection *part; /* only elements of these LORs; NULL = all LORs */
 } lr_row_choice;
 
-/* lr_operator_rows for the chosen rows and LORs. If whole module pairs are left out, native does not compute them.
- * Compute and raster skip the pairs before the first and after the last chosen one, and often those between. Backend
- * cpu computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
+/* lr_operator_rows for the chosen rows and LORs. Backend native computes chosen module pairs only. Compute and raster
+ * compute the pairs from the first to the last chosen one, and often skip other pairs between them. Backend cpu
+ * computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],
- * in its order. Exact, and as much work as the rows themselves unless the matrix is stored; lr_operator_forecast_rows
- * (lr/forecast.h) estimates the sum from a sample. */
+ * in its order. The counts are exact. The work is that of computing the rows, except if the matrix is stored.
+ * lr_operator_forecast_rows (lr/forecast.h) estimates the sum of the counts from a sample. */
 LR_API lr_status lr_operator_count_rows(lr_operator *op, const lr_row_choice *choice, int64_t *counts);
 
 /* The transposed matrix: one row for each selected LOR (NULL: all LORs), in ascending order, empty rows included. In
@@ -263,8 +265,8 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 typedef struct lr_pixel {
     float module; /* first module that the line hits on the other side of the point, or -1 */
     float r, s;   /* crystal on it; -1 where module is -1 */
-    /* probability carried by the line; 0 in a gap, out of coincidence, or if the other module is the primary of the
-     * two */
+    /* probability carried by the line; 0 in a gap, out of coincidence, or if `module` is the primary of the two
+     * modules */
     float weight;
     float path_mm; /* distance between the two hits */
 } lr_pixel;
@@ -277,14 +279,14 @@ LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], 
 
 /* --- comparison of rows --- */
 
-/* Differences between two computations of a matrix row, such as sampled and exact. Plain functions of their
- * arguments; any thread. */
+/* Differences between two computations of a matrix row, such as sampled and exact. Any thread may call these
+ * functions. */
 
 /* Result of lr_row_compare. Ratios to a reference that is zero are NaN. */
 typedef struct lr_row_error {
     int64_t num_elements;   /* non-zeros of the reference */
     double sum;             /* of the reference */
-    double largest;         /* element of the reference */
+    double largest;         /* largest element of the reference */
     double relative_l2;     /* |row - reference| / |reference|, over elements */
     double sum_error;       /* (sum of row - sum) / sum: the error of the sensitivity */
     double largest_error;   /* largest |row - reference| of an element / largest */
@@ -296,8 +298,8 @@ typedef struct lr_row_error {
 /* Compares two rows of the same point or voxel; lr_row.row is ignored. */
 LR_API lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference);
 
-/* The primary of a LOR's two modules for a point: the one whose centre on the detection plane is farther
- * (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
+/* The primary module of a LOR for a point: of the LOR's two modules, the one whose centre on the detection plane is
+ * farther from the point (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
 LR_API int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3]);
 
 #ifdef __cplusplus

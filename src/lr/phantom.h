@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Phantoms are drawn into a voxel grid as activity relative to 1; each voxel holds the mean over
- * subsamples^3 points. Their axis runs along z through the grid's centre.
+/* Phantoms are images of relative activity, at most 1. Each voxel has the mean over subsamples^3 points. A phantom's
+ * axis runs along z through the grid's centre.
  *
- * "derenzo": hot rods of activity 1 in nothing, along the whole grid; six wedges of 60 degrees hold
+ * "derenzo": rods of activity 1 along the whole grid, without background; six wedges of 60 degrees hold
  *            rods of 1.2, 1.6, 2.4, 3.2, 4.0 and 4.8 mm, counted from +x towards +y, on triangular
  *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
  * "spheres": a cylinder of activity 0.25 along the whole grid; in its middle plane six spheres of
@@ -29,26 +29,26 @@ typedef struct lr_phantom_params {
     const char *name;
     double radius_mm; /* radius of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
     int subsamples;   /* per axis; 0 = 4 */
-    double contrast;  /* activity of the spheres divided by the cylinder's, above 1; 0 = 4 for spheres, 6 for
-                         six-spheres. Not used by other phantoms */
+    double contrast;  /* activity of the spheres divided by the activity of the cylinder, above 1; 0 = 4 for spheres, 6
+                         for six-spheres. Not used by other phantoms */
     const lr_log *log;
     const lr_progress *progress;
 } lr_phantom_params;
 
-/* Draws a phantom. errors: NULL for an unknown name, a phantom that does not fit, LR_CANCELLED. */
+/* Draws a phantom. errors: NULL, logged, for an unknown name or a phantom that does not fit; LR_CANCELLED. */
 LR_SIZED(lr_phantom_params, lr_image *, lr_phantom_create, (const lr_phantom_params *params, const lr_grid *grid),
          (params, grid));
 
-/* A brain from a label image (0 air, 1 soft tissue, 2 white matter, 3 grey matter, 4 CSF):
- * activity 0, 0.1, 0.25, 1, 0.05, resampled onto the grid with the label volume's centre on the
- * scanner's centre. Each voxel is the mean over its part of the label image, which is air beyond
- * its edges. errors: NULL; LR_BAD_INPUT for other labels. */
+/* A brain phantom from a label image. Labels 0 (air), 1 (soft tissue), 2 (white matter), 3 (grey matter) and 4 (CSF)
+ * have the activities 0, 0.1, 0.25, 1 and 0.05. The label image is centred on the scanner's centre and is air beyond
+ * its edges. Each voxel of the grid has the mean over its volume. errors: NULL, logged: LR_BAD_INPUT for other
+ * labels. */
 LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, const lr_log *log);
 
 /* Names that lr_phantom_create knows, NULL at the end. */
 LR_API const char *const *lr_phantom_names(void);
 
-/* Purposes of random numbers. The streams of one seed are independent. */
+/* Streams of random numbers, one for each purpose. The streams of one seed are independent. */
 typedef enum lr_random_stream {
     LR_RANDOM_COUNTS = 0,    /* simulated counts */
     LR_RANDOM_EVENTS = 1,    /* order and times of events made of counts */

@@ -13,11 +13,10 @@
 extern "C" {
 #endif
 
-/* Numbers to RGB: colour maps, labels, panels. Nothing here opens files but the font's; give a
- * picture's rgb and size to lr_png_write. Sizes and corners are in screen pixels, x to the right, y
- * downwards from the top left corner. Drawing outside of a picture is cut off, so drawing cannot
- * fail.
- * Threads: pictures are plain memory; different ones may be drawn at the same time. */
+/* Pictures of numbers in RGB: colour maps, labels, panels. lr_png_write writes a picture's rgb and size to a file; the
+ * functions here open no file except the font's. Sizes and corners are in screen pixels, x to the right, y downwards
+ * from the top left corner. Drawing outside a picture is cut off and is no error.
+ * Threads: different pictures may be drawn at the same time. */
 
 typedef struct lr_colour {
     uint8_t r, g, b;
@@ -25,11 +24,11 @@ typedef struct lr_colour {
 
 typedef struct lr_picture {
     int size[2];  /* width, height */
-    uint8_t *rgb; /* [height][width][3], first row on top; the picture's */
+    uint8_t *rgb; /* [height][width][3], first row on top; owned */
 } lr_picture;
 
-/* A black picture, or NULL. Destroying NULL is allowed.
- * errors: sizes that are not positive, or above 65,536. */
+/* Creates a black picture. Destroying NULL is allowed.
+ * errors: NULL, logged, for sizes that are not positive or are above 65,536. */
 LR_API lr_picture *lr_picture_create(const int size[2], const lr_log *log);
 LR_API void lr_picture_destroy(lr_picture *picture);
 
@@ -45,15 +44,15 @@ LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to
 typedef struct lr_text_style {
     lr_colour colour;
     int size_px; /* size of the letters (an em), up to 4,096; 0 = 13 */
-    int most_px; /* longer text is cut and ends with an ellipsis; 0 = up to the picture's edge */
+    int most_px; /* largest width; longer text is cut and ends with an ellipsis; 0 = up to the picture's edge */
     bool bold;
-    bool upwards; /* a quarter turn to the left: it reads from below */
+    bool upwards; /* text is turned a quarter turn to the left and reads from below */
 } lr_text_style;
 
 /* Writes one line of UTF-8 in DejaVu Sans. corner: the top left corner of the text, after the turn if it reads upwards.
  * Control characters show as blanks, and bytes that are not UTF-8 as '?'. Nothing is written if not even the ellipsis
- * fits. Only the first 1,023 bytes are written. Text for which memory runs out is left out; the functions below that
- * make whole pictures warn of this once in a process. */
+ * fits. Only the first 1,023 bytes are written. If memory runs out, the text is left out; the functions below that make
+ * whole pictures log one warning of this per process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
 /* The width in pixels of a whole text, and the height in pixels of any line. */
@@ -69,8 +68,8 @@ typedef enum lr_colour_map {
     LR_COLOURS_GREY = 0,     /* black to white */
     LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
     LR_COLOURS_PERCEPTUAL,   /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
-    LR_COLOURS_DIVERGING     /* blue below, white at 0.5, red-brown above: for signed numbers; equally
-                                light on both sides, and distinct for the colour-blind */
+    LR_COLOURS_DIVERGING     /* for signed numbers: blue below 0.5, white at 0.5, red-brown above; equally light on both
+                                sides, and distinct for the colour-blind */
 } lr_colour_map;
 
 /* The colour of 0 <= t <= 1. A smaller or larger t has the colour of 0 or 1, and NaN is black. */
@@ -80,9 +79,10 @@ LR_API lr_colour lr_colour_of(lr_colour_map map, double t);
 typedef struct lr_map_params {
     const float *values;
     int size[2];           /* columns and rows of the array */
-    int64_t stride[2];     /* elements to the next column and row; 0 = 1 and size[0] */
+    int64_t stride[2];     /* number of elements from a column to the next, and from a row to the next; 0 = 1 and
+                              size[0] */
     bool first_row_on_top; /* false: the first row is at the bottom, +y is up */
-    int drawn_size[2];     /* screen pixels, nearest neighbour; 0 = one for each number */
+    int drawn_size[2];     /* size of the drawn map in screen pixels (nearest neighbour); 0 = one pixel per number */
     double low, high;      /* ends of the colour map; both 0 = least and largest finite value */
     lr_colour_map colours;
     lr_colour not_a_number; /* colour of NaN */
@@ -90,8 +90,8 @@ typedef struct lr_map_params {
 
 LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
 
-/* A vertical colour bar with round values at its right, and their unit, which reads upwards, at the right of the
- * values. Zero fields are defaults. */
+/* A vertical colour bar. Round values are at its right; to the right of the values is their unit, turned to read
+ * upwards. Zero fields are defaults. */
 typedef struct lr_bar_params {
     int size[2]; /* size of the bar without text; 0 = 12 x 100 */
     double low, high;
@@ -109,29 +109,27 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 /* --- correspondence images --- */
 
 typedef enum lr_correspondence_view {
-    LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of
-                             the secondary module; black where no line ends */
-    LR_VIEW_WEIGHTS       /* weight in the perceptual map; black where it is 0 */
+    LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of the
+                             secondary module; black if no line ends there */
+    LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is black */
 } lr_correspondence_view;
 
 typedef struct lr_correspondence_params {
     const lr_pixel *pixels; /* as lr_operator_picture fills them */
     const lr_scanner *scanner;
-    int module; /* the primary, whose window this is */
+    int module; /* the primary module, which the picture shows */
     int rays;   /* R of the pixels */
     lr_correspondence_view view;
     double high;       /* weight at the end of the map; 0 = the largest */
-    int zoom;          /* screen pixels per pixel; 0 = as many as make 256 of the longer
-                                  side, at least 1 */
-    bool crystal_grid; /* thin lines between the primary's crystals, where they are at
-                                  least 4 screen pixels wide */
-    bool labelled;     /* axes in mm at its left and under it; at its right a legend of the false
-                                  colours, or a colour bar */
+    int zoom;          /* screen pixels per pixel, at least 1; 0 = such that the longer side has about 256 */
+    bool crystal_grid; /* thin lines between the primary's crystals, if crystals are at least 4 screen pixels wide */
+    bool labelled;     /* axes in mm at the left and below, and a legend of the false colours or a colour bar at the
+                          right */
     const lr_log *log;
 } lr_correspondence_params;
 
-/* A new picture, u to the right and v upwards; or NULL, logged.
- * errors: LR_USAGE for a module or number of rays that does not exist. */
+/* A new picture, u to the right and v upwards.
+ * errors: NULL, logged: LR_USAGE for a module that does not exist, or an invalid number of rays. */
 LR_SIZED(lr_correspondence_params, lr_picture *, lr_picture_correspondence, (const lr_correspondence_params *params),
          (params));
 
@@ -139,9 +137,9 @@ LR_SIZED(lr_correspondence_params, lr_picture *, lr_picture_correspondence, (con
 
 /* Rows of one point, restricted to one primary module. */
 typedef struct lr_comparison_params {
-    const lr_pixel *pixels; /* pixels of the point with the primary, as lr_operator_picture fills them. They say
-                               where on the primary's faces each element lies */
-    int pixel_rays;         /* R of the pixels: screen pixels per crystal and axis */
+    const lr_pixel *pixels; /* pixels of the point with the primary, as lr_operator_picture fills them; they give the
+                               position of each element on the primary's crystals */
+    int pixel_rays;         /* R of the pixels: number of pixels per crystal and axis */
     const lr_lors *lors;
     int module; /* the primary */
     const lr_row *exact;
@@ -153,13 +151,13 @@ typedef struct lr_comparison_params {
     const lr_log *log;
 } lr_comparison_params;
 
-/* A new picture on white, or NULL, logged. Each sampled row has its figures (lr_row_compare), with
- * the law 0.6 / R beside the relative error, and three panels: sampled, exact, and their difference
- * in percent of the largest exact element, from blue (too small) over white to red-brown (too
- * large). A panel shows the primary module, u to the right and v upwards in mm; every crystal is cut into the pieces
- * that lie on different LORs, each piece in the colour of its element. Weights share one scale; each difference has
- * its own, written on its bar. With two rows or more there is a chart of the errors over R. Grey: no LOR.
- * errors: LR_USAGE for a module, R or rows that do not exist. */
+/* A new picture on white. Each sampled row has its error figures (lr_row_compare), with the law 0.6 / R beside the
+ * relative error, and three panels: sampled, exact, and their difference in percent of the largest exact element, from
+ * blue (too small) over white to red-brown (too large). A panel shows the primary module, u to the right and v upwards
+ * in mm. Every crystal is cut into the areas that belong to different LORs; the colour of an area shows its element,
+ * and grey means no LOR. All panels of weights have the same scale. Each panel of differences has its own scale,
+ * written on its colour bar. With two or more sampled rows there is also a chart of errors over R.
+ * errors: NULL, logged: LR_USAGE for a module that does not exist, missing rows, or an invalid R. */
 LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_comparison_params *params), (params));
 
 /* --- images --- */
@@ -173,15 +171,16 @@ typedef enum lr_plane {
 typedef struct lr_slice_params {
     const lr_image *image;
     lr_plane plane;
-    double position_mm;   /* along the plane's normal; the slice nearest to it is shown */
-    double pixels_per_mm; /* 0 = as many as make 256 of the longer side; whole pixels per voxel
-                              where voxels are that large */
-    double low, high;     /* both 0 = from 0, or the least if negative, to the slice's largest */
+    double position_mm;   /* position along the plane's normal; the nearest slice is shown */
+    double pixels_per_mm; /* 0 = such that the longer side has about 256 pixels. A whole number of pixels per voxel if a
+                             voxel has at least one */
+    double low, high;     /* ends of the colour map; both 0: from 0, or the least value if negative, to the slice's
+                             largest value */
     lr_colour_map colours;
-    bool axes;        /* coordinates in mm at its left and under it */
+    bool axes;        /* axes in mm at the left and below */
     bool scale_bar;   /* a bar of 1, 2 or 5 times a power of ten mm under the slice */
     bool colour_bar;  /* a colour bar at its right */
-    const char *unit; /* for the colour bar */
+    const char *unit; /* unit on the colour bar */
     const lr_log *log;
 } lr_slice_params;
 
@@ -197,17 +196,18 @@ typedef struct lr_diagnosis_params {
     const lr_log *log;
 } lr_diagnosis_params;
 
-/* A new picture on white, or NULL, logged: the modules' boxes seen along the axis (x to the right,
- * y upwards, from +z) and from the side (z to the right, y upwards) with axes in mm, the field of view
- * as a circle with its diameter, the grid as a rectangle, a legend, and the findings below. Modules
- * that a suspicion concerns are red and numbered. */
+/* A new picture on white. It shows the modules' boxes from +z along the axis (x to the right, y upwards) and from the
+ * side (z to the right, y upwards), with axes in mm. The field of view is a circle with its diameter, and the grid is a
+ * rectangle. Modules concerned by a suspicion are red and numbered. A legend and the findings are below.
+ * errors: NULL, logged. */
 LR_SIZED(lr_diagnosis_params, lr_picture *, lr_picture_diagnosis, (const lr_diagnosis_params *params), (params));
 
 /* --- look-up tables of the family direct --- */
 
-/* A new picture on white, or NULL, logged: LORmap; mSR, by the number of its offsets in each column
- * seen along z and along y; and mSRval of the first, a middle and the last identifier in the slice
- * z = 0, each on its own scale. x is to the right and y, or z, upwards, in mm. */
+/* A new picture of the tables on white. LORmap is one panel. Two panels show mSR as the number of its offsets in each
+ * column along z and along y. Three panels show mSRval in the slice z = 0 for the first, a middle and the last
+ * identifier, each on its own scale. x is to the right, y or z upwards, in mm.
+ * errors: NULL, logged. */
 LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log);
 
 /* --- panels --- */
@@ -223,14 +223,14 @@ typedef struct lr_mosaic_params {
     int columns;          /* 0 = all in one row */
     int gap;              /* between tiles and around them; 0 = 12 */
     const char *title;    /* NULL = none */
-    const char *subtitle; /* small letters under the title, broken into lines of the panel's width, which is at
-                             least 420 pixels then; NULL = none */
+    const char *subtitle; /* text in small letters under the title, broken into lines of the mosaic's width, which is
+                             then at least 420 pixels; NULL = none */
     const lr_log *log;
 } lr_mosaic_params;
 
 /* Makes a picture with the tiles in rows on white, each under its caption. A column is as wide as its widest picture or
  * caption. Captions of more than 420 pixels are shortened to the column's width, and titles of more than 1,000 pixels
- * to the panel's width. errors: NULL, logged. */
+ * to the mosaic's width. errors: NULL, logged. */
 LR_SIZED(lr_mosaic_params, lr_picture *, lr_picture_mosaic, (const lr_mosaic_params *params), (params));
 
 #ifdef __cplusplus

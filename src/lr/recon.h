@@ -11,32 +11,31 @@
 extern "C" {
 #endif
 
-/* Images from LOR data: activity x that explains measured counts y by A x + b with an additive term b.
- * Maximum-likelihood expectation maximisation (Shepp and Vardi 1982; the cluster paper's equation 3)
- * is
+/* Reconstruction of an image x from measured counts y per LOR, whose expectation is A x + b with an additive term b.
+ * Maximum-likelihood expectation maximisation (Shepp and Vardi 1982; the cluster paper's equation 3) is
  *
  *     x <- x / (A^T 1) * A^T ( y / (A x + b) )
  *
- * Images count emissions per voxel during the acquisition. */
+ * The unit of images is emissions per voxel during the acquisition. */
 
-/* Result of one iteration. With one subset, all sums are over all LORs, and the log-likelihood sum y ln(yhat + b) -
- * (yhat + b) is the value for the image before its update. With several subsets, each subset adds the part of its
- * LORs, estimated from the image before that subset's update. The log-likelihood then mixes several images and is
- * not exact for any of them. One more iteration of lr_mlem from an image gives the exact log-likelihood of that
- * image. */
+/* Result of one iteration. yhat = A x are the estimated counts. Sums are over all LORs. With one subset, the
+ * log-likelihood, the sum of y ln(yhat + b) - (yhat + b), is that of the image before the update. With several subsets,
+ * the terms of a subset's LORs are computed from the image before the update by this subset. The log-likelihood then
+ * mixes several images and is not exact for any of them. The exact log-likelihood of an image can be found by one more
+ * iteration of lr_mlem from this image. */
 typedef struct lr_iteration {
     int number;   /* from iterations_before + 1 */
-    bool has_fit; /* true if the fields below, down to sensitive_counts, are known; else they are 0 */
+    bool has_fit; /* true if the fields from here to sensitive_counts are known; else they are 0 */
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* LORs with y > 0 but yhat + b = 0 */
     double left_out_counts;
-    /* beta R (lr_rdp) of the image before the iteration. With one subset, log_likelihood - penalty is maximised. 0 =
-     * no prior */
+    /* beta R (lr_rdp) of the image before the iteration; 0 = no prior. BSREM with one subset maximises log_likelihood -
+     * penalty */
     double penalty;
-    /* sum over subsets and voxels of the subset's sensitivity * x after its update; with EM and b = 0 it equals
-     * measured_counts */
+    /* sum over subsets and voxels of the subset's sensitivity times x after the subset's update; with EM and b = 0 it
+     * equals measured_counts */
     double sensitive_counts;
     double seconds;
     double project_seconds;  /* part of `seconds` spent in projections */
@@ -44,20 +43,19 @@ typedef struct lr_iteration {
     double waiting_seconds;  /* time this rank waited for slower ranks */
     double sent_bytes;       /* bytes this rank sent to others */
     lr_traffic traffic;      /* traffic between the operator's place and the host */
-    double device_seconds;   /* time the device spent on projections or whole updates, by its own clock; 0 = not
-                              * measured */
-    const lr_vector *image;  /* [num_voxels] after the last update, where the reconstruction has it:
-                               at the operator's place or on the host; lives during the call */
+    double device_seconds;   /* time of projections or whole updates by the device's clock; 0 = not measured */
+    const lr_vector *image;  /* [num_voxels] image after the last update, at the operator's place or on the host; lives
+                                during the call */
 } lr_iteration;
 
 /* Updates of an image by one subset of the LORs i. Sums over the subset: s_j = sum_i a_ij and r_j = sum_i a_ij y_i /
  * (A x + b)_i. */
 typedef enum lr_recon_algorithm {
-    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994), and
-                              with one subset ML-EM */
+    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994); with one subset it is
+                              ML-EM */
     /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De Pierro, IEEE Trans. Med. Imag. 15, 1996), with
-     * lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration n = 0, 1, ...: with a relaxation of at
-     * most 1 no voxel becomes negative; with more, negative values are set to 0 */
+     * lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration n = 0, 1, ... With a relaxation of at most
+     * 1, no voxel becomes negative. With a larger relaxation, negative values are set to 0 */
     LR_ALGORITHM_RAMLA,
     LR_ALGORITHM_BSREM /* x_j <- max(0, x_j + a_n D_j (r_j - s_j - beta / M dR / dx_j)) with M
                               subsets: block sequential regularised EM (Ahn and Fessler, IEEE Trans.
@@ -75,49 +73,51 @@ typedef enum lr_recon_algorithm {
  * with w_jk = edge of a voxel along x / distance of the voxels' centres. Neighbours outside the grid are left out.
  * Voxels that no LOR sees have x = 0. docs/method/priors.md. */
 typedef struct lr_rdp {
-    double beta;            /* strength; 0 = the prior is computed and has no effect */
-    double gamma;           /* how much less edges weigh than noise; 2 is usual */
-    double epsilon;         /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
-                               that the additive term leaves */
+    double beta;            /* strength of the prior; 0 = the prior is computed but has no effect */
+    double gamma;           /* strength of edge preservation; 2 is usual */
+    double epsilon;         /* in units of the image; 0 = a hundredth of the voxel value of the uniform image that
+                               explains the counts minus the additive term */
     const lr_vector *kappa; /* [num_voxels], >= 0, at any place and in either precision; NULL = 1 */
 } lr_rdp;
 
-/* R of an image on the grid, and the gradient of R, both without the factor beta. gradient is overwritten. All
- * vectors but kappa are at one place, in either precision; kappa is copied there if it is elsewhere. An epsilon of 0
- * is used as 0 here. errors: LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that
+/* R of an image on the grid, and the gradient of R, both without the factor beta. gradient is overwritten. All vectors
+ * except kappa are at one place, in either precision; a kappa elsewhere is copied to this place. Here, epsilon has no
+ * default: 0 means 0. errors: LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that
  * are negative or not finite; LR_BAD_INPUT for values of kappa that are negative or not finite; LR_FAILED if memory
  * runs out. */
 LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
-/* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place, and in either
- * precision. They are only read, after the work that is queued at their place. */
+/* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place and in either precision.
+ * They are read only after all queued work at their place, and are not written to. */
 typedef struct lr_recon_params {
     lr_operator *op;           /* required */
     const lr_vector *data;     /* required; y >= 0, [num_lors], or sparse: [number of data_lors] */
     const int64_t *data_lors;  /* [data->count] ascending numbers of the LORs of sparse data; y = 0 for all others. NULL
                                   = dense data */
-    const lr_vector *additive; /* b >= 0, [num_lors], or with data_lors also of these LORs alone; NULL = none, or: */
-    lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
+    const lr_vector *additive; /* b >= 0, [num_lors]; with data_lors it may have values for these LORs only; NULL =
+                                  none, or additive_source */
+    lr_lor_source additive_source; /* b >= 0, used if additive is NULL; get == NULL = none */
     /* sum of the additive term over all LORs in coincidence; 0 = the sum is computed by visiting every LOR once. It is
      * required if the additive term has values for data_lors only. With dense data it is used only in list mode
-     * (lr/listmode.h), where the events' additive terms do not add up to this sum */
+     * (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
-    const lr_vector *initial; /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
-                                 gives the counts that an additive term leaves */
+    const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
+                                 explains the counts minus the additive term */
     int iterations;           /* 0 = 3 */
-    int iterations_before; /* iterations that made `initial`; numbering and relaxation continue from there; 0 = none */
+    int iterations_before; /* number of iterations that made `initial`, from which numbering and relaxation continue; 0
+                              = none */
     int subsets;           /* 0 = 1 */
     /* [pairs of the operator's layout] the subset of each pair, 0 .. subsets - 1. No subset is empty; subsets are
      * visited in ascending order. NULL = subsets made by lr_osem_interleave and lr_osem_subsets, visited in the order
      * of lr_osem_visits */
     const int32_t *subset_of;
-    /* used with subset_of. If above 0, subset_of gives the group of each pair, 0 .. subsets / interleave - 1. Subset
-     * k has the LORs of group k / interleave whose lr_lors_turn is k % interleave. Subsets are visited in the order of
-     * lr_osem_visits */
+    /* used with subset_of; 0 = not interleaved. If above 0, subset_of gives the group of each pair, 0 .. subsets /
+     * interleave - 1. Subset k has the LORs of group k / interleave whose lr_lors_turn is k % interleave. Subsets are
+     * visited in the order of lr_osem_visits */
     int interleave;
-    /* true if iterations need not report the fit (lr_iteration.has_fit); a device that can do whole updates by itself
-     * then does so */
+    /* true: iterations need not report the fit (lr_iteration.has_fit), and a device that can do whole updates by itself
+     * does so */
     bool without_fit;
     lr_recon_algorithm algorithm;
     /* RAMLA, BSREM: relaxation of the first iteration; 0 = lr_ramla_relaxation(subsets), or 1 for BSREM */
@@ -142,33 +142,34 @@ typedef struct lr_recon_params {
  * A subset leaves voxels that it does not see unchanged. A subset is skipped with a warning if it has no counts, or
  * if the estimate is 0 on all its LORs with counts.
  *
- * Images stay at the operator's place if they fit half of its memory, or the operator's max_memory_bytes; with dense
- * data, measured and estimated values stay there too. They are then not copied through the host during an iteration.
- * Otherwise they are on the host. With sparse data no array over all LORs is held: estimates are computed only for
- * LORs with counts, and only the sensitivities visit every LOR, once. With dense data the arrays have the length of
- * the largest subset: the estimates and, with several subsets, the measured values. An additive source is then
- * called in every iteration.
+ * Images are at the operator's place if they fit half of its memory, or the operator's max_memory_bytes; otherwise they
+ * are on the host. With dense data, the same applies to measured and estimated values. Vectors at the operator's place
+ * are not copied through the host during an iteration. Sparse data need no array over all LORs: estimates are computed
+ * only for LORs with counts, and only the sensitivities visit every LOR, once. With dense data, the array of estimates
+ * has the length of the largest subset; so has the array of measured values if there are several subsets. An additive
+ * source is then called in every iteration.
  *
- * Dense data and additive terms at the operator's place, in float32, are used where they are if the LORs of a subset
- * follow each other, and are gathered there otherwise. Those in float64, or at another device's place, are first copied
- * there once; lr_vector_copy tells which copies stay on the device. Sparse data, and data for operators without a place
- * (lr_operator_place), are copied to the host once. Sensitivities and the start image are made at the operator's place,
- * too; through the host go the sensitivity of a scanner's events, once for each operator, and sensitivities for
- * RAMLA's own_steps.
+ * Dense data and additive terms in float32 at the operator's place are used without a copy if the LORs of a subset are
+ * consecutive; otherwise a subset's values are gathered at this place. Vectors in float64, or at the place of another
+ * device, are first copied to the operator's place, once; lr_vector_copy tells which of these copies pass through the
+ * host. Sparse data, and data for operators without a place (lr_operator_place), are copied to the host once.
+ * Sensitivities and the start image are computed at the operator's place. Two kinds of sensitivities pass through the
+ * host: that of a scanner's events, once for each operator, and those for RAMLA's own_steps.
  *
  * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data, factors and
- * sensitivities on the device in their own layout, if they fit half of its memory. They do not wait within an
- * iteration. Subsets without counts are skipped there, too. Counts on LORs with an estimate of 0 are not detected
- * there.
+ * sensitivities on the device in their own layout, if they fit half of its memory. The host does not wait for them
+ * within an iteration. Subsets without counts are skipped as above, but counts on LORs with an estimate of 0 are not
+ * detected.
  *
- * image: [num_voxels], at any place, overwritten; on LR_CANCELLED it holds the last finished subset. progress is
- * called for each sensitivity first, counted in subsets. It is then called before each subset with the text
- * "iteration 3 of 8, subset 2 of 4", counted in iterations.
- * errors: LR_FAILED for an image that exceeds the largest number, or with RAMLA grows beyond what the counts
- * explain; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite, and
- * where every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not match, too many
- * subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of both kinds, a
- * relaxation that is negative or not finite, and a relaxation or prior that the algorithm does not use. */
+ * image: [num_voxels], at any place, overwritten; after LR_CANCELLED it is the image after the last finished subset.
+ * progress is first called for each sensitivity, with `done` in subsets. It is then called before each subset, with
+ * `done` in iterations and the text "iteration 3 of 8, subset 2 of 4".
+ * errors: LR_FAILED for an image that exceeds the largest float, or (RAMLA) whose sum exceeds the bound that the counts
+ * give; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite;
+ * LR_BAD_INPUT if every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not
+ * match, too many subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of
+ * both kinds, a relaxation that is negative or not finite, or a relaxation or prior with an algorithm that does not use
+ * it. */
 LR_SIZED(lr_recon_params, lr_status, lr_recon, (const lr_recon_params *params, lr_vector *image), (params, image));
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
@@ -185,12 +186,13 @@ LR_API double lr_ramla_relaxation(int subsets);
  * image, because the prior uses neighbouring voxels. The numbers in lr_iteration are totals over all ranks, except
  * for the seconds. errors: also those of another rank, with its status. */
 
-/* Guesses of several ranks, composed. */
+/* A composition: the image made from the guesses of several ranks. A guess is the image that a rank reconstructs from
+ * its own LORs. */
 typedef struct lr_composition {
     int iterations;                /* iterations of each guess so far */
     int count;                     /* number of guesses, one per rank */
-    const double *weights;         /* [count] alpha, whose sum is 1 */
-    const double *guess_residuals; /* [count] |y - b - A x_g|^2 over all LORs, of each guess alone */
+    const double *weights;         /* [count] weights alpha; their sum is 1 */
+    const double *guess_residuals; /* [count] squared residual |y - b - A x_g|^2 of each guess, over all LORs */
     /* condition number of the system for the weights; infinite if the guesses do not determine the weights, which
      * then have minimum norm */
     double condition;
@@ -200,60 +202,62 @@ typedef struct lr_composition {
     int64_t negative_voxels;
     double negative_sum;
     lr_poisson_fit fit;                 /* fit of the image, with negative voxels set to 0 */
-    double seconds;                     /* since the start, */
-    double compose_seconds, sent_bytes; /* for this composition: all of it, and what this rank sent */
+    double seconds;                     /* time since the start */
+    double compose_seconds, sent_bytes; /* time of this composition, and bytes that this rank sent for it */
     const lr_vector *image;             /* on the host; lives during the call */
     const float *guesses;               /* [count][num_voxels] all guesses; they live during the call */
 } lr_composition;
 
-/* Guesses from which ranks can continue, one per rank. Directly after a composition, each is the composed image,
- * with the rank's earlier guess in voxels where the composed image is 0. */
+/* Guesses from which ranks can continue, one per rank. Directly after a composition, each guess is the composed image;
+ * voxels that are 0 in the composed image keep the value of the rank's earlier guess. */
 typedef struct lr_guesses {
-    int iterations;       /* those before included */
+    int iterations;       /* total number, including those before this call */
     int guess_iterations; /* iterations of guesses since they were last composed; 0 = they have just been composed */
-    int count;            /* one of each rank */
+    int count;            /* number of guesses, one per rank */
     int64_t num_voxels;
     const float *values; /* [count][num_voxels]; lives during the call */
 } lr_guesses;
 
 typedef struct lr_compose_params {
-    /* params of this rank: operator, data and additive term of its own LORs, and its algorithm. `iterations` is the
-     * total number; comm and additive_sum are not read */
+    /* params of this rank's guess, with operator, data and additive term of the rank's own LORs. `iterations` is the
+     * total number of iterations; comm and additive_sum are not read */
     lr_recon_params local;
-    lr_comm *comm; /* required, except for: */
-    /* [num_guesses] params of each guess if one process makes all guesses, one after another. comm is then NULL, and
-     * `local` is not read. The first entry sets the number of iterations; `iteration` of each entry is called for its
-     * own iterations */
+    lr_comm *comm; /* required, except if `guesses` is set */
+    /* [num_guesses] params of all guesses, if one process makes them one after another; else NULL. comm is then NULL,
+     * and `local` is not read. The first entry sets the number of iterations. The callback `iteration` of an entry is
+     * called for the iterations of its guess */
     const lr_recon_params *guesses;
-    int num_guesses;      /* 0 = one of each rank */
+    int num_guesses;      /* 0 = one guess per rank */
     int local_iterations; /* iterations of each guess before a composition; 0 = all */
-    /* iterations since the last composition that made local.initial, for a run that continues from lr_guesses, each
-     * rank from its own guess; 0 otherwise */
+    /* for a run that continues from lr_guesses, each rank with its own guess as local.initial: the value of
+     * lr_guesses.guess_iterations; else 0 */
     int guess_iterations;
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
-    /* iterations between calls of keep(), which all ranks make together. With several guesses of one process, the
-     * call waits for the next composition. 0 = never */
+    /* number of iterations between calls of `keep`; 0 = never called. All ranks call it together. If one process makes
+     * several guesses, it is called only at compositions */
     int keep_every;
     lr_status (*keep)(void *user, const lr_guesses *guesses);
     void *user;
 } lr_compose_params;
 
-/* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank
- * reconstructs from its own LORs alone, and x = sum over ranks of alpha_g x_g, with sum alpha_g = 1, is the
- * least squares solution of A x = y - b over all LORs. Voxels that become negative are set to 0. If iterations
- * remain, every rank continues from the composed image; voxels that are 0 there start from the rank's own guess.
+/* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank reconstructs a
+ * guess x_g from its own LORs alone. The composed image is x = sum over ranks of alpha_g x_g. The weights alpha_g,
+ * whose sum is 1, give the least squares solution of A x = y - b over all LORs. Voxels that become negative are set to
+ * 0. If iterations remain, every rank continues from the composed image; voxels that are 0 there start from the rank's
+ * own guess.
  * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there
  * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
  * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
 LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
          (params, image));
 
-/* State from which distributed ML-EM can continue: the same on all ranks. */
+/* State from which distributed ML-EM can continue. It is the same on all ranks. */
 typedef struct lr_distributed_state {
-    int iterations;        /* those before included */
+    int iterations;        /* total number, including those before this call */
     int local_iterations;  /* most iterations before the next exchange */
-    double log_likelihood; /* log-likelihood of the image before; an image with a lower one is replaced by of_em */
-    const lr_vector *image, *of_em; /* the next image, and the ML-EM image that can replace it; at any place */
+    double log_likelihood; /* log-likelihood of the previous image. If that of `image` is lower, of_em replaces it */
+    const lr_vector *image, *of_em; /* the next image, and the ML-EM image that replaces it if necessary; at any
+                                       place */
 } lr_distributed_state;
 
 typedef struct lr_distributed_params {
@@ -261,7 +265,8 @@ typedef struct lr_distributed_params {
      * over its data. `iteration` is called after each exchange, with the log-likelihood of the image before the
      * exchange */
     lr_recon_params recon;
-    /* passes between two exchanges; 0 = 4. Fewer are made at first, and if the likelihood would fall */
+    /* largest number of passes between two exchanges; 0 = 4. The number is smaller at the start, and after the
+     * likelihood would have fallen */
     int local_iterations;
     const lr_distributed_state *from; /* state to continue from; recon.initial is then ignored. NULL = none */
     lr_status (*keep)(void *user, const lr_distributed_state *state); /* after each exchange, with recon.user,
@@ -295,10 +300,10 @@ typedef struct lr_mlem_params {
 /* lr_osem with one subset. */
 LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
-/* Number of times that LORs must be interleaved by their angle (lr_lors_turn) so that subsets see the object
- * evenly: a divisor of the number of subsets; 1 if whole module pairs suffice. It is computed from lines through
- * points between the modules, and logged. docs/method/common.md, "Subsets". Histo-images: 1. errors, logged:
- * LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
+/* Finds the number of parts into which LORs must be divided by their angle (lr_lors_turn) so that subsets see the
+ * object evenly. It is a divisor of the number of subsets; 1 = subsets of whole module pairs are even enough. It is
+ * computed from lines through points between the modules, and logged. docs/method/common.md, "Subsets". Histo-images:
+ * 1. errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every
@@ -307,11 +312,11 @@ LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *inter
  * for fewer than 1 or more than num_pairs subsets; LR_FAILED if memory runs out. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log);
 
-/* The order in which subsets are visited: subset order[n] is the n-th, [subsets]. Each subset is far from the ones
- * before it, as Herman and Meyer recommend (Algebraic reconstruction techniques can be made computationally
- * efficient, IEEE Trans. Med. Imag. 12, 1993), by steps of the golden section, rounded to the nearest step that
- * visits every subset. The order in their paper, by prime factors, has two drawbacks: a prime number of subsets is
- * visited in sequence, and subsets of even angles all come before the odd ones between them. */
+/* The order in which subsets are visited: subset order[n] is the n-th, [subsets]. Each subset is far from the subsets
+ * visited before it, as Herman and Meyer recommend (Algebraic reconstruction techniques can be made computationally
+ * efficient, IEEE Trans. Med. Imag. 12, 1993). The step from subset to subset is the golden section of their number,
+ * rounded to the nearest step that visits every subset. The order in their paper, by prime factors, has two drawbacks:
+ * a prime number of subsets is visited in sequence, and all subsets of even angles come before the odd ones. */
 LR_API void lr_osem_visits(int subsets, int32_t *order);
 
 #ifdef __cplusplus

@@ -13,11 +13,10 @@ extern "C" {
  *
  * Frame: right-handed, millimetres, z along the scanner's axis, origin at its centre.
  *
- * A module is a rectangle of crystals[0] x crystals[1] equal cells. Along u (transaxial) cells
- * repeat every pitch_mm[0], along v (axial) every pitch_mm[1]; each cell holds one crystal face of
- * face_mm, centred, and what is left between faces detects nothing. Crystal (p, q) is cell p along
- * u and q along v, both counted from 0 on the negative side; its number within the module is
- * q * crystals[0] + p.
+ * A module is a rectangle of crystals[0] x crystals[1] equal cells. Cells repeat every pitch_mm[0] along u
+ * (transaxial), and every pitch_mm[1] along v (axial). Each cell has one crystal face of size face_mm at its centre.
+ * The gaps between faces detect nothing. Crystal (p, q) is cell p along u and q along v, both counted from 0 on the
+ * negative side; its number within the module is q * crystals[0] + p.
  *
  * A panel made of blocks with wider gaps between them is described as several modules with the same `position` and
  * `ring`. In a uniform module every backend finds the crystal of a hit by one division, and exact elements have a
@@ -41,29 +40,30 @@ typedef struct lr_module {
     int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
                                layer */
     int layer;              /* 0 = in front, or alone; below LR_MAX_LAYERS */
-    int block;              /* number that layers of one block share, from 1; 0 = has no layers */
+    int block;              /* number of the block, from 1, equal for all its layers; 0 = no layers */
 } lr_module;
 
 enum { LR_MAX_LAYERS = 16 };
 
 /* A layer of crystals in a module. Zero fields take the module's values. */
 typedef struct lr_layer {
-    double front_mm; /* distance of its front face behind the module's; 0 = it begins where the layer before it ends */
+    double front_mm; /* distance of the layer's front face behind the module's; 0 = the layer begins where the layer
+                        before it ends */
     double depth_mm;
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
-    double offset_mm[2]; /* offset of its centre from the module's centre, along u and v */
+    double offset_mm[2]; /* offset of the layer's centre from the module's centre, along u and v */
     double mu_per_mm;    /* attenuation of its crystals */
 } lr_layer;
 
 /* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence when every rule that
  * is on holds; see lr_lors. */
 typedef struct lr_coincidence {
-    double field_of_view_mm;     /* the line through the crystal centres passes within half of
-                                     this of the z axis */
-    int min_module_difference;   /* positions around the ring differ by at least this */
+    double field_of_view_mm;     /* diameter of the field of view: the line through the crystals' centres must pass the
+                                    z axis within half of it */
+    int min_module_difference;   /* least difference of the modules' positions around the ring */
     bool limits_ring_difference; /* true if the next field is used */
-    int max_ring_difference;     /* crystal rings differ by at most this */
+    int max_ring_difference;     /* largest difference of crystal rings */
 } lr_coincidence;
 
 /* Plain data, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and
@@ -78,12 +78,12 @@ typedef struct lr_scanner {
     int num_crystals;
     int num_positions; /* modules around the ring; 0 for an explicit list */
     lr_coincidence coincidence;
-    double detection_depth_mm; /* plane behind the front face on which hits are read */
+    double detection_depth_mm; /* depth of the detection plane behind the front face */
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
     double crystal_mu_per_mm;  /* attenuation of the crystals at 511 keV; 0 = not known */
     char *source;              /* source of the numbers, and which of them are unverified; may be NULL */
-    int *castor_order;         /* [num_crystals] crystal of each number that CASToR gives the file from which the
-                          scanner comes; NULL = as CASToR numbers the files that are written here */
+    int *castor_order;         /* [num_crystals] the crystal for each CASToR number, if the scanner was read from a
+                                  CASToR file; NULL = the numbering of CASToR files that this library writes */
 } lr_scanner;
 
 /* All properties of a scanner; zero fields are defaults. */
@@ -100,22 +100,22 @@ typedef struct lr_scanner_params {
     const lr_log *log;
 } lr_scanner_params;
 
-/* Attenuation of crystals of a material at 511 keV in 1/mm, coherent scatter included: LSO 0.0868 (of
- * 7.40 g/cm3), LYSO 0.0818 (Lu1.8Y0.2SiO5, 7.10), BGO 0.0963 (7.13), GSO 0.0703 (6.71), LaBr3 0.0450
- * (5.08), in any case of letters. 0 = not one of these. Source: Elam, Ravel and Sieber, A new atomic
- * database for X-ray spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */
+/* Attenuation of a crystal material at 511 keV, 1/mm, including coherent scatter; 0 = unknown material. Materials
+ * (upper or lower case) and their densities in g/cm3: LSO 0.0868 (7.40), LYSO 0.0818 (Lu1.8Y0.2SiO5, 7.10), BGO 0.0963
+ * (7.13), GSO 0.0703 (6.71), LaBr3 0.0450 (5.08). Source: Elam, Ravel and Sieber, A new atomic database for X-ray
+ * spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */
 LR_API double lr_crystal_material_mu_per_mm(const char *material);
 
 /* Names of these materials for messages: "LSO, LYSO, BGO, GSO or LaBr3". */
 LR_API const char *lr_crystal_materials(void);
 
-/* One ring-shaped scanner. The centre of panel k is at the angle first_angle_deg + k * 360 / modules, counted from
- * +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z. Rings are centred in z.
- * Panel index = ring * modules + k; a panel of B blocks gives B modules, index panel * B + (block_v * blocks_u +
- * block_u), and a block of L layers gives L modules instead of one, front to back. */
+/* A ring-shaped scanner. The centre of panel k is at the angle first_angle_deg + k * 360 / modules, counted from +x
+ * towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z. Rings are centred in z. Panel
+ * index = ring * modules + k; a panel of B blocks gives B modules, index panel * B + (block_v * blocks_u + block_u),
+ * and a block of L layers gives L modules instead of one, front to back. */
 typedef struct lr_ring {
-    double radius_mm; /* axis to the front faces' centres */
-    int modules;      /* panels around */
+    double radius_mm; /* distance from the axis to the centres of the front faces */
+    int modules;      /* panels around the ring */
     double first_angle_deg;
     int rings; /* 0 = 1 */
     double ring_pitch_mm;
@@ -124,7 +124,7 @@ typedef struct lr_ring {
     double block_gap_mm[2];       /* gap between neighbouring blocks, in addition to the pitch */
     double pitch_mm[2], face_mm[2], depth_mm;
     const lr_layer *layers; /* [num_layers] front to back, within depth_mm */
-    int num_layers;         /* 0 = one, of the whole depth */
+    int num_layers;         /* 0 = one layer of depth depth_mm */
 } lr_ring;
 
 /* Checks the geometry and builds a scanner.
@@ -149,8 +149,8 @@ LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, doub
 /* Centre of the volume of a crystal given by its number over the whole scanner. */
 LR_API void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
-/* Centre of a crystal on the detection plane, where hits in it are read; the crystal is given by its
- * number over the whole scanner. */
+/* Centre of a crystal on the detection plane, at which its hits are recorded. The crystal is given by its number over
+ * the whole scanner. */
 LR_API void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
 /* The centres of all crystals' volumes, and of all crystals on the detection plane, in the order of their numbers.

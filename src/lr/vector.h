@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* Vectors: arrays of numbers that know the place where they are stored. Images, LOR values and histo-images are
- * vectors. Reconstruction works on them at their place between two projections. */
+/* Vectors are arrays of numbers on the host or on a device. The memory in which a vector is stored is called its place.
+ * Images, LOR values and histo-images are vectors. Reconstruction computes with vectors at their place, without copies
+ * to the host. */
 
 /* --- places --- */
 
@@ -22,8 +23,9 @@ typedef enum lr_place_kind {
     LR_PLACE_CUDA      /* memory of a CUDA device */
 } lr_place_kind;
 
-/* A place where vectors live. Vectors and operators keep a place open as long as they need it. Threads: one at a
- * time at an OpenGL or CUDA place.
+/* A place at which vectors are stored: the host's memory, or that of an OpenGL or CUDA device. A place has holders:
+ * callers, vectors and operators that use it; it is freed after the last one (lr_place_close). Threads: one at a time
+ * at an OpenGL or CUDA place.
  *
  * A CUDA place queues all work on one stream, in the order of the calls. Some calls return only after the stream has
  * finished all queued work: copies from or to the host, sums, lr_vector_destroy of a vector that the library
@@ -34,15 +36,15 @@ typedef struct lr_place lr_place;
 /* Zero fields are defaults. */
 typedef struct lr_place_params {
     lr_place_kind kind;
-    int device;                      /* OpenGL: index among the usable ones of lr_device_list; CUDA:
-                                        as CUDA counts its devices; 0 = the first */
-    const lr_shared_context *shared; /* OpenGL: buffers are those of this context too, and `device`
-                                        is ignored; NULL = none */
+    int device;                      /* OpenGL: index among the usable devices of lr_device_list; CUDA: index of the
+                                        device in CUDA; 0 = the first */
+    const lr_shared_context *shared; /* OpenGL: context with which the place shares buffers; `device` is then ignored;
+                                        NULL = none */
     int threads;                     /* host: 0 = all processors */
-    const lr_log *log;               /* kept; outlives the place */
-    void *cuda_stream;               /* CUDA: a cudaStream_t of `device`, which outlives the place;
-                                        NULL = one of the place's own, which does not wait for the
-                                        default stream. cudaStreamLegacy names that one */
+    const lr_log *log;               /* kept; must outlive the place */
+    void *cuda_stream;               /* CUDA: a cudaStream_t of `device`, which must outlive the place; NULL = the place
+                                        creates a stream, which does not wait for the default stream. For the default
+                                        stream, pass cudaStreamLegacy */
 } lr_place_params;
 
 /* Bytes that were copied between a device and the host, since the place was opened. */
@@ -59,9 +61,9 @@ typedef struct lr_place_info {
     void *cuda_stream; /* CUDA: the cudaStream_t that the place works on; else NULL */
 } lr_place_info;
 
-/* errors: NULL, logged: LR_NO_DEVICE where there is no OpenGL 4.5, no CUDA device, or no CUDA in this
- * build of the library; LR_USAGE for a device that does not exist, a negative number, or a stream
- * for a place that has none; LR_FAILED if memory runs out. */
+/* errors: NULL, logged: LR_NO_DEVICE if there is no OpenGL 4.5, no CUDA device, or no CUDA in this build of the
+ * library; LR_USAGE for a device that does not exist, a negative number, or a stream for a place that is not CUDA's;
+ * LR_FAILED if memory runs out. */
 LR_SIZED(lr_place_params, lr_place *, lr_place_open, (const lr_place_params *params), (params));
 
 /* Adds a holder, who must later call lr_place_close. Returns the place; NULL gives NULL. */
@@ -70,11 +72,11 @@ LR_API lr_place *lr_place_keep(lr_place *place);
 /* Removes a holder. The place is freed with its last holder. NULL is allowed. */
 LR_API void lr_place_close(lr_place *place);
 
-/* Reserves the place's device for the calling thread. Each hold needs one lr_place_release; the device is free after
- * the last one. Use it around a sequence of projections and operations. Without it each of them acquires and returns
- * an OpenGL context, which waits for the device and takes some 50 us. Other threads cannot work at the place
- * meanwhile. For the host and NULL both calls do nothing. errors: LR_NO_DEVICE if the context cannot be acquired,
- * LR_FAILED. */
+/* Reserves the place's device for the calling thread until lr_place_release. Calls can be nested: each needs one
+ * lr_place_release, and the last one frees the device. Use them around a sequence of projections and operations.
+ * Otherwise each of these acquires and releases an OpenGL context, which waits for the device and takes about 50 us.
+ * Other threads cannot use the place while it is reserved. For the host and NULL, both calls do nothing. errors:
+ * LR_NO_DEVICE if the context cannot be acquired, LR_FAILED. */
 LR_API lr_status lr_place_hold(lr_place *place);
 LR_API void lr_place_release(lr_place *place);
 
@@ -92,12 +94,13 @@ struct lr_storage;
 typedef struct lr_vector {
     int64_t count;
     lr_precision precision;
-    void *values;               /* on the host: [count] float or double; elsewhere NULL */
-    int64_t begin;              /* elsewhere: index of its first number in the storage */
+    void *values;               /* host: [count] float or double; device: NULL */
+    int64_t begin;              /* device: index of its first number in the storage */
     lr_place *place;            /* NULL = the host, all processors */
-    struct lr_storage *storage; /* memory that the library allocated, or device memory that it wraps; NULL = the
-                                   caller's array on the host */
-    bool is_part;               /* it is a part of another vector, and valid as long as that vector */
+    struct lr_storage *storage; /* memory that the library allocated, or the caller's device memory; NULL = the caller's
+                                   array on the host */
+    bool is_part;               /* true if it is a part of another vector (lr_vector_part), and valid only as long as
+                                   that vector */
 } lr_vector;
 
 /* Zero fields are defaults. */
@@ -115,7 +118,8 @@ LR_SIZED(lr_vector_params, lr_status, lr_vector_create, (const lr_vector_params 
          (params, vector));
 
 /* Frees numbers that lr_vector_create allocated, and sets *vector to zero. Copies and parts of the vector become
- * invalid. Wrapped memory, and the numbers of a part, are not freed. NULL and zero are allowed. */
+ * invalid. The caller's device memory (lr_vector_wrap_cuda, lr_vector_wrap_gl) and the numbers of a part are not freed.
+ * NULL and a zero struct are allowed. */
 LR_API void lr_vector_destroy(lr_vector *vector);
 
 /* A vector that refers to the caller's array on the host; it needs no lr_vector_destroy. Arrays for inputs may be
@@ -136,21 +140,21 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
     return vector;
 }
 
-/* Makes a vector at a CUDA place (params->place) from the caller's memory on the same device: [params->count]
- * numbers from `memory` on, aligned to their size. The caller owns the memory, and frees it after lr_vector_destroy
- * and after the place's stream has finished using it. The caller synchronises other streams with the place's stream:
- * use one stream for both (lr_place_params.cuda_stream), or let one stream wait for an event of the other
- * (lr_place_info.cuda_stream). The vector must be destroyed; lr_vector_destroy does not wait then. On failure
- * *vector is zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's; LR_FAILED
- * if memory runs out; LR_NO_DEVICE when the device is lost. */
+/* Makes a vector at a CUDA place (params->place) from the caller's memory on the same device: [params->count] numbers
+ * from `memory` on, aligned to their size. The caller owns the memory, and frees it after lr_vector_destroy and after
+ * the place's stream has finished using it. The caller synchronises other streams with the place's stream: use one
+ * stream for both (lr_place_params.cuda_stream), or let one stream wait for an event of the other
+ * (lr_place_info.cuda_stream). The vector must be destroyed; lr_vector_destroy does not wait then. On failure *vector
+ * is zero. errors: LR_USAGE for memory that is not on the place's device, or a place that is not CUDA's; LR_FAILED if
+ * memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_cuda,
          (const lr_vector_params *params, void *memory, lr_vector *vector), (params, memory, vector));
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
-    unsigned buffer; /* its name; must exist as long as the vector */
-    void *after;     /* GLsync, flushed by the caller: the device waits for it before the vector is
-                        used, and it is deleted and zeroed then; NULL = none */
+    unsigned buffer; /* name of the buffer, which must exist as long as the vector */
+    void *after;     /* GLsync, flushed by the caller; NULL = none. The device waits for it before it uses the vector.
+                        The library deletes it and sets the field to NULL */
 } lr_vector_gl_buffer;
 
 /* Makes a vector at an OpenGL place (params->place) from the first params->count numbers of the buffer. The caller
@@ -180,9 +184,9 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
  * device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
-/* Makes *to the numbers of a vector at params->place, in params->precision: a part of `from` if they are there, or
- * else a copy. params->count is not read. *to must be destroyed, before `from`. On failure *to is zero. errors: those
- * of lr_vector_create and lr_vector_copy. */
+/* Sets *to to a vector with the numbers of `from`, at params->place and in params->precision. If `from` has this place
+ * and precision, *to is a part of it, else a copy. params->count is not read. The caller destroys *to before `from`. On
+ * failure *to is zero. errors: those of lr_vector_create and lr_vector_copy. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
          (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 
@@ -191,22 +195,22 @@ LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 /* Works element by element in double and rounds once to the vectors' precision. */
 LR_API lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x); /* y = y x */
 
-/* y = y / x where x > 0, else `otherwise`. */
+/* y = y / x if x > 0, else `otherwise`. */
 LR_API lr_status lr_vector_divide(lr_vector *y, const lr_vector *x, double otherwise);
 
 /* y = y + factor x */
 LR_API lr_status lr_vector_add_scaled(lr_vector *y, double factor, const lr_vector *x);
 
-/* next = x / sensitivity * correction where the sensitivity is positive, else x: the update of EM.
- * next may be any of the others. */
+/* The update of EM: next = x / sensitivity * correction if the sensitivity is positive, else x. next may be one of the
+ * other vectors. */
 typedef struct lr_em_update {
     const lr_vector *x, *correction, *sensitivity;
     lr_vector *next;
 } lr_em_update;
 LR_API lr_status lr_vector_update_em(const lr_em_update *update);
 
-/* next = x max(0, 1 + lambda (correction - sensitivity)) where the sensitivity is positive, else x:
- * the update of block RAMLA. next may be any of the others. */
+/* The update of block RAMLA: next = x max(0, 1 + lambda (correction - sensitivity)) if the sensitivity is positive,
+ * else x. next may be one of the other vectors. */
 typedef struct lr_ramla_update {
     const lr_vector *x, *correction, *sensitivity;
     double lambda; /* >= 0; up to 1 / (largest sensitivity) no factor is cut off at 0 */
@@ -214,11 +218,11 @@ typedef struct lr_ramla_update {
 } lr_ramla_update;
 LR_API lr_status lr_vector_update_ramla(const lr_ramla_update *update);
 
-/* next = max(0, x + relaxation max(x, floor) gradient scale): the update of BSREM. next may be any of
- * the others. */
+/* The update of BSREM: next = max(0, x + relaxation max(x, floor) gradient scale). next may be one of the other
+ * vectors. */
 typedef struct lr_bsrem_update {
     const lr_vector *x, *gradient;
-    const lr_vector *scale;   /* >= 0; where it is 0, x stays */
+    const lr_vector *scale;   /* >= 0; if it is 0, x is unchanged */
     double relaxation, floor; /* >= 0 */
     lr_vector *next;
 } lr_bsrem_update;
@@ -247,7 +251,7 @@ typedef struct lr_relative_differences {
     double scale;           /* of the gradient */
     const lr_vector *x;     /* >= 0 */
     const lr_vector *kappa; /* >= 0; NULL = 1 */
-    lr_vector *y;           /* neither x nor kappa */
+    lr_vector *y;           /* must not be x or kappa */
 } lr_relative_differences;
 
 /* Computes in double and rounds once. errors: also LR_USAGE if the product of sizes differs from the vectors' count,
@@ -272,24 +276,24 @@ LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
 /* Sums in double. The order of summation depends only on the count and the kind of place, so every run and any
  * number of threads give the same bits. */
 typedef struct lr_vector_sums {
-    double sum;         /* x */
-    double product;     /* x y */
-    double difference;  /* (x - y)^2 */
-    double largest;     /* x; -infinity of an empty vector */
-    double smallest;    /* x; infinity of an empty vector */
+    double sum;         /* sum of x */
+    double product;     /* sum of x y */
+    double difference;  /* sum of (x - y)^2 */
+    double largest;     /* largest x; -infinity for an empty vector */
+    double smallest;    /* smallest x; infinity for an empty vector */
     int64_t not_finite; /* numbers of x that are not finite; they are left out of the fields above */
 } lr_vector_sums;
 
 /* Computes all sums in one pass over x and y. If y is NULL, product is the sum of x^2 and difference is 0. */
 LR_API lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
 
-/* Fit of estimated to measured counts: y measured, e = values + b estimated. LORs with y > 0 and e = 0 are left out
- * of the first three fields. */
+/* Fit of estimated to measured counts: y are the measured, e = values + b the estimated counts. LORs with y > 0 and e =
+ * 0 are left out of the first three fields. */
 typedef struct lr_poisson_fit {
-    double log_likelihood;   /* sum of y ln e - e */
-    double measured_counts;  /* y where e > 0 */
-    double estimated_counts; /* e */
-    int64_t left_out_lors;   /* y > 0 where e = 0 */
+    double log_likelihood;   /* sum of y ln e - e over all LORs */
+    double measured_counts;  /* sum of y over LORs with e > 0 */
+    double estimated_counts; /* sum of e */
+    int64_t left_out_lors;   /* number of LORs with y > 0 and e = 0 */
     double left_out_counts;
 } lr_poisson_fit;
 
@@ -303,9 +307,9 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
     sum->left_out_counts += part->left_out_counts;
 }
 
-/* Ratio of measured to estimated counts. values in: forward projection; values out: y / e if y > 0 and e > 0, else
- * 0. Ratios too large for the sums of a back-projection in float are clipped. All vectors are at one place, in
- * float32. fit NULL: no fit is computed, and the call does not wait for the device. */
+/* Ratio of measured to estimated counts. values: in, the forward projection; out, y / e if y > 0 and e > 0, else 0.
+ * Ratios too large for the sums of a back-projection in float are clipped. All vectors are at one place, in float32.
+ * fit NULL: no fit is computed, and the call does not wait for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
     const lr_vector *additive; /* b >= 0; NULL = 0 */
@@ -317,12 +321,11 @@ LR_API lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poiss
 
 /* A texture that receives a copy of an image on the device; texel (x, y, z) is voxel (x, y, z). */
 typedef struct lr_vector_texture {
-    unsigned texture; /* of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable
-                         storage of this size: */
+    unsigned texture; /* texture of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable storage of the
+                         size below */
     int size[3];
-    void *after; /* GLsync that the device waits for before it writes, and that is deleted
-                    then; NULL = none */
-    void *done;  /* set: GLsync that is signalled when all is written. The caller's to delete */
+    void *after; /* GLsync that the device waits for before it writes; the library then deletes it; NULL = none */
+    void *done;  /* out: GLsync that is signalled when the texture has been written; the caller deletes it */
 } lr_vector_texture;
 
 /* Copies without waiting. errors: LR_USAGE for a vector that is not float32 at an OpenGL place, or whose count

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of all guesses in a window of pairs. */
+/* VALUES_AT_ONCE: values of all guesses and their data in a window of pairs. LEAST_AT_ONCE: lower limit of the values
+ * of one guess in a window. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
@@ -46,9 +47,10 @@ struct compose {
     double *residuals; /* [size] */
     double begin_s;
     int first;           /* iterations made before this call */
-    int done, block_end; /* iterations before the current guess, and after it */
-    int block_begin;     /* iterations when guesses were composed last */
-    int last_stored;     /* iterations when guesses were passed to `keep` last */
+    int done, block_end; /* iterations done before the current guess is iterated, and iterations at the end of its
+                            block */
+    int block_begin;     /* number of iterations at the last composition */
+    int last_stored;     /* number of iterations at the last call of `keep` */
     bool has_image;
 };
 
@@ -324,7 +326,7 @@ static lr_status run(struct compose *compose)
     const int asked = compose->own[0].iterations;
     const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
     const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
-    const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess before it is composed */
+    const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess between compositions */
     compose->first = compose->done = compose->last_stored = compose->own[0].iterations_before;
     compose->block_begin = compose->first - made % each;
     LR_TRY(allocate(compose));
@@ -333,7 +335,7 @@ static lr_status run(struct compose *compose)
     while (compose->done < end) {
         const int next = compose->block_begin + each;
         compose->block_end = next < end ? next : end;
-        /* Each of this process's guesses is iterated by itself, up to the end of the block. */
+        /* Each guess of this process is iterated separately, up to the end of the block. */
         for (int k = 0; k < compose->num_own; k++) {
             lr_recon_params local = compose->own[k];
             float *own = compose->guesses + (compose->first_own + k) * compose->num_voxels;
@@ -354,8 +356,8 @@ static lr_status run(struct compose *compose)
             LR_TRY(lr_recon(&local, &image));
         }
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses continue from the composed image. Where it is 0 they keep their own voxels, because updates leave
-         * zeros as they are. */
+        /* Guesses continue from the composed image. If a voxel of this image is 0, a guess keeps its own value, because
+         * updates never change a 0. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)

@@ -22,7 +22,7 @@
 
 enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 
-/* Share of ML-EM's image in each z, so that no voxel becomes 0 permanently. */
+/* Fraction of ML-EM's image that is mixed into each rank's z, so that no voxel becomes 0 permanently. */
 static const double share_of_em = 0.01;
 
 /* A relative fall of the likelihood that rounding can cause. */
@@ -85,8 +85,8 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* Finds the fit of IMAGE to all ranks' data. Sparse data and events are not projected along LORs without counts, so the
- * sensitivity gives the sum of all estimates. */
+/* Finds the fit of IMAGE to all ranks' data. For sparse data and events, LORs without counts are not projected; the sum
+ * of all estimates is then the product of sensitivity and image. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
@@ -104,8 +104,8 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Finds the fit of the mean of the ranks' images. If the mean explains the data worse than the image before did,
- * ML-EM's image takes its place, which never explains the data worse. */
+/* Finds the fit of the mean of the ranks' images. If its likelihood is lower than that of the previous image, ML-EM's
+ * image replaces it: ML-EM never lowers the likelihood. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));

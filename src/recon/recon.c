@@ -110,7 +110,7 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
     const double counts = subsets->counts, least = 0.01;
     double additive = 0.0;
     if (compared->has_additive) {
-        /* Events do not give values for all LORs: the caller gives their sum, or it is 0. */
+        /* Events give no values for all LORs; the caller gives the sum of the additive term, or it is 0. */
         const bool of_events = lr_operator_get_info(params->op)->of_events;
         additive = of_events ? params->additive_sum : subsets->additive_counts;
         if (!subsets->is_sparse && subsets->interleave <= 1 && !of_events) {
@@ -179,7 +179,7 @@ struct recon {
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* backend that does whole updates and has the image; NULL = none */
     double most;                    /* the largest sum of the image that the rule allows */
-    double seen_counts;             /* counts that an image of ones gives, estimated by the sensitivities */
+    double seen_counts;             /* expected counts of an image of ones, from the sensitivities */
     double level;                   /* value of all voxels of the uniform start image */
     bool has_image;                 /* true once `image` holds an image */
     bool has_clock;                 /* the backend knows the device's time of all projections */
@@ -435,8 +435,8 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
 }
 
 /* Returns true if the subset must be skipped because it has no counts. Its update would set voxels to 0 permanently: EM
- * all voxels that the subset sees, RAMLA with a relaxation of 1 the voxels that it sees best. If no subset has counts,
- * none is skipped. */
+ * would do so to all voxels that the subset sees, and RAMLA with a relaxation of 1 to those with the largest
+ * sensitivity. If no subset has counts, none is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -485,7 +485,7 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     LR_TRY(lr_project_forward(&projection, &recon->image, &values));
     recon->project_s += lr_clock_seconds() - begin;
 
-    /* Without a clock of all projections, the seconds of each projection are added up. */
+    /* If the backend has no total time of all projections, the seconds of each projection are added up. */
     if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
@@ -755,7 +755,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
 {
     LR_TAKE(lr_recon_params, params, given, given_bytes);
     LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
-    /* The algorithm was checked above. Ranks that iterate differently would wait for each other. */
+    /* The algorithm was checked above. Ranks with different settings would wait for each other forever. */
     char text[256];
     const lr_rdp *prior = params->prior;
     snprintf(text, sizeof(text),

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Shares of the level of the uniform start image (lr_find_level): the default of epsilon, and the floor of the
- * preconditioner. The preconditioner takes a voxel below the floor for one at the floor, so that the voxel can grow. */
+ * preconditioner. In the preconditioner, the floor replaces lower voxel values, so that such voxels can grow. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */
@@ -225,9 +225,9 @@ const struct lr_update_rule lr_rule_em = {
 };
 
 /* Block RAMLA: Browne and De Pierro, A Row-Action Alternative to the EM Algorithm for Maximizing Likelihoods in
- * Emission Tomography, IEEE Trans. Med. Imag. 15 (1996). A subset of LORs takes the place of their single LOR. If
- * the caller asks for own steps, each voxel has the largest step that its own sensitivity allows, as in Ahn and
- * Fessler, IEEE Trans. Med. Imag. 22 (2003). docs/method/common.md, "Block RAMLA". */
+ * Emission Tomography, IEEE Trans. Med. Imag. 15 (1996). Each update uses a subset of LORs instead of a single LOR.
+ * With own_steps, each voxel has the largest step that its own sensitivity allows, as in Ahn and Fessler, IEEE Trans.
+ * Med. Imag. 22 (2003). docs/method/common.md, "Block RAMLA". */
 
 static lr_status check_relaxation(const lr_recon_params *params)
 {
@@ -261,8 +261,8 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
 }
 
 /* The default relaxation. With it, a pass over M subsets leaves a voxel at least ((M - 1) / (M + 9))^M of its value,
- * which is more than exp(-10). The voxels of an image then stay close enough in size to be added in single precision,
- * and in the half precision of tensor cores. */
+ * which is more than exp(-10). Voxel values of an image then differ little enough to be added in single precision, and
+ * in the half precision of tensor cores. */
 double lr_ramla_relaxation(int subsets)
 {
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
@@ -312,8 +312,8 @@ const struct lr_update_rule lr_rule_ramla = {
 };
 
 /* Block sequential regularised EM: Ahn and Fessler, Globally Convergent Image Reconstruction for Emission Tomography
- * Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). Images are projected onto those
- * without negative voxels. docs/method/priors.md, "BSREM". */
+ * Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). Negative voxels are set to 0 after each
+ * update. docs/method/priors.md, "BSREM". */
 
 static lr_status bsrem_update(const struct lr_update_step *step)
 {

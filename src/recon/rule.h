@@ -11,7 +11,7 @@
  * Fessler, Globally Convergent Image Reconstruction for Emission Tomography Using Relaxed Ordered
  * Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). docs/method/priors.md --- */
 
-/* Images that a penalty holds at the place of the reconstruction. */
+/* Number of images that a penalty keeps at the place of the reconstruction. */
 enum { LR_PENALTY_VECTORS = 2 };
 
 struct lr_penalty {
@@ -19,7 +19,8 @@ struct lr_penalty {
     const lr_log *log;
     lr_relative_differences differences; /* all members except `what`, x, y and scale are set */
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
-    lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 for voxels that no LOR sees */
+    lr_vector scale; /* [num_voxels] preconditioner: subsets / (sensitivity + the prior's term); 0 for voxels that no
+                        LOR sees */
     double floor;    /* the least value of a voxel in the preconditioner */
 };
 
@@ -28,7 +29,7 @@ struct lr_penalty {
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
-/* Makes the preconditioner. */
+/* The data from which the preconditioner is made. */
 struct lr_penalty_base {
     const lr_vector *sensitivity; /* sensitivity of all subsets, at the penalty's place */
     int num_subsets;
@@ -50,7 +51,8 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
 struct lr_update_step {
     const lr_recon_params *params;
     int iteration; /* iteration from 0, earlier runs included */
-    double scale;  /* scale found by the rule's start for this subset; the largest if voxels have different steps */
+    double scale;  /* scale that the rule's `start` found for this subset; if voxels have different steps, the scale of
+                      the largest step */
     int num_subsets;
     const struct lr_penalty *penalty; /* penalty of penalised rules */
     const lr_vector *image;           /* x */
@@ -62,7 +64,7 @@ struct lr_update_step {
 
 struct lr_update_rule {
     const char *name;   /* name used in messages */
-    bool is_penalised;  /* the loop makes a penalty for it, and no backend does its updates whole */
+    bool is_penalised;  /* true if its updates subtract a penalty; no backend then does whole updates */
     const char *remedy; /* advice in the message if voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule does not support or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);

@@ -30,7 +30,7 @@ lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log
 /* Returns true if the additive term has values of data_lors alone. */
 bool lr_additive_is_listed(const lr_recon_params *params);
 
-/* LORs first .. first + count - 1. Their values begin at place `begin` of the subset's values. */
+/* A run of consecutive LORs, first .. first + count - 1. Their values begin at index `begin` of the subset's values. */
 struct lr_lor_run {
     int64_t first, begin, count;
 };
@@ -45,7 +45,7 @@ struct lr_subset {
     float *additive;         /* sparse: b of these LORs; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL for the only subset */
     int64_t num_runs;
-    int32_t *pair_list; /* owned by the first of interleaved subsets, all of which point to it */
+    int32_t *pair_list; /* list of module pairs. Interleaved subsets share one list, which the first of them owns */
     int64_t *lor_list;
 };
 
@@ -85,10 +85,10 @@ struct lr_compared {
     bool has_additive;
 };
 
-/* Finds the values of each subset, and sets the counts of the subsets. A subset's values are used where they are if
- * they follow each other in the caller's vector, in single precision and on the wanted side, host or device. Other
- * values are copied: if is_kept, all subsets' values now, else one subset's values on each lr_compared_get. Call the
- * finish function in any case.
+/* Finds the values of each subset, and sets the counts of the subsets. A subset's values are used without a copy if
+ * they are consecutive in the caller's vector, in single precision, and on the required side (host or device). Other
+ * values are copied: if is_kept, the values of all subsets now; else the values of one subset in each call of
+ * lr_compared_get. Call the finish function in any case.
  * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. */
 lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept);
 void lr_compared_finish(struct lr_compared *compared);
@@ -102,10 +102,10 @@ struct lr_compared_values {
 };
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
 
-/* Finds the value of the uniform start image. The image gives the counts minus the additive term, but at least a
- * hundredth of the counts. The value matters: with an additive term, EM multiplies an image that explains few of the
- * counts by at most the ratio of counts to additive term in an update. RAMLA and BSREM limit their steps, too. Without
- * an additive term, EM finds the size of the image in one update from any value.
+/* Finds the value of the uniform start image. The image explains the counts minus the additive term, but at least a
+ * hundredth of the counts. A value that is too low slows convergence: with an additive term, an EM update multiplies an
+ * image that explains few of the counts by at most the ratio of counts to additive term. RAMLA and BSREM limit their
+ * steps, too. Without an additive term, EM reaches the correct scale in one update from any value.
  * seen_counts: counts that an image of ones gives, the same on all ranks. level: 1 if there are no counts. Warns if
  * the additive term is larger than the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);

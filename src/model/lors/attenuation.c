@@ -37,7 +37,7 @@ static inline int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The line along one of the two flatter axes. */
+/* The line's coordinate along one of the two axes that are not its steepest. */
 struct flat_axis {
     double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;
@@ -58,8 +58,8 @@ static inline double crossing(const struct flat_axis *axis, int from, int to, co
     return from == to ? t[1] : within;
 }
 
-/* Integral of mu dt over a range of t inside the box, for a line that rises along its steepest axis. Cells count
- * from 1; 0 and size + 1 are the border, so that rounding at the box's faces finds zeros. */
+/* Integral of mu dt over a range of t inside the box, for a line that rises along its steepest axis. Cells are counted
+ * from 1. Cells 0 and size + 1 are the border of zeros, which is read if rounding moves a point out of the box. */
 static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest, const double range[2])
 {
     const struct flat_axis y = flat_axis(self, line, (steepest + 1) % 3);
@@ -328,7 +328,7 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 static const double usual_per_mm = 0.05;
 /* Attenuation above any material's at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
 static const double most_per_mm = 0.3;
-/* Half of water's attenuation: no person or phantom stays below it everywhere. */
+/* Half of water's attenuation: every person or phantom exceeds it somewhere. */
 static const double least_per_mm = 0.0048;
 /* Least difference between air and any other material in Hounsfield units. */
 static const double least_contrast = 50;

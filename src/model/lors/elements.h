@@ -65,14 +65,14 @@ int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from, double scale,
                              const lr_log *log);
 
-/* Rows on their way to a sink. Set sink and log, zero the rest. */
+/* Passes rows to a sink. Set sink and log, zero the rest. */
 struct lr_row_delivery {
     const lr_row_sink *sink;
     const lr_log *log;
     struct lr_owned_row row; /* the row that the sink receives */
 };
 
-/* Hands one merged row to the sink. errors: LR_FAILED, out of memory; the status of the sink. */
+/* Passes one merged row to the sink. errors: LR_FAILED, out of memory; the status of the sink. */
 lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row, const struct lr_elements *elements);
 
 #endif

@@ -210,8 +210,8 @@ static lr_status find_rates(struct estimate *estimate)
         for (int64_t c = 0; c < estimate->num_crystals; c++)
             estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
 
-        /* Each group takes half of the step, in the logarithm, that would fit its fan sum if the other groups did not
-         * change. All groups change together, so whole steps would overshoot. */
+        /* A full step would fit a group's fan sum if the other groups did not change. All groups change together, so
+         * full steps would overshoot; each group takes half of the step, in the logarithm of its rate. */
         worst = 0.0; /* largest relative difference between measured and estimated fan sums */
         for (int g = 0; g < estimate->num_groups; g++) {
             const double measured = estimate->measured[g], estimated = estimate->estimated[g];

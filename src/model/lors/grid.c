@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Share of the larger spacing below which a difference counts as zero. */
+/* Two spacings count as equal if their difference is at most this times the larger one. */
 #define TIE 1e-12
 
 static const int64_t max_voxels = (int64_t)1 << 31;

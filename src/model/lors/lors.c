@@ -440,8 +440,9 @@ struct fan_loop {
     int64_t sums_size;
 };
 
-/* True if a set of bits, which is stored for (lower, higher) module, allows entry at[0] of one module with entry at[1]
- * of the other. is_lower: true if the first of the two is the lower one. size: numbers of entries of both. */
+/* True if a set of bits allows entry at[0] of a first module with entry at[1] of a second one. The set is stored in the
+ * order (lower module, higher module). is_lower: true if the first module is the lower one. size: number of entries of
+ * each. */
 static bool allowed(const uint32_t *set, bool is_lower, const int64_t at[2], const int64_t size[2])
 {
     return lr_mask_bit(set, is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0]);
@@ -526,10 +527,10 @@ lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fan
 
 /* --- modules, crystals, ends and numbers of many LORs at once --- */
 
-/* LORs that a thread looks up at once. Starting a thread for fewer does not pay. */
+/* Number of LORs that a thread looks up at once. For fewer LORs, starting a thread takes longer than the work. */
 enum { AT_ONCE = 1 << 14 };
 
-/* A look-up of one kind of result; the other pointers are NULL. */
+/* A look-up of many LORs. The pointer of the wanted result is set; those of other results are NULL. */
 struct look_up {
     const lr_lors *lors;
     const lr_lor_span *span;

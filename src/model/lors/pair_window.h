@@ -16,8 +16,8 @@ struct lr_pair_window {
     const lr_lors *lors;
     const int32_t *pairs; /* the list, [num_pairs] ascending; NULL = all pairs */
     int64_t num_pairs;
-    int64_t begin, end;              /* first and end of the window, as indices of the list */
-    int64_t first_value, num_values; /* its values, as indices of the values of the whole list */
+    int64_t begin, end;              /* the window has the list's pairs begin .. end - 1 */
+    int64_t first_value, num_values; /* the range of its values among the values of the whole list */
 };
 
 static inline int64_t lr_pair_size(const lr_lors *lors, int64_t pair)

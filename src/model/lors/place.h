@@ -14,7 +14,7 @@ struct lr_lor_place {
     const lr_lors *lors;
     int64_t pair;         /* index in lors->pairs */
     int64_t row;          /* LOR of crystal a with b = 0 */
-    int crystals_j;       /* number of LORs of this row; 0 = no row found yet */
+    int crystals_j;       /* number of LORs of this row, one per crystal of the higher module; 0 = no row found yet */
     int nu_j;             /* crystals along u of the higher module */
     int first_i, first_j; /* first_crystal of the two modules */
     int a, b;
@@ -51,7 +51,8 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 /* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
-/* Places of a module's crystals around the axis: along u, or along v if v runs around the axis. */
+/* Places of a module's crystals: numbers of positions around the axis, along u, or along v if v runs around the
+ * axis. */
 struct lr_module_places {
     int32_t first; /* the place of number 0 */
     int32_t rank;  /* number of modules before it at the same azimuth */
@@ -84,7 +85,7 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* Number of parts by which the part of an angle changes from one kind of row pairs to the next. */
+/* For one angle, the number of the part changes by this number from one kind of row pairs to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;

@@ -48,7 +48,7 @@ lr_row_sink lr_row_entry_sink(struct lr_row_entry *entry);
 /* The sink of blocks that belongs to a sink; NULL = none. */
 const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink);
 
-/* Hands a block to a sink row by row. errors: LR_FAILED, out of memory, logged; the status of the sink. */
+/* Passes a block to a sink row by row. errors: LR_FAILED, out of memory, logged; the status of the sink. */
 lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log);
 
 /* The rows to compute: voxels of a grid, each the mean over its sample points, or single points. Exactly one of grid

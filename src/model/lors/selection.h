@@ -19,11 +19,11 @@ static inline bool lr_selection_is_all(const lr_selection *selection)
  * ascending, or a number is out of range. */
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log);
 
-/* The LOR at a position. */
+/* The LOR of the value at a position among the selection's values. */
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position);
 
-/* A walk over a selection, span by span, in order. Set the first five fields, zero the rest, and call lr_selection_next
- * until it is false. Each call sets span and position to the next span. */
+/* An iteration over the LORs of a selection, span by span, in order. Set the first five fields, zero the rest, and call
+ * lr_selection_next until it returns false. Each call sets `span` and `position` for the next span. */
 struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;

@@ -16,10 +16,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Number of lines through a point, largest number of points along an axis, and largest number of crossings of lines
- * with modules in total. */
+/* LINES: number of lines through a point. MOST_POINTS: largest number of points along an axis. MOST_CROSSINGS: largest
+ * total number of tests of a line against a module. */
 enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
-/* Least cost of a row, as a share of the mean row. */
+/* Least cost of a row, divided by the mean cost of a row. */
 static const double least_share = 0.02;
 
 /* --- LORs through a point --- */
@@ -206,8 +206,8 @@ struct costs {
 };
 
 /* Divides the items into asked[1] consecutive parts with about equal sums of costs, each of at least one item, and
- * finds the range of part asked[0], counted from 1. A part ends at the item before which the sum of all costs comes
- * nearest to the share of the parts so far. */
+ * finds the range of part asked[0], counted from 1. A cut between two parts is where the sum of costs before it is
+ * nearest to the ideal sum of the parts before it. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;

@@ -28,9 +28,9 @@
 #define SAME_ANGLE 1e-6
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of a subset's number of LORs, where the first Fourier component of the directions has the weight 1. The weight
- * is smaller for lines of several pairs. There are fewer of them, and the Fourier components that the lines of one
- * class leave must be cancelled by other classes. */
+/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. A smaller weight is
+ * used for lines of several pairs: such lines are few, and other classes must cancel the Fourier components of each
+ * class. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
@@ -42,7 +42,7 @@ struct pair_line {
     int64_t from_axis; /* distance at which the line passes the axis, in SAME_PLACE_MM */
     int64_t low, high; /* axial places of the line's ends, in SAME_PLACE_MM */
     int64_t angle;     /* azimuth of the point nearest to the axis, in SAME_ANGLE */
-    int64_t direction; /* equal for lines that look the same along the axis, and after half a turn */
+    int64_t direction; /* equal for lines that have the same projection along the axis, or have it after half a turn */
     bool has_side;     /* true if the point nearest to the axis is not on the axis */
     int64_t class_number;
     int64_t rank;     /* rank within its class, which decides its subset */
@@ -114,7 +114,7 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
  * lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
-    /* Lines along the axis look like points along it, and are distinguished by their azimuth. */
+    /* Lines parallel to the axis are points in the transaxial plane, and are distinguished by their azimuth. */
     for (int64_t k = 0; k < num_pairs; k++) {
         struct pair_line *line = &lines[k];
         if (!with_images && line->has_side) line->direction = line->angle;

@@ -25,7 +25,7 @@ struct lr_pair_mask {
     uint32_t offset_a, offset_b; /* first words of the sets; 0 if this kind has no sets */
 };
 
-/* Bytes of a pair of modules in an lr_lors: its modules, its first LOR and its mask. */
+/* Bytes per pair of modules in an lr_lors: its modules, its first LOR and its mask. */
 #define LR_PAIR_BYTES ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
 
 /* The masks of all pairs. Pairs with equal bits share their words. Owned by the lr_lors. */

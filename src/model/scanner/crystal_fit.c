@@ -36,7 +36,7 @@ struct panel_fit {
     double least_pitch_mm[2]; /* least pitch of all pieces */
 };
 
-/* Share of the available room that crystals fill, so that crystals do not overlap after places are rounded. */
+/* Crystals fill this fraction of the available width, so that they do not overlap after places are rounded. */
 static const double spared_share = 0.995;
 
 /* --- room for lone lines --- */
@@ -253,8 +253,8 @@ static const double size_tolerance_mm = 0.01;
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* If short steps are this many times as rare as longer steps, the short steps are those between blocks, and the longer
- * ones those within a block. */
+/* If longer steps are at least this many times as frequent as short steps, short steps are taken as those between
+ * blocks, and longer steps as those within a block. */
 enum { RARE = 4 };
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */

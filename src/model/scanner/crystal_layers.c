@@ -328,7 +328,7 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
                           list->name ? list->name : "crystal list", most + 1, LR_MAX_LAYERS);
     }
     if (status == LR_OK && most == 0) {
-        /* Rules may count places, which are known only now that layers have been looked for. */
+        /* Coincidence rules may use places, which are known only after the search for layers. */
         flat->coincidence = list->coincidence;
         status = lr_scanner_check_params(&(lr_scanner_params){.name = flat->name,
                                                               .modules = flat->modules,

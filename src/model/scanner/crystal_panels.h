@@ -26,18 +26,19 @@ struct lr_crystal_growth {
     struct lr_point_hash hash;
     struct lr_point_hash far; /* cells that are LR_FAR_CELLS times as long, for crystals without near neighbours */
     int *panel;               /* [num_crystals]; -1 = none yet */
-    int (*places)[2];         /* [num_crystals] along the panel's two directions, any origin */
+    int (*places)[2];         /* [num_crystals] places in the panel's grid, along its two directions; the origin is
+                                 arbitrary */
     int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
     int num_panels;
-    int64_t seen; /* number of crystals examined so far, which limits the time */
+    int64_t seen; /* number of crystals examined so far; its limit bounds the time */
 };
 
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
     lr_module module; /* the module; its normal is set */
     int first[2];     /* place of its crystal (0, 0) */
-    int first_listed; /* least number of its crystals in the list */
-    int appended;     /* number of blocks appended before it; lr_crystal_growth.block */
+    int first_listed; /* lowest index in the list of its crystals */
+    int appended;     /* its index in the order in which blocks are appended, as in lr_crystal_growth.block */
 };
 
 struct lr_crystal_blocks {
@@ -71,8 +72,8 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
 
 /* Sorts the blocks. If they form rings, the places around the ring, the rings and the crystal rings are numbered, and
  * the order is the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise the
- * order is the order of the blocks' first crystals in the list. An axial gap of a pitch or more separates rings, a
- * smaller one the blocks of a ring. num_positions: places around the ring, 0 = no ring. */
+ * order is the order of the blocks' first crystals in the list. An axial gap of a pitch or more separates rings; a
+ * smaller gap separates blocks of one ring. num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
 
@@ -81,8 +82,8 @@ struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };
 
-/* Makes the arranged blocks of a ring exactly equal if this moves the crystals hardly farther from their places (half
- * more, and 1e-4 mm). Otherwise the blocks are not changed. */
+/* Makes the arranged blocks of a ring exactly equal, if the largest distance between a crystal and its place grows by
+ * little (by half, and 1e-4 mm). Otherwise the blocks are not changed. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
 
@@ -96,7 +97,7 @@ struct lr_crystal_room {
     const lr_log *log;
 };
 
-/* Like lr_scanner_from_crystals, but all crystals are taken to be in one layer, whatever the list says. */
+/* Like lr_scanner_from_crystals, but all crystals are treated as one layer; layers in the list are ignored. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 #endif

@@ -90,7 +90,8 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         const struct lr_crystal_block *block = &blocks->items[b];
         const lr_module *module = &block->module;
         struct site site = {.block = block, .z_mm = module->centre_mm[2]};
-        /* Angles begin a little below 0, so that rounding does not split the blocks of the first place. */
+        /* The range of angles begins a little below 0, so that rounding does not separate the blocks of the first
+         * place. */
         double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
         angle -= 360 * floor(angle / 360);
         site.angle_deg = angle - 2 * same_angle_deg;
@@ -188,8 +189,8 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 /* --- ideal rings --- */
 
 /* The ideal ring is taken if its largest error is at most share_more times the error of the separate blocks plus
- * mm_more. If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and such
- * blocks do not show it. */
+ * mm_more. If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and the
+ * errors of such blocks do not show the rounding. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */

@@ -38,7 +38,8 @@ struct visit {
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    bool is_first;        /* true if a step in the panel's plane is searched, not one from a known place */
+    bool is_first;        /* true if any step in the panel's plane is searched; false if the step is predicted from a
+                             known place */
     const double *across; /* direction to which the step must be orthogonal; NULL = any step */
     int found;
     double distance2;
@@ -176,9 +177,9 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
             grow_panel(&front, c);
             shares[0] += front.tail;
             shares[1] -= front.tail;
-            /* There are too many panels if their number exceeds the largest number of modules, or if it would by far,
-             * were the crystals that are left to form panels as small as those so far. shares: number of crystals in
-             * the new panels, and number that are left. */
+            /* There are too many panels if their number exceeds the largest number of modules. There will also be too
+             * many if the remaining crystals form panels as small as those so far, and the number then exceeds the
+             * limit by far. shares: number of crystals in the new panels, and number of remaining crystals. */
             const int new_panels = growth->num_panels - before;
             const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
             too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||

@@ -53,7 +53,7 @@ void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 
 /* --- the examination --- */
 
-/* Largest sum of a closed belt's normals, as a share of their number: they nearly cancel. */
+/* In a closed belt, the normals nearly cancel: the length of their sum is at most this times their number. */
 static const double closed_share = 0.3;
 enum { LEAST_CLOSED = 3 };
 

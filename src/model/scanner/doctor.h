@@ -39,7 +39,7 @@ struct lr_finding_head {
 void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
     LR_PRINTF(3, 4);
 
-/* Largest number of findings of one kind that have their own message. */
+/* Largest number of findings of one kind that are listed with their own message. */
 enum { LR_FINDINGS_SPELLED = 3 };
 
 void lr_examine_arc(struct lr_examination *examination);

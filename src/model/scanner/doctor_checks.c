@@ -58,18 +58,19 @@ static void examination_rest(struct lr_examination *examination, const struct lr
     }
 }
 
-/* Limits of the share of the circumference that crystals fill, which is 87 to 101 % in known scanners. A smaller share
- * than wide_gaps may be intended and gives a note. A larger share than too_full is an error and gives a suspicion. */
+/* Limits of the filled fraction of the circumference, which is 87 to 101 % in known scanners. A fraction below
+ * wide_gaps may be intended and gives a note. A fraction above too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
 /* Least share of the circumference that a correct ring may fill. It is just more than half of too_full, so that a
  * correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
 
-/* Filled share below which too many modules are as likely a cause as a radius that is half of the true one. */
+/* Filled fraction above which the cause is a radius of half the true value. Below it, too many modules are an equally
+ * likely cause. */
 static const double surely_half = 1.3;
 
-/* Least share of 511 keV photons that crystals stop in known scanners, and the attenuation of LSO. */
+/* Least fraction of 511 keV photons that crystals of known scanners stop, and the attenuation of LSO. */
 static const double least_stopped = 0.25;
 static const double lso_mu_per_mm = 0.087;
 
@@ -606,7 +607,7 @@ static const char *bytes_text(char text[32], double bytes)
     return text;
 }
 
-/* Passes on messages about lack of memory only, because other checks report the scanner's faults. */
+/* Passes on only messages about lack of memory, because other checks report errors of the scanner. */
 static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_examination *examination = user;
@@ -696,7 +697,8 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
     vec_add_scaled(to, -part, offset, foot);
     const double width = fmax(vec_length(search->half_mm), lr_module_radius_mm(&modules[hidden]));
-    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* room for detection planes */
+    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* the detection planes lie within these
+                                                                                depths */
     return vec_length(foot) <= lr_module_radius_mm(&modules[hider]) + width + depth;
 }
 

@@ -43,8 +43,8 @@ static inline const double *lr_point_at(const struct lr_points *points, int k)
     return (const double *)((const char *)points->first_mm + (size_t)k * points->bytes);
 }
 
-/* Visits the points within reach_mm of a position, in any order. Returns the number of points in the cells in reach;
- * the time is proportional to this number. */
+/* Visits the points within reach_mm of a position, in any order. Returns the number of points in all cells that are
+ * within reach; the time is proportional to this number. */
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
                             const struct lr_point_visit *visit);
 

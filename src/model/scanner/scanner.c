@@ -146,7 +146,7 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
                         "absent",
                         title, params->tof_resolution_ps);
     }
-    double mu = params->crystal_mu_per_mm; /* the largest value, or one that is refused */
+    double mu = params->crystal_mu_per_mm; /* the largest value, or an invalid one */
     for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
         const double own = params->modules[m].mu_per_mm;
         mu = own <= mu && own >= 0.0 ? mu : own;
@@ -277,7 +277,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
 {
     const double *own = index->bounds[module];
     const int low = 2 * index->axis;
-    /* The first index from which on some module extends up to this module. */
+    /* The first index k at which some module of order[0 .. k] reaches this module. */
     const int first = (int)lr_first_double_at_least(index->reach, index->count, own[low]);
     int count = 0;
     for (int k = first; k < index->count; k++) {
@@ -344,7 +344,7 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
 
 /* --- scanners --- */
 
-/* Product of a module's normal and its position below which the product counts as zero, divided by the distance from
+/* The scalar product of a module's normal and its position counts as zero if it is below this times the distance from
  * the origin (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 

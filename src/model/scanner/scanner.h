@@ -21,13 +21,13 @@ const char *lr_scanner_title(const lr_scanner_params *params);
 /* Checks everything but overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
-/* The overlap of two modules' boxes: the shortest distance, in mm, by which one box would have to move so that both
- * only touch. It is negative if they are apart, but then not the distance. Oriented boxes overlap if none of 15 axes
- * separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
+/* The overlap of the boxes of two modules, mm: the shortest distance by which one box must be moved so that the boxes
+ * only touch. The overlap is negative if they do not touch; its size is then not their distance. Oriented boxes overlap
+ * if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
-/* The number with the fewest decimals, fewer than `most`, that differs from a value by at most `off`; the value itself if
- * there is none. */
+/* The number with the fewest decimals, fewer than `most`, that differs from `value` by at most `off`; `value` if there
+ * is no such number. */
 double lr_shortest_decimal(double value, int most, double off);
 
 /* --- the pitch rectangle of a module, which its crystals fill --- */
@@ -95,7 +95,7 @@ void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log);
  * NULL for numbers and lengths that make no ring, logged under `title`. */
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log);
 
-/* A ring that describes a scanner's modules. It must be finished. */
+/* A ring that describes a scanner's modules. The caller calls its finish function. */
 struct lr_ring_form {
     lr_ring ring;
     int *block_crystals[2]; /* owned; ring.block_crystals points to it */
@@ -103,9 +103,9 @@ struct lr_ring_form {
     int *layer_crystals;    /* owned; the layers' pointers point to it */
 };
 
-/* Finds the ring whose modules are the scanner's modules, in the same order, to within 1e-6 mm. Numbers are the
- * shortest decimals from which they may result by rounding (1e-13). *found is true if there is such a ring; otherwise
- * *form holds nothing. errors: LR_FAILED, out of memory. */
+/* Finds the ring whose modules are the scanner's modules, in the same order, to within 1e-6 mm. The ring's numbers are
+ * decimals, as short as rounding of the modules' numbers (1e-13) allows. *found is true if there is such a ring;
+ * otherwise *form holds nothing. errors: LR_FAILED, out of memory. */
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log);
 void lr_ring_form_finish(struct lr_ring_form *form);
 
@@ -142,7 +142,8 @@ bool lr_modules_may_hide(const lr_scanner *scanner);
 /* The axis of a module that is parallel to a grid axis: 0 = u, 1 = v, -1 = none. */
 int lr_module_axial(const lr_module *module, int axis);
 
-/* The last grid axis to which the same axis (u or v) of both modules is parallel, for every pair; -1 = none. */
+/* The last grid axis k for which, in every pair, both modules have their u parallel to k, or both have their v parallel
+ * to k; -1 = none. */
 int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

@@ -114,9 +114,9 @@ static lr_status report_drawing(const struct canvas *canvas, int done, int total
     return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total, canvas->num_shapes);
 }
 
-/* Adds `activity` times the share of each voxel that lies in a disc in the xy plane, in all slices:
- * a cylinder along z as long as the grid. The share is counted over subsamples^2 points, which for
- * a shape without a z dependence is the same as subsamples^3. Millimetres, the scanner's frame. */
+/* Adds a cylinder along z that is as long as the grid: `activity` times the fraction of each voxel inside it. The
+ * fraction is computed from subsamples^2 points in the xy plane, because it does not depend on z. Coordinates are in
+ * mm, in the scanner's frame. */
 static lr_status draw_cylinder(const struct canvas *canvas, const double centre_mm[2], double radius_mm,
                                double activity)
 {
@@ -139,7 +139,7 @@ static lr_status draw_cylinder(const struct canvas *canvas, const double centre_
     return LR_OK;
 }
 
-/* Adds a sphere in the same way, over subsamples^3 points. Parts beyond the grid are not drawn. */
+/* Adds a sphere in the same way, with subsamples^3 points. Parts beyond the grid are not drawn. */
 static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3], double radius_mm, double activity)
 {
     const lr_grid *grid = &canvas->image->grid;
@@ -195,7 +195,7 @@ static lr_status draw_derenzo(const struct canvas *canvas)
 
 /* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
 struct spheres {
-    double body_radius_mm, circle_mm; /* sizes of the phantom for which the diameters are given */
+    double body_radius_mm, circle_mm; /* radii of body and circle for which the diameters are given */
     double contrast;
     double diameters_mm[6];
 };
@@ -314,10 +314,11 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
 /* Activity of air, soft tissue, white matter, grey matter, cerebrospinal fluid. */
 static const double label_activity[NUM_LABELS] = {0.0, 0.1, 0.25, 1.0, 0.05};
 
-/* The label voxels that one grid voxel covers along an axis, and the share of it that each of them fills. */
+/* The range of label voxels that a grid voxel covers along an axis, and the fraction of the grid voxel that each of
+ * them fills. */
 struct cover {
     int begin, end;
-    double first, inner, last; /* shares of voxel `begin`, of each voxel between, of voxel `end - 1` */
+    double first, inner, last; /* fractions filled by voxel `begin`, by each voxel between, and by voxel `end - 1` */
 };
 
 static double share(const struct cover *cover, int index)

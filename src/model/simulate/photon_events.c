@@ -17,16 +17,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Number of pairs of a run, which one worker simulates, and number of runs between two deliveries of events. */
+/* RUN_PAIRS: number of pairs of a run, which one worker simulates. RUNS: number of runs between two deliveries of
+ * events. */
 enum { RUN_PAIRS = 1024, RUNS = 512 };
 
 /* Number of pairs between the prefetch of a voxel and its use. */
 enum { AHEAD = 8 };
 
-/* Largest number of equal shares of the activity. The first voxel of each share is known. */
+/* Largest number of equal shares into which the total activity is divided. A table has the first voxel of each share,
+ * so that the voxel of a pair is found quickly. */
 enum { MOST_SHARES = 1 << 20 };
 
-/* Upper bound of a normally distributed number of a pair. The smallest uniform number is 2^-54, and sqrt(2 log(2^54)) =
+/* Upper bound of the normally distributed random numbers. The smallest uniform number is 2^-54, and sqrt(2 log(2^54)) =
  * 8.652. */
 static const double most_sigmas = 8.66;
 
@@ -69,7 +71,8 @@ struct pair {
 struct drawn {
     int64_t number;
     double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
-    double share, place;   /* random numbers that select the voxel, and the position in it */
+    double share, place;   /* share: random number that selects the voxel; place: random number for the position in
+                              it */
     const int64_t *voxels; /* voxels in which the pair's share of the activity and the next share begin */
 };
 
@@ -360,8 +363,8 @@ static lr_status prepare(struct simulation *simulation)
         simulation->batches[1].events == NULL)
         return LR_FAILED;
     /* A line that hits modules on both sides of its point moves along the axis by at most the scanner's length while it
-     * crosses the bore. The distance between the line and the axis is limited by its point and the blur. square: half
-     * of the least transaxial distance between two modules that a line may hit, squared. */
+     * crosses the bore. The distance between the line and the axis is limited by its point and the blur. square: the
+     * square of half the least transaxial distance between two modules that a line may hit. */
     const struct lr_sight *sight = &simulation->sight;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;

@@ -63,8 +63,9 @@ static double log_probability(double k, double mean)
         stirling = log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(2 * LR_PI);
     }
 
-    /* deviance = k ln(k / mean) - (k - mean). This difference loses digits near k = mean. With v = (k - mean) / (k +
-     * mean), ln(k / mean) is 2 artanh v, and the first term of its series combines with k - mean exactly. */
+    /* deviance = k ln(k / mean) - (k - mean). Near k = mean, this difference would lose digits. Instead, ln(k / mean) =
+     * 2 artanh v, with v = (k - mean) / (k + mean), is expanded in a series, whose first term is combined with k - mean
+     * exactly. */
     const double v = (k - mean) / (k + mean), v2 = v * v;
     double deviance;
     if (fabs(v) > 0.1) {

@@ -67,7 +67,8 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         /* Sum of the azimuth's changes from corner to corner; not 0 if the module surrounds the axis. */
         double winding = 0;
         for (int k = 0; k < 4; k++) {
-            /* The point of the edge from a to b that is nearest to the axis, transaxially, is a + held along. */
+            /* In the transaxial plane, the point of the edge from a to b that is nearest to the axis is a + held
+             * along. */
             const double *a = corners[k], *b = corners[(k + 1) % 4], along[2] = {b[0] - a[0], b[1] - a[1]};
             const double square = along[0] * along[0] + along[1] * along[1];
             const double t = square > 0 ? -(a[0] * along[0] + a[1] * along[1]) / square : 0;
@@ -155,12 +156,12 @@ struct view_of_module {
     double half_face[2];       /* half sizes of the face, in cells */
     int count[2];
     int first_crystal;
-    int front_side; /* side of the line on which it is hit from the front */
-    int rows[2];    /* range of k that may hit it: rows[0] .. rows[1] - 1 */
+    int front_side; /* side of the line (0 or 1) on which the module is hit from the front */
+    int rows[2];    /* range of k of the lines that may hit the module: rows[0] .. rows[1] - 1 */
     int layer;
 };
 
-/* The function that is axis * (point of the line) + offset. */
+/* Returns the linear function (scalar product of `axis` and the point of the line) + offset. */
 static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3], double offset)
 {
     struct linear found = {.base = offset};

@@ -25,7 +25,8 @@ struct lr_sight {
 lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner, const lr_log *log);
 void lr_sight_finish(struct lr_sight *sight);
 
-/* Sectors first .. last, with increasing azimuth and across 0, whose modules a ray may hit; last < first = none. */
+/* Range of sectors whose modules a ray may hit: first .. last in the direction of increasing azimuth, which may cross
+ * azimuth 0. last < first = none. */
 struct lr_sight_sectors {
     int first, last;
 };
@@ -36,8 +37,8 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines: modules are drawn one after the other on a lattice across the lines --- */
 
-/* Lines along `along`: line (i, k) passes through the sum over the two axes `across` of
- * (first_mm + step_mm times i or k) times the axis. All three axes are unit and orthogonal. */
+/* A lattice of lines with the direction `along`. Line (i, k) passes through (first_mm[0] + i step_mm[0]) across[0] +
+ * (first_mm[1] + k step_mm[1]) across[1]. The three axes are orthogonal unit vectors. */
 struct lr_bundle_lines {
     double along[3], across[2][3];
     double first_mm[2], step_mm[2];
@@ -60,12 +61,12 @@ struct lr_bundle {
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 
-/* Follows lines in both directions from their points nearest to the axis. A line counts if the first module of a layer
- * on a side is hit on a crystal's face, from the front, like in lr_events_from_activity. */
+/* Follows lines in both directions from their points nearest to the axis. A crystal is recorded if the first module of
+ * a layer on that side of the line is hit from the front, on a crystal's face, as in lr_events_from_activity. */
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines);
 
-/* Crystals hit by each line, [size[1]][size[0]], of a layer on side 0 (against `along`) or 1; -1 = no crystal, or a
- * gap. */
+/* The crystal of a layer that each line hits, [size[1]][size[0]]; -1 = none, or a gap. side: 0 = in direction -`along`,
+ * 1 = in direction `along`. */
 const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int side);
 
 #endif
