@@ -3,11 +3,11 @@
  *
  * bench correspondence: geometries, exact rows of some voxels, and the clock.
  *
- * `pair` is the workload of Toth, Magdics, Szirmay-Kalos, Fast System
- * Matrix Generation on a GPU Cluster: two modules of 32 x 32 crystals and 128^3 voxels. The planes
- * lie across y and share the axial direction z, as the panels of a ring do, so the voxels' long
- * edge is along y. `angled` and `tilted` turn the second module in place rather than about the
- * scanner's centre: the same voxels see it then, and times compare element by element. */
+ * `pair` is the workload of Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster: two modules
+ * of 32 x 32 crystals and 128^3 voxels. The planes of the modules are perpendicular to y and contain the axial
+ * direction z, like the panels of a ring; the long edge of the voxels is therefore along y. `angled` and `tilted` turn
+ * the second module about its own centre, not about the scanner's centre. The module then sees the same voxels, and
+ * times per element can be compared. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -64,7 +64,7 @@ lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *l
                              .crystals = {32, 32},
                              .pitch_mm = {2, 2},
                              .face_mm = {2, 2},
-                             .depth_mm = 20}}; /* beyond the plane of detection: of no effect */
+                             .depth_mm = 20}}; /* beyond the plane of detection, without effect */
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -200;
     double *const axes[2] = {modules[1].u, modules[1].v};
@@ -93,7 +93,7 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     sample->rows = calloc((size_t)sample->num_rows + 1, sizeof(*sample->rows));
     if (sample->points_mm == NULL || sample->counts == NULL || sample->rows == NULL)
         return report_error(report, LR_FAILED, "no memory for a sample of %d voxels", num);
-    /* Different rows below `total`, in random order: few, or all there are. */
+    /* Draws different rows below `total` in random order: some rows, or all rows. */
     int64_t drawn = 0;
     for (int n = 0; n < num;) {
         rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
@@ -105,8 +105,8 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     return LR_OK;
 }
 
-/* Counts crystals whose face is sampled for a point: those of modules that face it and have a nearer module in
- * coincidence that faces it too. Each shoots R x R lines. */
+/* Counts the crystals whose faces are sampled for a point. These are the crystals of modules that face the point and
+ * have in coincidence a nearer module that also faces it. Each of these crystals shoots R x R lines. */
 static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lors, struct report *report)
 {
     const lr_scanner *scanner = lors->scanner;

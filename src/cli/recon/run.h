@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One reconstruction in progress. One process or several ranks make an image (scheme.c); checkpoints allow to resume
- * after a failure (checkpoint.c); progress and results are reported (report.c). */
+ * One reconstruction in progress. One process or several ranks make an image (scheme.c). Checkpoints allow a run to
+ * resume after a failure (checkpoint.c). report.c reports progress and results. */
 #ifndef LR_CLI_RECON_RUN_H
 #define LR_CLI_RECON_RUN_H
 

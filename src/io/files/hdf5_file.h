@@ -68,7 +68,8 @@ struct lr_hdf5_series {
     int64_t written;
 };
 
-/* A one-dimensional dataset of `count` numbers, whose chunks are already in the file where the layout places them. */
+/* A one-dimensional dataset of `count` numbers. Its chunks are already in the file, at the offsets that the layout
+ * gives. */
 struct lr_hdf5_placed {
     enum lr_hdf5_number number;
     int64_t count, chunk;
@@ -95,8 +96,8 @@ struct lr_hdf5_fns {
     bool (*put_numbers)(lr_hdf5_id object, const char *name, enum lr_hdf5_number number, int count,
                         const void *numbers);
 
-    /* Write datasets: put_array a contiguous one, put_values a contiguous one or a compressed long list of whole
-     * numbers, put_placed chunks in the storage that the layout gives. */
+    /* Write datasets. put_array writes a contiguous one. put_values writes a contiguous one, or a compressed one for a
+     * long list of whole numbers. put_placed uses chunks in the storage that the layout gives. */
     bool (*put_array)(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
                       const void *numbers); /* shape[1] = 0: one dimension */
     bool (*put_values)(lr_hdf5_id group, const char *name, const float *values, int64_t count);

@@ -15,7 +15,7 @@
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
-    const lr_log *log; /* passes messages to the caller's log until the end of the reading process was logged */
+    const lr_log *log; /* passes messages to the caller's log, until it has logged the end of the reading process */
     const char *path;  /* owned by the caller */
     int64_t file_bytes;
     struct lr_hdf5_process *process;

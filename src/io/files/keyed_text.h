@@ -35,9 +35,9 @@ struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* begins a comment, which ends with the line: '#' or ';' */
     const char *what;      /* in messages: "a CASToR scanner file" */
-    bool is_interfile;     /* comments are whole lines, a '\\' at a line's end joins the next, keys have
-                          indices, what follows "end of interfile" is not read, and a header may be
-                          without values */
+    bool is_interfile;     /* Interfile's rules: comments are whole lines, '\\' at a line's end joins the next line,
+                              keys have indices, text after "end of interfile" is ignored, and a header may have no
+                              values */
 };
 
 /* Reads a header; warns if its last line has no end. Memory: at most 32 times the file's size.
@@ -135,8 +135,8 @@ bool lr_interfile_is(const char *value, const char *word);
 /* Returns the line number of a key; 0 if the header lacks the key. */
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
-/* Read a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with the line, for a
- * value that is not a number. */
+/* Each function reads a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with
+ * the line, for a value that is not a number. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 

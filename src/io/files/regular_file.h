@@ -26,7 +26,7 @@ struct lr_discreet_log {
 };
 void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to);
 
-/* Puts the system's message for an errno into `text`, and returns `text`. */
+/* Writes the system's message for an errno into `text`, and returns `text`. */
 const char *lr_error_text(int error, char text[128]);
 
 enum { LR_OPEN_FAILURE = 800 };
@@ -34,7 +34,7 @@ enum { LR_OPEN_FAILURE = 800 };
 /* Words before the name of another file in the text of lr_open_failure. */
 #define LR_OPEN_HINT "; did you mean"
 
-/* Puts into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text
+/* Writes into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text
  * names the folder and the nearest name in it: "No such file in scans; did you mean scans/head.petsird?". */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
 

@@ -103,18 +103,19 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
-/* Returns the buffered bytes from the current place in the file. They stay until `settle` or `on_fetch` is called. */
+/* Returns the buffered bytes from the current position in the file. They stay until `settle` or `on_fetch` is
+ * called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
 /* Fetches the bytes that follow the buffered bytes. *any: false at the end of the file or if reading failed; the next
  * attempt to read a value logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
-/* Returns the address of the buffer in use, by which a caller can tell one buffer from the other. */
+/* Returns the address of the buffer in use. A caller can tell the two buffers apart by it. */
 const void *lr_yardl_buffer(const struct lr_yardl_input *input);
 
-/* Makes the other buffer current, at the place where its reading stopped. The next call of lr_yardl_swap undoes this.
- * No bytes may be fetched between the two calls. */
+/* Makes the other buffer current, at the position where its reading stopped. The next call of lr_yardl_swap undoes
+ * this. No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
 /* Moves forward in the buffered bytes, or back if `bytes` is negative. */

@@ -66,7 +66,7 @@ struct lr_image_place {
  * same direction, or for a grid that lr_grid_check refuses. */
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log);
 
-/* A line of voxels along the file's first axis. at: place of the line along the file's axes 1 and 2; at[0] is not
+/* A line of voxels along the file's first axis. at: index of the line along the file's axes 1 and 2; at[0] is not
  * used. */
 struct lr_image_line {
     const char *path;

@@ -17,8 +17,8 @@ struct lr_matrix_fns {
     void (*abandon)(void *self);
 };
 
-/* Begins tab-separated text. lr_matrix_writer has checked params, set begin and end also for points, and keeps what
- * params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
+/* Begins tab-separated text. lr_matrix_writer has checked params, and has set begin and end also for points. It keeps
+ * the data that params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 
@@ -42,9 +42,9 @@ static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, 
     return num_columns > index_limit || num_elements > index_limit;
 }
 
-/* Each function writes the target in one format. lr_matrix_hdf5_write may make the target of the store's TARGET.part.
- * errors: LR_FAILED, logged, with all files removed that the function began. npz also: LR_USAGE for more than a plain
- * zip holds. */
+/* Each function writes the target in one format. lr_matrix_hdf5_write may turn the store's TARGET.part into the target.
+ * errors: LR_FAILED, logged; all files that the function began are removed. npz also: LR_USAGE if a plain zip cannot
+ * hold the matrix. */
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
