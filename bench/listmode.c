@@ -76,7 +76,8 @@ struct listmode_outcome {
     } collisions;
     float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
     double
-        deviation; /* of that of fast math from that of the step before, over the range of its values; NaN = not compared */
+        deviation; /* RMS difference between the images of fast math and of the step before, divided by the range of the
+                      latter; NaN = not compared */
 };
 
 struct listmode_bench {
@@ -398,7 +399,7 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* Makes the updates of lr_recon. Only these events have a sensitivity. */
+/* Makes the updates of lr_recon. The sensitivity is that of these events only. */
 static lr_status iterate(struct running *running)
 {
     const lr_lors *layout = lr_operator_get_info(running->op)->lors;

@@ -88,7 +88,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 
 /* A voxel or point whose row is compared. */
 struct sample {
-    int64_t place; /* row of the file; a voxel if rows are LORs */
+    int64_t place; /* row of the file; voxel if rows are LORs */
     struct retained_row row;
 };
 
@@ -155,7 +155,7 @@ static lr_status take(void *user, const lr_row *row)
 
 /* --- sums --- */
 
-/* The voxel of the sum with index `place`. */
+/* The voxel of the sum with this index. */
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
@@ -421,7 +421,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* The places are random, and the seed decides which; all are compared if there are few. */
+    /* The positions are random and depend only on the seed. If there are few, all are compared. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));

@@ -29,7 +29,8 @@
 
 enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
 
-/* True if the limit on memory is lower than what a file may take. The file is then not to blame if memory runs out. */
+/* True if the inherited limit on memory is lower than the allowance for a file. If memory runs out, this need not be
+ * the file's fault. */
 static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
@@ -269,7 +270,7 @@ static void set_up_process(int socket, int64_t file_bytes)
     const int nothing = open("/dev/null", O_RDWR);
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 
-    /* Limits memory to what is in use now plus the allowance of a file. */
+    /* Limits memory to the amount in use now plus the allowance for a file. */
     struct rlimit given;
     unsigned long long pages = 0;
     FILE *facts = fopen("/proc/self/statm", "r");

@@ -154,7 +154,7 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     return LR_OK;
 }
 
-/* Begins a new batch of events that the reader hands on together. */
+/* Begins a new batch: events that the reader hands on together. */
 static bool note_batch(void *user)
 {
     struct walk *walk = user;

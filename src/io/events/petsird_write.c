@@ -32,7 +32,7 @@ struct layout {
     const lr_lors *lors;
     int num_types;
     int *type_of;  /* owned [num_modules] */
-    int *index_of; /* owned [num_modules], place of a module within its type */
+    int *index_of; /* owned [num_modules], index of a module within its type */
     int *example;  /* owned [num_types], first module of a type */
     int *count;    /* owned [num_types], number of modules of a type */
     int *kind_of;  /* owned [num_types] */
@@ -399,7 +399,7 @@ struct writer {
     struct waiting *waiting; /* owned [MOST_WAITING] */
     int count;
     uint32_t time_ms;
-    int64_t beyond; /* number of times of flight outside all bins */
+    int64_t beyond; /* number of times of flight beyond all bins */
 };
 
 static uint32_t key_of(const struct layout *layout, bool is_delayed, const int types[2])
@@ -465,7 +465,8 @@ static int compare(const void *a, const void *b)
     return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->number, right->number));
 }
 
-/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */
+/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the index after their last
+ * event. */
 static void put_lists(struct writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;

@@ -29,7 +29,7 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-/* Returns the folder part of a path, owned by the caller: "./" if there is none; NULL if memory runs out. */
+/* Returns the folder part of a path, owned by the caller; "./" if the path has no folder; NULL if memory runs out. */
 static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -263,8 +263,8 @@ static bool rename_into(struct lr_output *output)
 
 /* --- the folder --- */
 
-/* Opens the target's folder. together: several files are to be put in place. The folder is then locked, so that no
- * other program does so at the same time. The lock is waited for at most 5 s. */
+/* Opens the target's folder. together: several files are to be put in place; the folder is then locked against other
+ * programs that do the same. Waits for the lock for at most 5 s. */
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};

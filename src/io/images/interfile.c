@@ -105,7 +105,7 @@ static bool is_castor(const struct lr_interfile *file)
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
-/* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if there is none. */
+/* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if the offset is missing. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;

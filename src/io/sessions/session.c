@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checking, writing and reading sessions. */
+ * Functions that check, write and read sessions. */
 #include "io/sessions/session.h"
 
 #include "base/clean_text.h"
