@@ -77,8 +77,9 @@ struct direct_bench {
     bool has_peers;   /* also measures Fourier transforms */
     int device, threads, repeat;
     double seconds;
-    const struct direct_case *without_cuda; /* the case in which CUDA was found to be missing; later cases skip CUDA's
-                                               variants, and the message names this case; NULL = not missing so far */
+    const struct direct_case *without_cuda; /* the case in which CUDA was found to be missing; its variants are reported
+                                               as skipped in this case, and passed over in later cases; NULL = not
+                                               missing so far */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
 };
@@ -548,8 +549,8 @@ static void report_skipped(const struct direct_bench *bench, const struct direct
 static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
                         const struct direct_variant *variant)
 {
-    /* The expected time of a view by cpu follows from another case that cpu has computed, and from the other backend's
-     * figures for both cases. */
+    /* The expected time of a view by cpu is the product of two figures: cpu's time per unit of work, measured in
+     * another case; and the work of this case, measured with another backend. */
     double second_work = 0, work = 0;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];

@@ -541,7 +541,8 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
     snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
-    lr_place *place = lr_operator_place(running.op); /* memory of the vectors, the same as in a reconstruction */
+    lr_place *place = lr_operator_place(running.op); /* the vectors' place, held during the measurement as in a
+                                                        reconstruction */
     lr_status status = lr_place_hold(place);
     if (status == LR_OK) {
         status = measure_all(bench, &running, outcome);
