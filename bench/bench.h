@@ -66,7 +66,7 @@ struct bench_sample {
 /* The voxels to draw, and how to compute their rows. */
 struct bench_draw {
     const lr_lors *lors;
-    int num_rows; /* to keep */
+    int num_rows; /* number of rows to keep */
     uint64_t seed;
     int threads;
 };
@@ -125,7 +125,7 @@ struct bench_result {
     double adjoint_error; /* |<A x, y> - <x, A^T y>| / <A x, y> */
     struct bench_accuracy accuracy;
     double elements, elements_error; /* mean number of exact non-zeros per voxel, and its standard error */
-    int elements_voxels;             /* counted */
+    int elements_voxels;             /* number of voxels whose elements were counted */
     double lines;                    /* number of lines per voxel; 0 in exact mode */
 };
 

@@ -25,7 +25,7 @@ struct cluster_outcome {
     enum cluster_scheme scheme;
     double seconds; /* time of the slowest rank, including sensitivities */
     double project_s, most_project_s, exchange_s, waiting_s, combine_s;
-    double sent_bytes;          /* by a rank */
+    double sent_bytes;          /* bytes sent by each rank */
     double memory_bytes;        /* memory of the largest rank so far */
     struct cluster_step *steps; /* owned */
     int num_steps;

@@ -94,7 +94,7 @@ enum { MAX_DEVICES = 32 };
 struct bench {
     struct report *report;
     struct bench_wish wish;
-    bool has_device; /* of OpenGL */
+    bool has_device; /* there is a device with OpenGL */
     lr_device device;
     struct heading {
         const struct bench_workload *workload;

@@ -36,13 +36,13 @@ struct direct_variant {
     const char *name;          /* "compute, textures" */
     const char *backend;       /* NULL: auto */
     lr_direct_storage storage; /* storage, for backends compute and cuda */
-    lr_direct_variant way;     /* of cuda */
+    lr_direct_variant way;     /* only for backend cuda */
 };
 
 /* Times of one view, or of as many views as there was time for. */
 struct direct_measured {
     int views;
-    double wall_s, device_s, offsets; /* a view */
+    double wall_s, device_s, offsets; /* for each view */
 };
 
 /* Seconds per view of an iteration, divided as in table IV of paper 1. Images are copied to the device and back for
@@ -69,9 +69,9 @@ struct direct_outcome {
 
 struct direct_bench {
     struct report *report;
-    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* chosen */
+    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* the chosen variants */
     int num_variants;
-    bool chosen[5];   /* workloads */
+    bool chosen[5];   /* the chosen workloads */
     const char *name; /* text that the names of measured cases contain; NULL = all cases */
     bool is_paper;    /* also measures the other figures of the papers' tables */
     bool has_peers;   /* also measures Fourier transforms */
@@ -106,7 +106,7 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
 };
 
-enum { BOTH = 2 /* of storages */ };
+enum { BOTH = 2 /* both storages */ };
 
 /* Fills bench->variants with the variants that --backend, --storage and --variant name. */
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)

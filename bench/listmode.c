@@ -34,7 +34,7 @@ struct listmode_case {
     const char *table; /* name of the table in --table */
     int size[3];
     int width;          /* width of the tube, in voxels */
-    int millions;       /* lines */
+    int millions;       /* number of lines, in millions */
     const char *preset; /* preset of the scanner; NULL = the ring for random lines */
     double voxel_mm;    /* 0 = the image is 576 mm across */
     int subsets;        /* subsets of an iteration; 0 = 1 */
@@ -237,7 +237,7 @@ struct drawing {
     const lr_grid *grid;
     lr_event *events;
     int64_t count;
-    atomic_llong next; /* part */
+    atomic_llong next; /* index of the next part */
 };
 
 static int draw_parts(void *user)
@@ -383,8 +383,8 @@ static lr_status count_collisions(const struct listmode_bench *bench, const lr_e
 struct running {
     lr_operator *op;
     int subsets;
-    lr_vector image, correction, sensitivity; /* of voxels */
-    lr_vector ones, values;                   /* of events */
+    lr_vector image, correction, sensitivity; /* images */
+    lr_vector ones, values;                   /* values of events */
 };
 
 typedef lr_status work_fn(struct running *running);

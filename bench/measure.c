@@ -234,7 +234,7 @@ void bench_sample_finish(struct bench_sample *sample)
 struct comparison {
     const struct bench_sample *sample;
     double difference, reference; /* sums of squares */
-    int64_t exact, own, missed;   /* non-zeros */
+    int64_t exact, own, missed;   /* numbers of non-zeros */
 };
 
 static double square(double value)

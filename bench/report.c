@@ -36,7 +36,7 @@ struct device_ceilings {
     const char *name; /* part of the renderer's name */
     double flop_per_s;
     double adds_per_s;         /* float atomics, neighbouring lanes at neighbouring addresses */
-    double l2_bytes_per_s;     /* read */
+    double l2_bytes_per_s;     /* bytes read from the L2 cache */
     double copy_bytes_per_s;   /* device memory, bytes read plus bytes written */
     double window_loads_per_s; /* loads from shared memory, each lane within its own range */
     double whole_adds_per_s;   /* atomics of 32-bit integers in shared memory, at random addresses */
@@ -90,7 +90,7 @@ int bench_model_ceilings(const struct bench_result *result, int direction,
     const double elements = voxels * result->elements * result->accuracy.kept;
     const double flop =
         result->mode == LR_MODE_EXACT ? elements * flop_per_element : voxels * result->lines * flop_per_line;
-    const double arrays = 4 * (voxels + (double)result->num_lors); /* each once */
+    const double arrays = 4 * (voxels + (double)result->num_lors); /* each array once */
     ceilings[0] = share("fp32", "FLOP/s", flop / seconds, known->flop_per_s);
     ceilings[1] = direction == 0
                       ? share("atomics", "adds/s", elements / seconds, known->adds_per_s)

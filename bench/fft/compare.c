@@ -58,7 +58,7 @@ static void copy_rows(const int grid[3], const int size[3], const float *from, f
 
 struct arrays {
     float *kernel, *image, *out; /* arrays of a transform */
-    float *cut;                  /* of the grid */
+    float *cut;                  /* array on the grid */
 };
 
 static lr_status measure(const struct fft_case *what, const struct arrays *arrays, struct fft_result *result)

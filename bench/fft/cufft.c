@@ -17,7 +17,7 @@ enum { NO_PLAN = -1 };
 
 struct transform {
     const struct fft_job *job;
-    int64_t voxels, bins;       /* of a volume */
+    int64_t voxels, bins;       /* numbers for one volume */
     float *real;                /* [volumes][voxels]; on the device, like the other arrays */
     float2 *complex, *spectrum; /* [volumes][bins]; [bins] */
     cufftHandle there, back;

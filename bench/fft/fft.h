@@ -57,7 +57,7 @@ const char *fft_missing(const struct fft_library *library);
 
 /* A projection with an invariant symmetric kernel, and its result. */
 struct fft_case {
-    const lr_direct_tables *tables; /* of its view */
+    const lr_direct_tables *tables; /* the tables of the projected view */
     const float *image;             /* [nz][ny][nx] */
     const float *projected;         /* [nz][ny][nx] the projector's result */
     int volumes;                    /* most volumes in a batch */

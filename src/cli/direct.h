@@ -34,7 +34,7 @@ lr_direct_variant direct_read_variant(struct cli_args *args);
 /* The data of a verb of the family direct. Zero is valid; direct_finish frees the data. */
 struct direct_setup {
     struct setup grid; /* only report and grid are used */
-    lr_view_set set;   /* complete */
+    lr_view_set set;   /* the complete set */
     lr_direct_kernel kernel;
     lr_radial_profiles profiles; /* the kernel may point to it, so it must not move */
     lr_operator *op;

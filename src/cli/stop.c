@@ -48,7 +48,7 @@ static void set_timer(long interval_ns)
 
 static void on_tick(int number)
 {
-    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
+    static const char words[] = "\r\033[Kloraster: stopped\n"; /* the progress line is cleared first, on terminals */
     const int skipped = is_terminal ? 0 : 4;
     const int interrupted = errno; /* the interrupted code may still need it */
     (void)number;

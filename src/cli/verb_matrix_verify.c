@@ -446,7 +446,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         lr_status status = setup_operator(&verify->setup);
         if (status == LR_OK) {
             verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
-            verify->setup.params.mode = verify->given.mode; /* also the mode of the reference */
+            verify->setup.params.mode = verify->given.mode; /* the reference uses the same mode */
             /* It is faster to compute the whole sensitivity than more than a quarter of all rows. */
             const lr_matrix_file_info *info = &verify->given;
             if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {

@@ -7,7 +7,7 @@
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
  *   SOCKET, MEMORY   numbers of two open files, inherited from the program that starts this one */
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* for syscall */
 #include "io/files/hdf5_request.h"
 
 #include <dirent.h>

@@ -68,7 +68,7 @@ static FT_UInt next_glyph(const struct font *font, const char **text)
 /* Returns the distance to the next letter in pixels. */
 static int advance_of(const struct font *font, FT_UInt glyph)
 {
-    FT_Fixed advance = 0; /* in 65536ths */
+    FT_Fixed advance = 0; /* in units of 1/65536 pixel */
     if (font->face != NULL && FT_Get_Advance(font->face, glyph, hinting, &advance) != 0)
         atomic_store(&lacks_memory, true);
     return (int)((advance + 0x8000) / 0x10000);

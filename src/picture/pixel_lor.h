@@ -11,7 +11,7 @@
 /* The correspondence image of one point with one primary module. */
 struct lr_pixel_window {
     const lr_lors *lors;
-    int module;             /* the primary */
+    int module;             /* the primary module */
     int rays;               /* R */
     const lr_pixel *pixels; /* [rays * nv][rays * nu], as lr_operator_picture fills them */
 };

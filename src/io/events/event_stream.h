@@ -69,16 +69,17 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
 /* The writer of a format. */
 struct lr_event_writing {
     void *(*create)(const lr_events_writer_params *params);                 /* NULL after a logged error */
-    lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* of an lr_event_sink */
+    lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* `take` of an lr_event_sink */
     lr_status (*finish)(void *writer);                                      /* frees the writer, as abandon does */
     void (*abandon)(void *writer);
 };
 
 /* A format of list mode. A new one adds the file that defines it, its number in lr/events.h, and its row below. */
 struct lr_event_format {
-    const char *name;                                    /* in messages: "SAFIR" */
+    const char *name;                                    /* name for messages: "SAFIR" */
     const char *ending;                                  /* names of files that are not recognised by their bytes */
-    bool (*recognises)(const struct lr_file_head *head); /* by the first bytes; NULL = by the ending only */
+    bool (*recognises)(const struct lr_file_head *head); /* recognises the format by the first bytes; NULL = only the
+                                                            ending counts */
     /* Fills in the stream's info, then gives events to the stream and counts them. Flushes the stream before it checks
      * the file as a whole. NULL = the format is not read. */
     lr_status (*read)(const lr_events_source *source, struct lr_event_stream *stream);

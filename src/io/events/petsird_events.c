@@ -30,7 +30,7 @@ enum {
     MOST_BYTES = 1 << 23,
     PIECES = 64, /* least number of pieces of a file, if each is larger than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
-    EVENTS_PER_SHARE = 1 << 13, /* about the number of events that a thread decodes at once */
+    EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16
 };
 
@@ -311,7 +311,7 @@ struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
-    double num_bytes; /* of the events */
+    double num_bytes; /* length of the events */
     struct file_crystals crystals;
     struct batch batches[2];
     struct batch *batch;    /* batch being collected */

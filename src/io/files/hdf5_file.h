@@ -15,11 +15,12 @@
 /* A file, a group or a dataset of HDF5; negative = none. */
 typedef int64_t lr_hdf5_id;
 
-/* Bytes that are in the file before HDF5 writes. HDF5 puts its own bytes before `begin` and after `end`. While `places`
- * is set, datasets get storage for their chunks within the range, and HDF5 does not write there. */
+/* Bytes that are in the file before HDF5 writes. HDF5 writes its own bytes before `begin` and after `end`. While
+ * `places` is set, datasets get storage for their chunks within the range, and HDF5 writes nothing there. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
-    bool places; /* the next storage of exactly chunk_bytes bytes is at `next`, and a further one `stride` later */
+    bool places; /* the next storage of exactly chunk_bytes bytes is at the offset `next`; each further one is `stride`
+                    later */
     uint64_t next, stride, chunk_bytes;
 };
 

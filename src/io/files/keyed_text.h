@@ -34,7 +34,7 @@ struct lr_keyed_text {
 struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* begins a comment, which ends with the line: '#' or ';' */
-    const char *what;      /* in messages: "a CASToR scanner file" */
+    const char *what;      /* name for messages: "a CASToR scanner file" */
     bool is_interfile;     /* Interfile's rules: comments are whole lines, '\\' at a line's end joins the next line,
                               keys have indices, text after "end of interfile" is ignored, and a header may have no
                               values */
@@ -54,7 +54,7 @@ const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text,
 struct lr_keyed_number {
     const char *key;
     double least, most;
-    bool required; /* if false, *value is unchanged if the key or its value is missing */
+    bool required; /* false: *value is unchanged if the key or its value is missing */
     bool whole;
 };
 

@@ -323,7 +323,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that no program sweeps it away */
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* no program may sweep it away */
         for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Opens a file to be read. Pipes, terminals and devices are refused: they have no end or wait for another program.
- * what: "" or, with a blank at its end, the file's role: "the image ".
- * errors: NULL, logged as LR_BAD_INPUT: missing, a folder, no regular file. */
+/* Opens a file for reading. Pipes, terminals and devices are refused, because they have no end or wait for another
+ * program. what: the file's role with a blank at its end, such as "the image ", or "". errors: NULL, logged as
+ * LR_BAD_INPUT, if the file is missing, is a folder, or is no regular file. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
 /* lr_file_open for a text of at most `most` bytes. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
 
-/* A log for reading a file that a header names. If the file lies outside the header's folder, errors do not show its
- * contents, since whoever wrote the header may lack the right to read the file. Readers get &discreet.log. The
+/* A log for reading a file that a header names. If the file is outside the header's folder, errors do not show its
+ * contents, because the header's author may not have the right to read the file. Readers get &discreet.log. The
  * arguments of lr_log_discreet must outlive it. */
 struct lr_discreet_log {
     lr_log log;

@@ -588,7 +588,7 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
         struct fy_node *key = fy_node_pair_key(pair);
         size_t length = 0;
         const bool is_word = key != NULL && fy_node_is_scalar(key) && !fy_node_is_alias(key);
-        const char *name = is_word ? fy_node_get_scalar(key, &length) : NULL; /* not zero terminated */
+        const char *name = is_word ? fy_node_get_scalar(key, &length) : NULL; /* the text is not zero terminated */
         int k = name != NULL ? 0 : num_fields;
         while (k < num_fields && !key_is(name, length, fields[k].key) && !key_is(name, length, fields[k].other_key))
             k++;

@@ -54,7 +54,7 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
 
 /* --- values --- */
 
-enum lr_yaml_kind {                        /* what `value` of a field points to */
+enum lr_yaml_kind {                        /* the type that `value` of a field points to */
                     LR_YAML_NODE,          /* struct fy_node *: any node */
                     LR_YAML_TEXT,          /* char *: owned by the caller; the previous text is freed */
                     LR_YAML_NUMBER,        /* double, finite */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files in yardl's compact binary encoding. Each file carries its schema, by which values are found by name; unknown
+ * Files in yardl's compact binary encoding. Each file has its own schema, by which values are found by name. Unknown
  * values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most 2^14
- * types. A count in the file is an error if the rest of the file is too short for so many items. */
+ * types. A count in the file is an error if the rest of the file is too short for this number of items. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
@@ -96,10 +96,10 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
  * of lr_yardl_swap. errors: LR_FAILED if memory runs out; the status of `settle`. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
-/* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged, so
- * that the caller can finish work on these bytes first. lr_yardl_more calls `on_fetch` (NULL = settle). The bytes that
- * were buffered then stay until the next call of `on_fetch`. If a callback fails, the function that called it logs
- * nothing and returns the callback's status. */
+/* Sets callbacks. settle (NULL = none): called before buffered bytes are dropped and before an error is logged, so that
+ * the caller can first finish work on these bytes. on_fetch (NULL = settle): called by lr_yardl_more; the bytes that
+ * were buffered at that time stay until the next call of `on_fetch`. If a callback fails, the function that called it
+ * logs nothing and returns the callback's status. */
 void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
@@ -118,7 +118,7 @@ const void *lr_yardl_buffer(const struct lr_yardl_input *input);
  * this. No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
-/* Moves forward in the buffered bytes, or back if `bytes` is negative. */
+/* Moves the position forward in the buffered bytes, or back if `bytes` is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
 /* --- single values --- */
@@ -141,7 +141,7 @@ struct lr_yardl_list {
 };
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
-/* Reads which case of a union follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
+/* Reads the case of a union that follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
  * union, *chosen is `type` with the name "". */
 lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
@@ -154,10 +154,9 @@ struct lr_yardl_field {
     const struct lr_yardl_field *fields; /* used if take is NULL: the wanted fields of a record */
 };
 
-/* Reads a record in the file's order: calls `take` for each field listed in `fields` and skips the others. `fields`
- * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record
- * that is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed
- * on. */
+/* Reads a record in the file's order. Calls `take` for each field listed in `fields`, and skips other fields. `fields`
+ * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record that
+ * is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

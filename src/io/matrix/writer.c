@@ -59,7 +59,7 @@ static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
         lr_sha256_add(&sha, module->face_mm, sizeof(module->face_mm));
         lr_sha256_add(&sha, &module->depth_mm, sizeof(module->depth_mm));
         lr_sha256_add(&sha, places, sizeof(places));
-        if (module->layer > 0) /* so that scanners without layers have the keys of earlier versions */
+        if (module->layer > 0) /* scanners without layers thus have the keys of earlier versions */
             lr_sha256_add(&sha, &module->layer, sizeof(module->layer));
         if (module->mu_per_mm > 0) lr_sha256_add(&sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
     }

@@ -29,7 +29,7 @@ extern const struct lr_matrix_fns lr_matrix_stir_fns;
 /* All rows, from which HDF5, npz and Matrix Market files are made. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
-    struct lr_matrix_store *store; /* after a checkpoint */
+    struct lr_matrix_store *store; /* its state is that after a checkpoint */
     int64_t num_rows, num_columns;
     int64_t index_limit; /* largest number of columns or elements for which indices and indptr are int32;
                             INT32_MAX except in tests */

@@ -28,7 +28,7 @@ struct reader {
     const lr_scanner *scanner;
     FILE *file;
     float *values;
-    int64_t count; /* read so far */
+    int64_t count; /* numbers read so far */
     int line;      /* current line of a text; 0 = an array */
 };
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 struct lr_scanner_format {
-    const char *name;           /* in messages: "CASToR .geom" */
+    const char *name;           /* name for messages: "CASToR .geom" */
     const char *const *endings; /* endings of files to write, NULL at the end; NULL = cannot be written */
     bool (*recognises)(const struct lr_file_head *head);
     lr_scanner *(*read)(const char *path, const lr_log *log);
