@@ -32,7 +32,7 @@ struct bench_workload {
     int size[3];
     double voxel_mm[3];
     int small[3];     /* size of the central part used with --size small */
-    int error_voxels; /* number of voxels whose rows are compared with the exact rows */
+    int error_voxels; /* number of voxels whose rows are compared with exact rows */
 };
 
 /* The last entry has no name. */

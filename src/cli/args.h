@@ -46,8 +46,8 @@ struct cli_output {
 
 struct cli_args;
 
-/* A verb: its syntax, and the function that runs it, whose messages go to args->report. The groups end at the first NULL
- * title or at the end of the array; after them, every verb has a group of general options. */
+/* A verb: its syntax, and the function that runs it. The function's messages go to args->report. The groups end at the
+ * first NULL title or at the end of the array. Every verb also has a group of general options after its own groups. */
 struct cli_verb {
     const char *name;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none */

@@ -208,7 +208,7 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
     return LR_OK;
 }
 
-/* Adds up a row of a voxel, which is its sensitivity. */
+/* Adds up the row of a voxel. The sum is the voxel's sensitivity. */
 static lr_status sum_row(void *user, const lr_row *row)
 {
     float *sensitivity = user;

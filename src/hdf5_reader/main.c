@@ -138,7 +138,7 @@ static hid_t find_dataset(struct server *server, const char *name)
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
 
-    /* A dataset whose numbers are in another file is refused: it could name any file of the user, even one without
+    /* A dataset with its numbers in another file is refused. It could name any file of the user, even one without
      * end. */
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
     const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
@@ -254,8 +254,8 @@ static void set_up_process(int socket, int64_t file_bytes)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 
-    /* Closes all inherited files but the socket: the other end of an inherited pipe would wait for this process. The
-     * standard files become /dev/null, so that the user does not see what a crashing library prints. */
+    /* Closes all inherited files but the socket, because the other end of an inherited pipe would wait for this
+     * process. The standard files become /dev/null, because the user should not see what a crashing library prints. */
     bool are_closed = false;
 #ifdef SYS_close_range /* newer than some C libraries and kernels */
     are_closed = (socket == 3 || syscall(SYS_close_range, 3u, (unsigned)socket - 1, 0u) == 0) &&

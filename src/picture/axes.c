@@ -41,7 +41,7 @@ static int common_power(double low, double high)
     return is_short || !isfinite(largest) ? 0 : (int)floor(log10(largest) + tolerance);
 }
 
-/* The number of decimals by which labels differ. A single tick gets enough decimals for two digits. */
+/* Returns the number of decimals that labels need to differ. A single tick gets enough decimals for two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;

@@ -147,7 +147,7 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets the data of each event: its weight, which is 1 unless the event was measured several times. */
+/* Sets the data of each event, which are its weight. The weight is 1 unless the event was measured several times. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;

@@ -165,7 +165,8 @@ struct joining {
  * mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables, unless memory is short or there are more than MOST_MODULES modules. The caller frees the tables. */
+/* Makes the tables. There are none if memory is short or if there are more than MOST_MODULES modules. The caller frees
+ * the tables. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;

@@ -93,8 +93,8 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_ge_keys = {
     .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* Warns of header fields that move the events, and of fields that do not fit the scanner. Refuses a file whose numbers
- * of rings or crystals differ from the scanner's. */
+/* Warns of header fields that shift the positions of events, and of fields that do not fit the scanner. Refuses a file
+ * whose numbers of rings or crystals differ from the scanner's. */
 static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_crystals *crystals,
                               const lr_scanner *scanner)
 {
@@ -131,7 +131,7 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
         }
     }
 
-    /* The effective diameter must end within the crystals, and crystal 0 must lie in the module at the top. */
+    /* The circle of the effective diameter must pass through the crystals, and crystal 0 must be in the top module. */
     const double length_mm = rings->rings * rings->ring_pitch_mm, module_deg = 360.0 / rings->modules;
     const struct {
         const char *name;

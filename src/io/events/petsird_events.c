@@ -185,8 +185,8 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-/* Measures the bytes of the first `count` events. It counts the bytes that end a number, whose top bit is 0. Returns -1
- * if the buffer ends first. */
+/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. It counts the last bytes of
+ * numbers, whose top bit is 0. */
 static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
@@ -317,13 +317,13 @@ struct reader {
     struct batch *batch;    /* batch being collected */
     struct batch *decoding; /* batch that other threads are decoding; NULL = none */
     const void *buffer;     /* input buffer that holds the bytes of `decoding` */
-    bool is_reading_again;  /* damaged spans are read again, and no batch is decoded meanwhile */
+    bool is_reading_again;  /* damaged spans are being read again; no batch is decoded at this time */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
     struct event_list list;
     int64_t bytes_at_once;
-    int64_t longest_span; /* number of events that surely fit into bytes_at_once */
+    int64_t longest_span; /* number of events that fit into bytes_at_once in any case */
     bool is_planned;      /* the layout of the list's events is known */
     bool may_repeat;      /* the file may hold rows of lists twice */
     bool is_repeat;       /* the current row repeats the row before */

@@ -334,8 +334,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance in mm between a crystal of the file and its match in the scanner. It covers the tolerance with which
- * crystal lists become modules, and the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. It allows for the tolerance with
+ * which lists of crystals become modules, and for the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

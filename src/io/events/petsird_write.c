@@ -257,7 +257,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
                 lr_yardl_put_float(output, place[row]);
             }
         }
-        lr_yardl_put_unsigned(output, 0); /* volumes that do not detect */
+        lr_yardl_put_unsigned(output, 0); /* non-detecting volumes: none */
 
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[t]);
         for (int m = 0; m < scanner->num_modules; m++) {
@@ -271,7 +271,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
             }
         }
     }
-    lr_yardl_put_unsigned(output, 0); /* other volumes that do not detect */
+    lr_yardl_put_unsigned(output, 0); /* other non-detecting volumes: none */
 }
 
 /* Tables over pairs of module types. */
@@ -356,7 +356,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
     lr_yardl_put_signed(output, other);
-    lr_yardl_put_signed(output, 0); /* triples, quadruples */
+    lr_yardl_put_signed(output, 0); /* triples and quadruples: none */
     lr_yardl_put_signed(output, 0);
     if (is_old) {
         static const unsigned char stored[5] = {0, 1, 1, 0, 0};
@@ -408,8 +408,8 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-/* Converts an event to the file's numbers. The crystal with the higher type and number comes first in v0.10.0 and
- * later. The source's bins must then also fit the event with its crystals exchanged. */
+/* Converts an event to the file's numbers. In v0.10.0 and later, the crystal with the higher type and number comes
+ * first. The source's bins must then also fit the event with its crystals exchanged. */
 static lr_status convert(struct writer *writer, const lr_event *event, struct waiting *out)
 {
     const struct layout *layout = &writer->layout;

@@ -130,9 +130,10 @@ static lr_status take_header(const struct lr_interfile *file, struct siemens_hea
     return LR_OK;
 }
 
-/* Reads the header at `companion`. If that is NULL, reads EVENTS.hdr beside the events, or else the only list-mode
- * header in the folder that has ".hdr" in its name and the events as its `name of data file`. header->path stays NULL
- * if there is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode header, or several headers. */
+/* Reads the header at `companion`. If `companion` is NULL, reads EVENTS.hdr beside the events. If that file is missing,
+ * reads the only list-mode header in the folder that has ".hdr" in its name and names the events as its `name of data
+ * file`. header->path stays NULL if there is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode
+ * header, or several headers. */
 static lr_status read_header(const char *companion, const char *events, struct siemens_header *header,
                              const lr_log *log)
 {

@@ -16,7 +16,7 @@
  * the two may be missing for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
-/* Files that belong to a file with the ending `of`, and whose names differ from its name only in the ending. */
+/* Files that belong to a file with the ending `of`. Their names differ from its name only in the ending. */
 static const struct companion {
     const char *of, *ending;
     bool is_named; /* a line of the file names the companion */

@@ -52,13 +52,14 @@ lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, cons
  * stay. */
 lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout);
 
-/* Logs that HDF5 refused a step, once per file. Returns LR_FAILED. */
+/* Logs once per file that HDF5 refused a step. Returns LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
 /* Drops all later writes. It is called before the datasets of a file that is given up are closed. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
-/* Close every HDF5 object of the file, then do what lr_output_finish or lr_output_abandon does. */
+/* Both functions close every HDF5 object of the file. Then they do the same as lr_output_finish or
+ * lr_output_abandon. */
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
 
@@ -89,7 +90,7 @@ struct lr_hdf5_fns {
 
     lr_hdf5_id (*group_create)(lr_hdf5_id parent, const char *name);
     bool (*group_close)(lr_hdf5_id group);
-    /* Gives the object names[0] in `from` the name names[1] in `to`, too. */
+    /* Gives an object a second name: the object is names[0] in `from`, and becomes names[1] in `to`, too. */
     bool (*link)(lr_hdf5_id from, lr_hdf5_id to, const char *const names[2]);
 
     /* Write attributes. A string becomes a variable-length UTF-8 scalar. count = 0 makes a scalar of one number. */

@@ -47,7 +47,7 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
                              const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
 
-/* Returns the line of a key. Without such a line, returns the first line whose key contains `key`, or NULL. */
+/* Returns the line of a key. If there is none, returns the first line whose key contains `key`, or NULL. */
 const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
 
 /* A number to be read, and the range that is accepted. */
@@ -76,7 +76,7 @@ enum lr_key_outcome {
     LR_KEY_REFUSED, /* a value other than the usual ones is an error */
 };
 
-/* Keys, and what the reader does with them. '|' separates keys, and it separates usual values. */
+/* Keys, and their use by the reader. '|' separates keys; it also separates usual values. */
 struct lr_known_key {
     enum lr_key_outcome outcome;
     const char *keys;    /* normalised as in lr_keyed_line; '*' at the end of a key matches any text */

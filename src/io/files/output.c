@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * A file that is being written may have the hidden name .loraster-HOST-PROCESS-N.part, and is then locked. A killed
- * program leaves such a file without a lock. The next program of that host that needs a hidden name removes it. Locks
- * are those of flock, which belong to the open file. They stay if the program opens and closes the file once more. */
+ * program leaves such a file without a lock. The next program of the same host that needs a hidden name removes the
+ * file. Locks are made by flock, and belong to the open file: they stay if the program opens and closes the file once
+ * more. */
 #define _GNU_SOURCE /* O_TMPFILE, flock, realpath */
 #include "io/files/output.h"
 #include "io/files/regular_file.h"

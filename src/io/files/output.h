@@ -17,7 +17,7 @@ enum { lr_output_most_together = 8 };
 struct lr_output {
     const lr_log *log;
     char *path;        /* the caller's path, for messages */
-    char *target;      /* the file to which `path` leads through links */
+    char *target;      /* the file that `path` leads to, through links */
     char *temporary;   /* name of the temporary file; NULL = it has no name */
     int file;          /* open descriptor; -1 = closed */
     int error;         /* errno of the first failure, which has been logged; 0 = none */
@@ -82,7 +82,7 @@ lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path
 
 /* --- the target --- */
 
-/* Returns the rights for a new file at the target: those of the present file, or 0666 if there is none. */
+/* Returns the access rights for a new file at the target: the rights of the existing file, or 0666 if there is none. */
 mode_t lr_place_mode(const char *target);
 
 /* Forces the names in the target's folder to the disk. Returns false, with errno, if that fails. */

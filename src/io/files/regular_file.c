@@ -32,7 +32,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Returns the length of a word without the unit at its end, which says little about the meaning. */
+/* Returns the length of a word without the unit at its end. The unit says little about the meaning. */
 static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};

@@ -34,8 +34,8 @@ struct lr_yaml_taker {
     const lr_log *log;
 };
 
-/* Loads a text, or the file `name` if text is NULL; passes the document to taker->take; and destroys it. The thread
- * uses the C locale meanwhile. errors: as lr_yaml_read; the errors of `take`. */
+/* Loads a text, or the file `name` if text is NULL. Passes the document to taker->take, then destroys it. The thread
+ * uses the C locale until the end. errors: as lr_yaml_read; the errors of `take`. */
 lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);

@@ -77,8 +77,8 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 /* A file being read from its begin to its end. */
 struct lr_yardl_input;
 
-/* Opens a file and reads its magic and version, which the schema follows. errors: NULL, logged, for anything but a
- * regular file in yardl's encoding. */
+/* Opens a file and reads its magic and version. The schema comes next in the file. errors: NULL, logged, if the file is
+ * not a regular file in yardl's encoding. */
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log);
 void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 
@@ -131,8 +131,8 @@ lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_t
 /* Reads a text, which is cut to `room` bytes, zero included, and cleaned (base/clean_text.h). */
 lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text, size_t room);
 
-/* Sizes of a list, whose `count` items follow in the file. count and rank are 0 for an optional list that is null. A
- * stream consists of several lists, the last of which has count 0. */
+/* Sizes of a list. Its `count` items follow in the file. count and rank are 0 for an optional list that is null. A
+ * stream consists of several lists; the last one has count 0. */
 struct lr_yardl_list {
     const struct lr_yardl_type *item;
     int64_t count;

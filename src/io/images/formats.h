@@ -89,8 +89,8 @@ struct lr_voxels {
     const lr_progress *progress; /* as in struct lr_image_request */
 };
 
-/* Reports that `done` of `total` lines along the first axis have been read, once for each slice of `in_slice` lines.
- * errors: LR_CANCELLED if the callback stops the reading. */
+/* Reports that `done` of `total` lines along the first axis have been read. It reports once for each slice of
+ * `in_slice` lines. errors: LR_CANCELLED if the callback stops the reading. */
 lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */

@@ -75,7 +75,7 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
     LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
     LR_TRY(lr_sinogram_rings_create(rings, scanner, &gaps, scanner->name, log));
 
-    /* The ring begins with the module whose first place is nearest to 90 degrees, which is STIR's top. */
+    /* The ring begins with the module whose first place is nearest to 90 degrees, the top in STIR. */
     const double module_deg = 360.0 / rings->modules;
     const int modules = (int)lround(lr_wrapped_deg(90.0 - rings->first_angle_deg) / module_deg);
     const lr_status status = lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log);

@@ -24,7 +24,7 @@ struct piece {
 struct join {
     const lr_matrix_join_params *params;
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
-    lr_matrix_file *first; /* one of the parts, open to the end; it describes what all parts have in common */
+    lr_matrix_file *first; /* one of the parts, open until the end; it describes the properties that all parts share */
     const char *first_path;
     struct lr_matrix_share first_share; /* share of the first file, which holds its key */
     int64_t num_rows, elements;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reading of matrix files: their description, checked against a scanner, and their rows, each of which is checked. */
+ * Reading of matrix files: their description, which is checked against a scanner, and their rows, which are all
+ * checked. */
 #include "io/matrix/writer.h"
 
 #include "base/log.h"

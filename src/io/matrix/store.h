@@ -24,7 +24,7 @@ enum { lr_store_head_bytes = 4096, lr_store_block_elements = 1 << 20 };
 /* Sums over all rows appended. */
 struct lr_matrix_totals {
     int64_t rows, elements, dropped_elements;
-    double sum, dropped_sum; /* sums over the elements kept and over those dropped */
+    double sum, dropped_sum; /* sum: over the elements kept; dropped_sum: over the elements dropped */
 };
 
 struct lr_matrix_store_params {
@@ -57,7 +57,7 @@ struct lr_matrix_store {
 
 /* errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there is nothing to
  * continue, or the files have another key; LR_FAILED if one of the two files was not made by this program, or is open
- * in another run. On failure nothing is open, and files that were there before stay. */
+ * in another run. On failure nothing is open, and existing files stay. */
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
 /* Appends the elements of the next row that are at least `least`. Smaller elements are dropped and counted. */
@@ -88,8 +88,8 @@ void lr_matrix_store_remove(struct lr_matrix_store *store);
 
 /* --- reading, after a checkpoint --- */
 
-/* Elements begin .. begin + count - 1, which lie in one block. Columns are int64 if is_wide, or else int32. Columns or
- * values may be NULL. */
+/* Elements begin .. begin + count - 1, all in one block. Columns are int64 if is_wide, else int32. Columns or values
+ * may be NULL. */
 struct lr_matrix_piece {
     int64_t begin, count;
     bool is_wide;

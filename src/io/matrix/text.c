@@ -14,7 +14,7 @@
 
 enum { BLOCK = lr_store_block_elements, PIECE = 1 << 16 };
 
-/* A file of text with more elements than this is slow to read, and a warning says so. */
+/* A text file with more elements than this is slow to read, and causes a warning. */
 #define MANY_ELEMENTS 10000000
 
 struct mtx {

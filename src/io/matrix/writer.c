@@ -31,8 +31,8 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-/* Returns a line, owned by the caller, that names everything the rows depend on. "; " separates its parts, some of
- * which end in LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
+/* Returns a line, owned by the caller, that names everything the rows depend on. "; " separates the parts of the line.
+ * Some parts end in LR_KEY_CONTENTS and a digest of values. errors: NULL, logged, if memory runs out. */
 static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
     /* The scanner and its LORs. */

@@ -22,11 +22,11 @@ struct lr_matrix_fns {
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 
-/* Begins STIR's files, whose names and limits are checked here. Returns `self`, or NULL, logged, on failure. */
+/* Begins STIR's files, and checks their names and limits. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_stir_fns;
 
-/* All rows, from which HDF5, npz and Matrix Market files are made. */
+/* All rows of a matrix. HDF5, npz and Matrix Market files are made from them. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
     struct lr_matrix_store *store; /* its state is that after a checkpoint */
@@ -56,7 +56,7 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
  * logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* Facts from the line by which a file identifies itself as a part of a matrix. */
+/* Data of the line by which a file identifies itself as a part of a matrix. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;
     const char *key; /* points into the text that was parsed */
@@ -70,7 +70,7 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
 
 enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
 
-/* A file open for reading: facts, and functions of its format, to which `self` belongs. */
+/* A file open for reading: its description, and the functions of its format. The functions get `self`. */
 struct lr_matrix_source {
     const char *path;
     const lr_log *log;

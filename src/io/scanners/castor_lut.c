@@ -25,8 +25,8 @@ enum { NUM_SAMPLES = 128 };
 /* Interpretations of an orientation. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another interpretation is chosen if the cosine of the written one is larger than good_cosine, and is `better` times
- * as large as the cosine of the other one. */
+/* Another interpretation replaces the table's one if the table's cosine is larger than good_cosine, and is `better`
+ * times as large as the cosine of the other one. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
