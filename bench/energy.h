@@ -14,7 +14,7 @@ struct energy_meter;
 
 struct energy_params {
     bool is_gpu;
-    const char *device;  /* name of the card or processor */
+    const char *device;  /* name of the card; NULL = not known */
     int number;          /* index of the card among all cards, as in --device */
     const char *library; /* path of the NVML library; NULL = libnvidia-ml.so.1 */
     const char *folder;  /* folder of the processors' counters; NULL = /sys/class/powercap */

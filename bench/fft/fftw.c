@@ -69,7 +69,7 @@ static lr_status convolve_once(void *user, struct fft_timing *taken)
     return LR_OK;
 }
 
-/* Each run except the first transforms the result of the run before. */
+/* Each run except the first convolves the result of the run before. */
 static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;

@@ -34,7 +34,7 @@ struct join {
     lr_matrix_writer_params out; /* describes the joined matrix */
     lr_selection part;           /* LORs or pairs of the joined matrix, if rows are LORs */
     /* Lists of the rows of all parts, owned. At most one is not NULL. */
-    int64_t *numbers; /* Lists of the rows of all parts, owned. At most one is not NULL. */
+    int64_t *numbers; /* voxels or LORs */
     int32_t *pairs;   /* module pairs */
     double (*points_mm)[3];
     int64_t num_pairs;
