@@ -19,7 +19,7 @@ struct transform {
     const struct fft_job *job;
     int64_t voxels, bins;              /* numbers for one volume */
     float *real;                       /* [volumes][voxels] */
-    fftwf_complex *complex, *spectrum; /* spectrum: divided by the number of voxels */
+    fftwf_complex *complex, *spectrum; /* [volumes][bins]; [bins], divided by the number of voxels */
     fftwf_plan there, back;
 };
 

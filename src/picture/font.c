@@ -145,8 +145,8 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
         const FT_GlyphSlot slot = is_loaded ? font.face->glyph : NULL;
         for (int y = 0; is_loaded && y < (int)slot->bitmap.rows; y++) {
             for (int x = 0; x < (int)slot->bitmap.width; x++) {
-                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* coverage of the pixel by the
-                                                                                      letter, 0 to 255 */
+                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* covered part of the pixel, of
+                                                                                      255 */
                 const int along = begin + slot->bitmap_left + x, down = font.above - slot->bitmap_top + y;
                 const int64_t at[2] = {(int64_t)corner[0] + (upwards ? down : along),
                                        (int64_t)corner[1] + (upwards ? length - 1 - along : down)};

@@ -295,8 +295,7 @@ static lr_status run(struct join *join)
         } else if (join->numbers != NULL) {
             join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
         } else if (model->is_described && join->num_pairs < join->lors->num_pairs) {
-            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* only some of the
-                                                                                                pairs */
+            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* some pairs only */
         }
         if (model->is_described && model->by_lor) out->part = &join->part;
 
