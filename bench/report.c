@@ -17,15 +17,17 @@
 
 #include <time.h>
 
-/* Operations for one line of the sampled mode: y1 - w: 3; its square: 5; n_j . (y1 - w): 5; t: 1; U and V: 2 x 7; r and
- * s: 2 x 3; test if on a face: 2 x 3; weight 1 / |y1 - w|, cubed, times h dA: 4; multiplication by the voxel's value
- * and addition: 2. */
+/* Operations for one line of the sampled mode:
+ *   y1 - w: 3; its square: 5; n_j . (y1 - w): 5; t: 1; U and V: 2 x 7; r and s: 2 x 3;
+ *   test if on a face: 2 x 3; weight 1 / |y1 - w|, cubed, times h dA: 4;
+ *   multiplication by the voxel's value, and addition: 2. */
 static const double flop_per_line = 46;
 
-/* Operations for one element of the exact mode with axis-parallel overlaps: bounds along u and v: 2 x 3; area: 1;
- * middle: 4; vector from w: 2; square of its length: 4; density h / rho^3: 4; second moments: 2; second derivatives of
- * the density: 8; second-order term: 3; multiplication by the area: 1; multiplication by the voxel's value and
- * addition: 2. */
+/* Operations for one element of the exact mode, with axis-parallel overlaps:
+ *   bounds along u and v: 2 x 3; area: 1; middle: 4; vector from w: 2; square of its length: 4;
+ *   density h / rho^3: 4; second moments: 2; second derivatives of the density: 8;
+ *   second-order term: 3; multiplication by the area: 1;
+ *   multiplication by the voxel's value, and addition: 2. */
 static const double flop_per_element = 37;
 
 /* A forward projection adds to each LOR value once per element, a back projection reads it once per element. */
@@ -37,7 +39,7 @@ struct device_ceilings {
     double flop_per_s;
     double adds_per_s;         /* float atomics, neighbouring lanes at neighbouring addresses */
     double l2_bytes_per_s;     /* bytes read from the L2 cache */
-    double copy_bytes_per_s;   /* device memory, bytes read plus bytes written */
+    double copy_bytes_per_s;   /* device memory, reads and writes together */
     double window_loads_per_s; /* loads from shared memory, each lane within its own range */
     double whole_adds_per_s;   /* atomics of 32-bit integers in shared memory, at random addresses */
 };
