@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
- * their work: times of the parts, and errors of the images. */
+ * bench cluster: measures iterations by all ranks that mpirun has started, with each scheme that makes one image of
+ * their work. The results are the times of the parts, and the errors of the images. */
 #include "bench.h"
 #include "cli/cluster.h"
 #include "cli/direct.h"
@@ -16,17 +16,17 @@ enum cluster_scheme { CLUSTER_EXACT, CLUSTER_PAPER, CLUSTER_DISTRIBUTED, CLUSTER
 
 /* An image after some iterations. */
 struct cluster_step {
-    int number; /* iterations of each rank so far */
+    int number; /* iterations that each rank has made so far */
     double elapsed_s, log_likelihood, image_error;
 };
 
 /* Times are means over the ranks. */
 struct cluster_outcome {
     enum cluster_scheme scheme;
-    double seconds; /* of the slowest rank, sensitivities included */
+    double seconds; /* time of the slowest rank, including sensitivities */
     double project_s, most_project_s, exchange_s, waiting_s, combine_s;
-    double sent_bytes;          /* by a rank */
-    double memory_bytes;        /* of the largest rank so far */
+    double sent_bytes;          /* bytes sent by each rank */
+    double memory_bytes;        /* memory of the largest rank so far */
     struct cluster_step *steps; /* owned */
     int num_steps;
 };
@@ -39,8 +39,8 @@ struct cluster_bench {
     double counts, voxel_mm;
     lr_operator_params params;
     lr_scanner *scanner;
-    lr_lors *all, *lors; /* the rank's own */
-    int32_t *pairs;      /* [pairs of `all`] the rank's, as `all` numbers them */
+    lr_lors *all, *lors; /* `lors`: LORs of this rank */
+    int32_t *pairs;      /* [pairs of `all`], this rank's pairs, by their numbers in `all` */
     lr_grid grid;
     lr_operator *op;
     lr_lor_data *data;
@@ -81,7 +81,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
                 done->image);
 }
 
-/* This rank's own guess. */
+/* Records the local image of this rank. */
 static lr_status on_local(void *user, const lr_iteration *done)
 {
     struct cluster_bench *bench = user;
@@ -140,7 +140,7 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     outcome->exchange_s = after.moving_s - before.moving_s;
     outcome->waiting_s = after.waiting_s - before.waiting_s;
     outcome->sent_bytes = after.sent_bytes - before.sent_bytes;
-    /* Means and maxima of what every rank found. */
+    /* Means and maxima over the ranks. */
     double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s, &outcome->combine_s,
                              &outcome->sent_bytes};
     double numbers[5], most[5];
@@ -222,14 +222,14 @@ static void read_wish(struct cluster_bench *bench, struct cli_args *args)
     };
 }
 
-/* Opens this rank's part of the problem: every rank sees from all directions. */
+/* Opens this rank's part of the problem. Each rank sees the image from all directions. */
 static lr_status open_all(struct cluster_bench *bench, const char *name)
 {
     const lr_log *log = &bench->report->log;
     bench->scanner = lr_scanner_read(name, log);
     lr_lors *all = bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, log) : NULL;
     if (all == NULL) return report_reason(bench->report);
-    /* Weak scaling has as many more layers as there are ranks, so that each has the same to do. */
+    /* For weak scaling, the number of layers grows with the number of ranks, so that each rank has the same work. */
     const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
     const int size[3] = {n, n, n * ranks};
     const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
@@ -268,7 +268,7 @@ static lr_status open_all(struct cluster_bench *bench, const char *name)
     lr_vector values = lr_lor_data_vector(data);
     CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
 
-    /* Draws the counts of all ranks; those of a pair do not depend on the number of ranks. */
+    /* Draws the counts of all ranks. The counts of a pair do not depend on the number of ranks. */
     double sum = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
     const double scale = sum > 0 ? bench->counts / sum : 0;

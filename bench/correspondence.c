@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench correspondence: how long the matrix takes on each backend, and how right it is.
+ * bench correspondence: measures the time of the matrix on each backend, and its accuracy.
  *
- * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
- * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode,
- * or serves other scanners only, is passed over unless it was asked for by name. */
+ * A combination that cannot be measured becomes a line with the reason, and the program goes on. The exit code is then
+ * not 0 if the user named the combination. Backends that come from defaults are passed over if they find no device,
+ * lack the exact mode, or do not support the scanner. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -16,7 +16,7 @@
 
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
 
-/* Marks each word of "A,B" in `chosen`. */
+/* Marks in `chosen` each word of the list "A,B". */
 static void read_words(struct cli_args *args, const char *name, const char *const *words, bool *chosen)
 {
     char word[64];
@@ -69,7 +69,7 @@ static struct bench_wish read_wish(struct cli_args *args)
     for (int b = 0; b < BENCH_NUM_BACKENDS && !wish.names_backends; b++) wish.backends[b] = true;
     for (int b = 0; b < BENCH_NUM_MODES && !wish.names_modes; b++) wish.modes[b] = true;
 
-    /* A part must lie within every workload that is asked for. */
+    /* The part must lie within the grids of all requested workloads. */
     const int count = args_sizes(args, "--grid", wish.grid);
     if (count == 1)
         args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
@@ -94,13 +94,13 @@ enum { MAX_DEVICES = 32 };
 struct bench {
     struct report *report;
     struct bench_wish wish;
-    bool has_device; /* of OpenGL */
+    bool has_device; /* there is a device with OpenGL */
     lr_device device;
     struct heading {
         const struct bench_workload *workload;
         char scanner[128];
         int64_t num_lors;
-        double elements, elements_error; /* of the whole grid */
+        double elements, elements_error; /* figures of the whole grid */
         int elements_voxels;
     } headings[BENCH_NUM_WORKLOADS];
     int num_headings;
@@ -108,7 +108,7 @@ struct bench {
     int num_results;
 };
 
-/* Finds the usable device that --device numbers. */
+/* Finds the usable device with the number of --device. */
 static void find_device(struct bench *bench)
 {
     lr_device devices[MAX_DEVICES];
@@ -120,7 +120,7 @@ static void find_device(struct bench *bench)
     }
 }
 
-/* Tells what a long run has found so far. */
+/* Reports a result during a long run. */
 static void tell(const struct bench *bench, const struct bench_result *result)
 {
     const char *workload = result->workload->name, *mode = bench_mode_name(result->mode);
@@ -151,7 +151,8 @@ static lr_status measure_subject(struct bench *bench, struct bench_subject *subj
                 *result = (struct bench_result){
                     .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
                 CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
-                /* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
+                /* Exact mode was refused with LR_USAGE: the backend lacks this mode, unless it also refused sampled
+                 * mode with LR_USAGE. */
                 const struct bench_result *before = result - 1;
                 if (bench->num_results > 0 && result->outcome == BENCH_SKIPPED &&
                     before->workload == result->workload && before->backend == result->backend &&
@@ -267,7 +268,8 @@ static void write_figures(const void *user, struct json *json)
     json_close(json, ']');
 }
 
-/* Failures of what was asked for by name decide the exit code; one reason alone keeps its own. */
+/* Only failures of combinations that the user named decide the exit code. If all have the same status, that status
+ * decides. */
 static lr_status conclude(const struct bench *bench)
 {
     const struct bench_result *results = bench->results;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, and the same by Fourier
- * transforms. */
+ * bench direct: measures projections of the family `direct` in the cases of its papers, and the same projections by
+ * Fourier transforms. */
 #include "cli/direct.h"
 #include "bench.h"
 #include "cli/verbs.h"
@@ -20,36 +20,36 @@ enum {
     DIRECT_MOST_REPEATS = 101
 };
 
-/* A case of the papers that lr/direct.h names. */
+/* A case of the papers named in lr/direct.h. */
 struct direct_case {
-    const char *workload; /* as --workload knows it */
-    const char *name;     /* NULL: the model's */
+    const char *workload; /* the name of the workload in --workload */
+    const char *name;     /* NULL = the name of the model */
     int size[3];
     double voxel_mm;
     lr_resolution resolution;
     int azimuths, tilts;
-    bool has_ramla; /* iterations of it are measured, too */
+    bool has_ramla; /* iterations of RAMLA are measured too */
 };
 
 /* One way to compute projections. */
 struct direct_variant {
     const char *name;          /* "compute, textures" */
     const char *backend;       /* NULL: auto */
-    lr_direct_storage storage; /* of compute and cuda */
-    lr_direct_variant way;     /* of cuda */
+    lr_direct_storage storage; /* storage, for backends compute and cuda */
+    lr_direct_variant way;     /* only for backend cuda */
 };
 
-/* One view, or all that there was time for. */
+/* Times of one view, or of as many views as there was time for. */
 struct direct_measured {
     int views;
-    double wall_s, device_s, offsets; /* a view */
+    double wall_s, device_s, offsets; /* for each view */
 };
 
-/* Seconds a view of an iteration as table IV of paper 1 divides it: images go to the device and
- * back for every projection, discrepancy and update are computed on the host. */
+/* Seconds per view of an iteration, divided as in table IV of paper 1. Images are copied to the device and back for
+ * every projection. Discrepancy and update are computed on the host. */
 struct direct_stages {
-    int views;                                   /* measured; 0 = not done */
-    double to_device[2], project[2], to_host[2]; /* forward, back */
+    int views;                                   /* number of views measured; 0 = not measured */
+    double to_device[2], project[2], to_host[2]; /* [0] forward, [1] back */
     double discrepancy, update;
 };
 
@@ -58,27 +58,28 @@ struct direct_outcome {
     const struct direct_variant *variant;
     char device[160];
     struct direct_measured single[DIRECT_NUM_WORKS], batch[DIRECT_NUM_WORKS];
-    double ramla_s, ramla_device_s; /* 0 = not done */
-    double load_s;                  /* of all views' data and their sensitivities, before iterations */
+    double ramla_s, ramla_device_s; /* 0 = not measured */
+    double load_s;                  /* time before the iterations, for the data of all views and their sensitivities */
     struct direct_stages stages;
-    struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
+    struct fft_result peers[DIRECT_MOST_PEERS]; /* only for the first variant of a case */
     int num_peers;
-    lr_direct_attributes attributes[2]; /* forward, back; of backend cuda, with --paper */
+    lr_direct_attributes attributes[2]; /* [0] forward, [1] back; only for backend cuda with --paper */
     bool has_attributes;
 };
 
 struct direct_bench {
     struct report *report;
-    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* chosen */
+    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* the chosen variants */
     int num_variants;
-    bool chosen[5];   /* workloads */
-    const char *name; /* part of the names of cases to measure; NULL = all */
-    bool is_paper;    /* also what the papers' tables have beside times of projections */
-    bool has_peers;   /* Fourier transforms too */
+    bool chosen[5];   /* the chosen workloads */
+    const char *name; /* text that the names of measured cases contain; NULL = all cases */
+    bool is_paper;    /* also measures the other figures of the papers' tables */
+    bool has_peers;   /* also measures Fourier transforms */
     int device, threads, repeat;
     double seconds;
-    const struct direct_case *without_cuda; /* in which CUDA turned out to lack: its variants are skipped from then
-                                               on, and are named with this case; NULL = not yet */
+    const struct direct_case *without_cuda; /* the case in which CUDA was found to be missing; its variants are reported
+                                               as skipped in this case, and passed over in later cases; NULL = not
+                                               missing so far */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
 };
@@ -105,16 +106,16 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
 };
 
-enum { BOTH = 2 /* of storages */ };
+enum { BOTH = 2 /* both storages */ };
 
-/* Fills bench->variants with those that --backend, --storage and --variant name. */
+/* Fills bench->variants with the variants that --backend, --storage and --variant name. */
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)
 {
     const char *named = args_chosen(args, "--backend");
     const lr_direct_variant way = direct_read_variant(args);
     const bool takes_all = strcmp(named, "all") == 0;
     const int storage = args_word(args, "--storage", NULL, takes_all ? BOTH : LR_DIRECT_BUFFERS);
-    const bool is_on_buffers = way >= LR_DIRECT_BANDS && way <= LR_DIRECT_COLUMNS; /* and there alone */
+    const bool is_on_buffers = way >= LR_DIRECT_BANDS && way <= LR_DIRECT_COLUMNS; /* these variants need buffers */
     if (way != LR_DIRECT_FASTEST && !(strcmp(named, "cuda") == 0 || takes_all)) {
         args_complain(args, "--variant is for --backend cuda or all");
     } else if (is_on_buffers && storage == (int)LR_DIRECT_TEXTURES) {
@@ -138,8 +139,8 @@ static void choose_variants(struct direct_bench *bench, struct cli_args *args)
     }
 }
 
-/* An operator of the case's views, or of `view` alone unless it is negative. resolution: NULL = the case's. NULL,
- * logged. */
+/* Makes an operator of all views of the case, or only of `view` if that is not negative. resolution: NULL = that of the
+ * case. errors: NULL, logged. */
 static lr_operator *open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
                               const lr_resolution *resolution, int view)
 {
@@ -164,11 +165,11 @@ static lr_operator *open_case(const struct direct_bench *bench, const struct dir
                             .log = &bench->report->log});
 }
 
-/* Most that transforms of a batch hold. */
+/* Largest size of a batch of transforms. */
 #define BATCH_BYTES ((int64_t)128 << 20)
 
-/* Measures convolutions by Fourier transforms, with the case's kernel at the centre, if that varies, for an oblique
- * view. */
+/* Measures convolutions by Fourier transforms, for an oblique view. If the case's kernel varies, its kernel at the
+ * centre is used. */
 static lr_status compare_with_transforms(const struct direct_bench *bench, const float *image,
                                          struct direct_outcome *outcome)
 {
@@ -214,12 +215,12 @@ static lr_status compare_with_transforms(const struct direct_bench *bench, const
 
 /* --- the first paper's loop, which takes images to the device and back for every projection --- */
 
-/* One projection with its way to the device and back. */
+/* One projection, with the copies to the device and back. */
 struct trip {
     lr_operator *op;
     int32_t view;
     bool is_back;
-    double to_host_s; /* what an image takes */
+    double to_host_s; /* time to copy an image */
 };
 
 static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
@@ -248,7 +249,7 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2], st
     back.is_back = true;
     CLI_TRY(go(trip, image, histo, stages));
 
-    /* histo = n (y / (n histo) - 1), y = 1 and n = 1: what the host takes for it. */
+    /* Times the host's computation histo = n (y / (n histo) - 1), with y = 1 and n = 1. */
     double begin = report_seconds();
     for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
     stages->discrepancy += report_seconds() - begin;
@@ -262,7 +263,7 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2], st
     return LR_OK;
 }
 
-/* Fills outcome->stages by as many views as there is time for. image: changed. */
+/* Fills in outcome->stages from as many views as there is time for. image: is changed. */
 static lr_status measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
                                 struct direct_outcome *outcome)
 {
@@ -274,7 +275,7 @@ static lr_status measure_stages(const struct direct_bench *bench, lr_operator *o
     struct trip trip = {.op = op};
     lr_status status = work[0] != NULL && work[1] != NULL ? LR_OK : LR_FAILED;
 
-    /* Time to read an image that has been computed. */
+    /* Time to read an image that has already been computed. */
     const lr_vector x = lr_vector_of_floats(image, count);
     const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
     for (int k = 0; status == LR_OK && k < 3; k++) {
@@ -304,8 +305,9 @@ static lr_status measure_stages(const struct direct_bench *bench, lr_operator *o
     {                                                                                                                  \
         "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, true                             \
     }
-/* The caption of figure 4 keeps 144 x 144 x 48 voxels of any size; its text has eight times as many of
- * 2 mm as of 4, without which it could not find 64 times the work: the same extent here. */
+/* The caption of figure 4 states 144 x 144 x 48 voxels for all sizes. According to the paper's text, there are eight
+ * times as many voxels of 2 mm as of 4 mm; otherwise the work could not grow by a factor of 64. The cases here
+ * therefore have the same extent. */
 #define FIGURE4(name_, voxel, tof, radial, axial)                                                                      \
     {                                                                                                                  \
         "figure4", name_, {576 / (voxel), 576 / (voxel), 192 / (voxel)}, voxel,                                        \
@@ -345,7 +347,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
-/* Share of --seconds that a view by backend cpu may take if others are measured, too. */
+/* A view by backend cpu may take this many times --seconds if other backends are measured too. */
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2", "variant 3"};
@@ -359,7 +361,7 @@ static const char *const workload_names[] = {"clinical", "caches", "large", "fig
 
 /* --- measuring --- */
 
-/* Seconds by the device's clock, if it has one. */
+/* Seconds by the device's clock if it has one, else wall time. */
 static double best_seconds(const struct direct_measured *measured)
 {
     return measured->device_s > 0 ? measured->device_s : measured->wall_s;
@@ -373,7 +375,7 @@ static int compare_seconds(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-/* The median of as many runs as there is time for. */
+/* Measures the median of as many runs as there is time for. */
 static lr_status measure(const struct direct_bench *bench, lr_operator *op, const lr_direct_task *task,
                          struct direct_measured *measured)
 {
@@ -401,7 +403,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int k = 0; status == LR_OK && k < num_views; k++) views[k] = k;
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
-        /* One view, of which the first run counts if there is no time for others. */
+        /* One view. Its first run counts only if there is no time for other runs. */
         struct direct_measured *single = &outcome->single[work];
         lr_direct_timing first;
         status = lr_direct_time(op, &task, &first);
@@ -409,12 +411,12 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
         *single = (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
         if (first.wall_s < bench->seconds) status = measure(bench, op, &task, single);
 
-        /* Number of views that a batch may have within the time. */
+        /* Number of views for which the time suffices. */
         const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
         task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
 
         outcome->batch[work] = outcome->single[work];
-        if (status == LR_OK && task.num_views > 1) /* once to build its tables */
+        if (status == LR_OK && task.num_views > 1) /* one run to build its tables */
             status = lr_direct_time(op, &task, &(lr_direct_timing){0});
         if (status == LR_OK && task.num_views > 1) status = measure(bench, op, &task, &outcome->batch[work]);
     }
@@ -422,18 +424,18 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     return status;
 }
 
-/* An iteration finds everything built but the first. */
+/* The first iteration builds tables, so only the second one is timed. */
 static lr_status keep_seconds(void *user, const lr_iteration *done)
 {
     struct direct_outcome *outcome = user;
-    if (done->number == 1) /* load_s was when it began */
+    if (done->number == 1) /* load_s was the time when iteration 1 began */
         outcome->load_s = report_seconds() - done->seconds - outcome->load_s;
     outcome->ramla_s = done->seconds;
     outcome->ramla_device_s = done->device_seconds;
     return LR_OK;
 }
 
-/* Two iterations of all views, each with the same counts, if there is time for them. */
+/* Makes two iterations over all views, each with the same counts, if there is time. */
 static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op, const float *image,
                                struct direct_outcome *outcome)
 {
@@ -480,13 +482,13 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     if (image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
     for (int64_t k = 0; k < info->num_voxels; k++) image[k] = (float)(0.5 + common_random(1, k));
-    /* The image is taken to the device once. */
+    /* The image is copied to the device once. */
     const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
     lr_direct_timing timing;
     lr_status status = lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &timing);
     if (status == LR_OK) status = measure_works(bench, op, outcome);
 
-    /* Fourier transforms are measured once a case. */
+    /* Fourier transforms are measured once per case. */
     bool has_peers = bench->has_peers;
     for (int k = 0; k < bench->num_outcomes; k++) has_peers = has_peers && bench->outcomes[k].what != what;
     if (status == LR_OK && has_peers) status = compare_with_transforms(bench, image, outcome);
@@ -494,7 +496,7 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     const bool has_stages = what->has_ramla && what->resolution.model <= LR_RADIAL_VARIANT1;
     if (status == LR_OK && bench->is_paper && has_stages) status = measure_stages(bench, op, image, outcome);
 
-    /* What CUDA kernels take of the device. */
+    /* Resources that CUDA's kernels use on the device. */
     outcome->has_attributes = status == LR_OK && bench->is_paper && strcmp(info->backend, "cuda") == 0;
     for (int back = 0; outcome->has_attributes && status == LR_OK && back < 2; back++) {
         const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
@@ -515,7 +517,7 @@ static double flop_share(const struct direct_outcome *outcome, const struct dire
     return ceiling > 0 ? 2 * voxels * measured->offsets / best_seconds(measured) / ceiling : 0;
 }
 
-/* Tells what a long run has found so far. */
+/* Reports an outcome during a long run. */
 static void tell(const struct direct_bench *bench, const struct direct_outcome *outcome)
 {
     report_clear(bench->report);
@@ -543,11 +545,12 @@ static void report_skipped(const struct direct_bench *bench, const struct direct
                 status == LR_NO_DEVICE ? lacks : "not with this kernel");
 }
 
-/* Backend cpu does not hold up others for long. */
+/* True if backend cpu would delay the other backends for too long. */
 static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
                         const struct direct_variant *variant)
 {
-    /* The time of a view is expected by a case that cpu has done and another backend's figures of this one. */
+    /* The expected time of a view by cpu is the product of two figures: cpu's time per unit of work, measured in
+     * another case; and the work of this case, measured with another backend. */
     double second_work = 0, work = 0;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];
@@ -573,7 +576,7 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
     struct direct_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     *outcome = (struct direct_outcome){.what = what, .variant = variant};
     lr_operator *op = open_case(bench, outcome, NULL, -1);
-    /* Another backend may have come in the place of the one that was named, and cpu has no textures. */
+    /* Another backend may have replaced the named one, and cpu has no textures. */
     const char *backend = op != NULL ? lr_operator_get_info(op)->backend : "";
     const bool is_named = variant->backend != NULL
                               ? strcmp(backend, variant->backend) == 0
@@ -694,13 +697,13 @@ static void write_figures(const void *user, struct json *json)
     json_close(json, ']');
 }
 
-/* Measures the variants of all cases that were chosen. */
+/* Measures the chosen variants of all cases. */
 static lr_status measure_chosen(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
             const struct direct_variant *variant = bench->variants[n];
-            /* A device that one variant of CUDA lacks all lack, in all cases. */
+            /* If one variant of CUDA finds no device, no variant does, in any case. */
             const struct direct_case *what = &cases[k];
             const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
             if (lacks && bench->without_cuda == what) report_skipped(bench, variant, LR_NO_DEVICE);
@@ -719,7 +722,7 @@ static lr_status run(struct cli_args *args)
     bench->is_paper = args_has(args, "--paper");
     bench->has_peers = !args_has(args, "--no-fourier");
     choose_variants(bench, args);
-    /* The cases that --workload and --case name. */
+    /* The cases that --workload and --case select. */
     const int only = args_word(args, "--workload", NULL, -1);
     bool has_any = false;
     bench->name = args_text(args, "--case");

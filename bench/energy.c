@@ -9,13 +9,13 @@
 
 enum { MOST_COUNTERS = 16, MOST_CARDS = 64, NAME_BYTES = 96, PATH_BYTES = 512 };
 
-/* Counters of processors: one for each package, in microjoules. */
+/* A counter of one processor package, in microjoules. */
 struct counter {
     char path[PATH_BYTES];
-    double last_uj, range_uj; /* range: after this it begins at 0 again */
+    double last_uj, range_uj; /* range_uj: the value at which the counter returns to 0 */
 };
 
-/* The functions of NVML that are used, as NVIDIA documents them; 0 is success. */
+/* The functions of NVML that are used, as documented by NVIDIA. They return 0 for success. */
 struct nvml {
     void *library;
     int (*init)(void);
@@ -33,12 +33,13 @@ struct energy_meter {
     double first_mj;
     struct counter counters[MOST_COUNTERS];
     int num_counters;
-    double joules; /* of processors, so far */
+    double joules; /* energy of all processors so far */
 };
 
 /* --- cards --- */
 
-/* A function of the library; ISO C has no cast to one from what dlsym gives. */
+/* Finds a function of the library. It is copied byte by byte, because ISO C cannot cast the result of dlsym to a
+ * function. */
 static bool find(void *library, const char *name, void *function)
 {
     void *const found = dlsym(library, name);
@@ -75,7 +76,7 @@ static bool open_card(struct energy_meter *meter, const struct energy_params *pa
         meter->nvml.init() != 0)
         return false;
 
-    /* The card of that number, if it has the name; if not, the only one that has. */
+    /* Chooses the card with the given number if it has the name, else the only card with the name. */
     unsigned count = 0, found = 0;
     void *card = NULL;
     const unsigned number = (unsigned)params->number;
@@ -111,7 +112,7 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     for (int k = 0; k < MOST_COUNTERS; k++) {
         struct counter *counter = &meter->counters[meter->num_counters];
         char range[PATH_BYTES];
-        /* Counters of packages, not of the whole board that they are part of. */
+        /* Only counters of packages are read, not the counter of the whole board. */
         char path[PATH_BYTES], name[NAME_BYTES] = "";
         snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, k);
         FILE *file = fopen(path, "r");

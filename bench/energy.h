@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a device has taken, in joules: of NVIDIA's cards by the driver's library (NVML), which is loaded at run
- * time, of processors by RAPL's counters in /sys. The driver's counter is of the whole card since it was
- * loaded and moves on every 20 to 100 ms, so that work is repeated for seconds between two readings. */
+ * Energy that a device consumes, in joules. For NVIDIA's cards it is read by the driver's library (NVML), which is
+ * loaded at run time; for processors, from the RAPL counters in /sys. The driver's counter covers the whole card since
+ * the driver was loaded. It is updated only every 20 to 100 ms, so the work must be repeated for seconds between two
+ * readings. */
 #ifndef LR_BENCH_ENERGY_H
 #define LR_BENCH_ENERGY_H
 
@@ -13,19 +14,19 @@ struct energy_meter;
 
 struct energy_params {
     bool is_gpu;
-    const char *device;  /* its name, of a card */
-    int number;          /* of the card among those that there are, as --device has it */
-    const char *library; /* NULL = libnvidia-ml.so.1 */
-    const char *folder;  /* of the processors' counters; NULL = /sys/class/powercap */
+    const char *device;  /* name of the card; NULL = not known */
+    int number;          /* index of the card among all cards, as in --device */
+    const char *library; /* path of the NVML library; NULL = libnvidia-ml.so.1 */
+    const char *folder;  /* folder of the processors' counters; NULL = /sys/class/powercap */
 };
 
-/* NULL if it is not known: no such library or card, counters that may not be read, no memory. A meter belongs
- * to one thread at a time. */
+/* Returns NULL if the energy cannot be measured: the library or card is missing, the counters are not readable, or
+ * memory runs out. Only one thread at a time may use a meter. */
 struct energy_meter *energy_open(const struct energy_params *params);
 void energy_close(struct energy_meter *meter);
 
-/* Joules since the meter was opened. Processors' counters come round; readings are less than a minute apart.
- * false: it is no longer known. */
+/* *joules: energy since the meter was opened. The counters of processors overflow, so readings must be less than a
+ * minute apart. Returns false if the energy is no longer known. */
 bool energy_read(struct energy_meter *meter, double *joules);
 
 /* "NVML" or "RAPL". */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: iterations over random lines in the cases of the family's paper, next to its figures.
+ * bench listmode: measures iterations over random lines in the cases of the family's paper, and prints the paper's
+ * figures beside them.
  *
- * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
- * and 6; more lines than it has, and the image of a public data set. */
+ * The cases are tables I to V of the paper (milliseconds for forward projection, back projection and update); its
+ * figures 3, 5 and 6; larger numbers of lines; and the image of a public data set. */
 #include "bench.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -22,7 +23,7 @@ enum {
     LISTMODE_NUM_KERNELS = 3,
     LISTMODE_NUM_BACKENDS = 4,
     LISTMODE_NUM_TABLES = 11,
-    LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are the default */
+    LISTMODE_FIRST_DEFAULT = 1, /* first default table; the defaults are the tables of the paper */
     LISTMODE_LAST_DEFAULT = 4,
     LISTMODE_MOST_OUTCOMES = 512,
     LISTMODE_MOST_REPEATS = 101
@@ -30,31 +31,31 @@ enum {
 
 /* One row of a table. */
 struct listmode_case {
-    const char *table; /* as --table knows it */
+    const char *table; /* name of the table in --table */
     int size[3];
-    int width;          /* of the tube, in voxels */
-    int millions;       /* lines */
-    const char *preset; /* of the scanner; NULL = the ring for random lines */
+    int width;          /* width of the tube, in voxels */
+    int millions;       /* number of lines, in millions */
+    const char *preset; /* preset of the scanner; NULL = the ring for random lines */
     double voxel_mm;    /* 0 = the image is 576 mm across */
-    int subsets;        /* of an iteration; 0 = 1 */
-    int iterations;     /* of the reconstruction; 0 = none is meant */
-    bool has_ladder;    /* by the paper's steps, too */
-    bool has_fastmath;  /* by the steps before and after fast math */
-    bool has_blocks;    /* by blocks of several sizes */
+    int subsets;        /* subsets of an iteration; 0 = 1 */
+    int iterations;     /* iterations of the reconstruction; 0 = not stated */
+    bool has_ladder;    /* also measured with each step of the paper */
+    bool has_fastmath;  /* also measured with fast math, and with the step before it */
+    bool has_blocks;    /* also measured with blocks of several sizes */
     bool has_collisions;
 };
 
-/* Settings of one line of figures. */
+/* Settings for one line of the output. */
 struct listmode_way {
     const struct listmode_case *what;
     lr_listmode_kernel kernel;
     bool has_tof;
     const char *backend; /* NULL = auto */
     lr_listmode_variant variant;
-    int threads, blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
+    int threads, blocks; /* cuda: threads per block, and blocks per multiprocessor; 0 = the backend's default */
 };
 
-/* Wall clock, and the device's own (0 = it has none). */
+/* Time by the wall clock, and by the device's own clock (0 = it has none). */
 struct listmode_seconds {
     double wall, device;
 };
@@ -63,38 +64,39 @@ struct listmode_outcome {
     struct listmode_way way;
     char backend[32], device[160];
     int64_t lines;
-    double prepare_s; /* from events to an operator: partitioned and sorted */
+    double prepare_s; /* time to make an operator from events: to partition and to sort them */
     double partition_s, sort_s;
-    struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
-    double visits;                                    /* voxels a line */
-    double joules;                                    /* of an iteration; 0 = not known */
+    struct listmode_seconds forward, back, iteration; /* iteration: both projections, ratio and update */
+    double visits;                                    /* number of voxels per line */
+    double joules;                                    /* energy of an iteration; 0 = not known */
     char energy_source[8];
     struct listmode_collisions {
-        double share; /* of writes to a voxel that another line of 32 has written */
-        int most;     /* lines of 32 in one voxel; 0 = not counted */
+        double share; /* fraction of writes to a voxel that another line of the same warp writes too */
+        int most;     /* most lines of a warp in one voxel; 0 = not counted */
     } collisions;
-    float *image; /* owned by the bench: of an iteration, in cases of fast math; else NULL */
+    float *image; /* image of an iteration, owned by the bench; NULL for cases without fast math */
     double
-        deviation; /* of that of fast math from that of the step before, over the range of its values; NaN = not compared */
+        deviation; /* RMS difference between the images of fast math and of the step before, divided by the range of the
+                      latter; NaN = not compared */
 };
 
 struct listmode_bench {
     struct report *report;
     bool tables[LISTMODE_NUM_TABLES], kernels[LISTMODE_NUM_KERNELS];
-    bool is_exact_alone; /* the exact kernel is asked for by name */
-    bool is_all;         /* backends, one after the other */
-    const char *backend; /* else this one; NULL = auto */
+    bool is_exact_alone; /* the user asked for the exact kernel by name */
+    bool is_all;         /* all backends are measured, one after the other */
+    const char *backend; /* the only backend if is_all is false; NULL = auto */
     bool with_tof, without_tof;
-    int64_t lines;     /* that stand for the paper's million */
-    int64_t all_lines; /* of any case; 0 = by the case */
-    int subsets;       /* of an iteration; 0 = by the case */
+    int64_t lines;     /* number of lines used for each million of the paper */
+    int64_t all_lines; /* number of lines in all cases; 0 = the case gives it */
+    int subsets;       /* subsets of an iteration; 0 = the case gives it */
     lr_listmode_variant variant;
     double tof_ps;
     int64_t max_memory_bytes;
     int device, threads, repeat;
     double seconds;
     uint64_t seed;
-    const char *preset; /* of the current scanner; NULL = the ring */
+    const char *preset; /* preset of the current scanner; NULL = the ring */
     lr_scanner *scanner;
     lr_lors *lors;
     struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
@@ -117,7 +119,7 @@ static const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",   
 
 static const struct listmode_case listmode_cases[] = {
     {"first", WHOLE_BODY, 3, .millions = 1},
-    /* table I, blocks of 1024 threads, 15 of them */
+    /* table I: 15 blocks of 1024 threads */
     {"lines", WHOLE_BODY, 3, .millions = 1},
     {"lines", WHOLE_BODY, 3, .millions = 2},
     {"lines", WHOLE_BODY, 3, .millions = 5},
@@ -144,15 +146,15 @@ static const struct listmode_case listmode_cases[] = {
     {"both", CUBE(128), 6, .millions = 1},
     {"both", CUBE(192), 9, .millions = 1},
     {"both", CUBE(256), 12, .millions = 1},
-    /* T = a N + b beyond the paper's lines */
+    /* T = a N + b, beyond the paper's numbers of lines */
     {"linear", WHOLE_BODY, 3, .millions = 1},
     {"linear", WHOLE_BODY, 3, .millions = 10},
     {"linear", WHOLE_BODY, 3, .millions = 100},
-    /* figure 5: each step with those before it */
+    /* figure 5: each step together with the steps before it */
     {"ladder", WHOLE_BODY, 3, 1, .has_ladder = true},
-    /* the public NEMA data set's image, subsets and iterations (Zenodo 8404015) */
+    /* image, subsets and iterations of the public NEMA data set (Zenodo 8404015) */
     {"public", {215, 215, 71}, 3, 10, .preset = "ge-discovery-mi", .voxel_mm = 2.78, .subsets = 34, .iterations = 2},
-    /* table II: with time of flight, the step before fast math and the last one */
+    /* table II, with time of flight: the step before fast math, and fast math, the last step */
     {"fastmath", WHOLE_BODY, 3, 1, .has_fastmath = true},
     {"fastmath", WHOLE_BODY, 5, 1, .has_fastmath = true},
     {"fastmath", WHOLE_BODY, 7, 1, .has_fastmath = true},
@@ -163,14 +165,14 @@ static const struct listmode_case listmode_cases[] = {
     {0},
 };
 
-/* Times that an iteration goes on to the next part of the lines. */
+/* Number of subsets in an iteration. */
 static int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
 {
     const int own = what->subsets > 0 ? what->subsets : 1;
     return bench->subsets > 0 ? bench->subsets : own;
 }
 
-/* Seconds that rates are computed from. */
+/* Seconds for computing rates: by the device's clock if it has one. */
 static double listmode_best(const struct listmode_seconds *seconds)
 {
     return seconds->device > 0 ? seconds->device : seconds->wall;
@@ -180,7 +182,8 @@ static double listmode_best(const struct listmode_seconds *seconds)
 
 static const double across_mm = 576;
 
-/* A grid of 576 mm across, as the Gemini TF's field of view, unless the case has a voxel size; cubes are as long. */
+/* A grid of 576 mm across, like the field of view of the Gemini TF, unless the case gives a voxel size. Cubes have the
+ * same length. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
@@ -194,7 +197,7 @@ static lr_grid listmode_grid(const struct listmode_case *what)
 
 /* --- events --- */
 
-/* Draws an event. false: its LOR does not count, or misses the image. */
+/* Draws an event. Returns false if its LOR is not in coincidence or misses the image. */
 static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw, lr_event *event)
 {
     const int64_t number = (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
@@ -204,7 +207,7 @@ static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, 
     lr_scanner_hit_centre(bench->scanner, event->crystals[0], begin_mm);
     lr_scanner_hit_centre(bench->scanner, event->crystals[1], end_mm);
 
-    /* A line is begin + t (end - begin); from <= t <= to lies within the image's box. */
+    /* The points of a line are begin + t (end - begin). Those with from <= t <= to are within the image's box. */
     double from = 0, to = 1;
     for (int k = 0; k < 3; k++) {
         const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
@@ -224,7 +227,8 @@ static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, 
     return from < to && lr_lors_in_coincidence(bench->lors, number);
 }
 
-/* Lines are drawn in parts, each from numbers of its own, so that threads change nothing. */
+/* Lines are drawn in parts. Each part has its own random numbers, so the result does not depend on the number of
+ * threads. */
 enum { PART_LINES = 1 << 20, MOST_THREADS = 64 };
 #define PART_DRAWS (INT64_C(1) << 32)
 
@@ -233,7 +237,7 @@ struct drawing {
     const lr_grid *grid;
     lr_event *events;
     int64_t count;
-    atomic_llong next; /* part */
+    atomic_llong next; /* index of the next part */
 };
 
 static int draw_parts(void *user)
@@ -253,21 +257,20 @@ static int draw_parts(void *user)
 
 /* --- measuring --- */
 
-/* Time of runs before those that are timed, at most, and as a share of what there is for a figure: a card that
- * has waited for the host's preparations takes some 0.1 s to reach its clock, and was seen five times as
- * slow before. */
+/* Time for warm-up runs: at most warm_s, and at most the fraction warm_share of the time for a figure. A card that has
+ * waited for the host takes about 0.1 s to reach its full clock rate; before, it was seen to be five times as slow. */
 static const double warm_s = 0.5, warm_share = 0.25;
 
-/* Time of the runs between two readings of the clock, about. */
+/* Approximate time of the runs between two readings of the clock. */
 static const double row_s = 0.1;
 
 enum {
-    COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
-    COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
-    COUNTED_VOXELS = 1 << 20, /* of the image; in a larger one fewer lines are counted */
-    COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
-    MOST_IN_A_ROW = 32,       /* runs that one look at the clock is of */
-    ENERGY_SECONDS = 2        /* of iterations between two looks at a counter of energy, at least */
+    COUNTED_LINES = 1000,     /* most lines whose voxels are counted */
+    COUNTED_LEAST = 30,       /* least number of such lines; each of them is compared with each 1,024 voxels */
+    COUNTED_VOXELS = 1 << 20, /* size of an image above which fewer lines are counted */
+    COUNTED_EXACT_LINES = 50, /* lines counted for exact elements, which take longer */
+    MOST_IN_A_ROW = 32,       /* most runs between two readings of the clock */
+    ENERGY_SECONDS = 2        /* least time of iterations between two readings of an energy counter */
 };
 
 /* --- the operator --- */
@@ -297,7 +300,7 @@ static lr_operator *make_operator(const struct listmode_bench *bench, const stru
         .progress = &bench->report->progress});
 }
 
-/* Of the first `count` events. NULL, logged. */
+/* Makes an operator of the first `count` events. errors: NULL, logged. */
 static lr_operator *make_native(const struct listmode_bench *bench, const struct listmode_way *way,
                                 const lr_event *events, int64_t count)
 {
@@ -316,12 +319,12 @@ static lr_status add_elements(void *user, const lr_row *row)
 
 /* --- collisions within a warp --- */
 
-/* Lines that a warp takes at once, and how many of them are looked at. */
+/* Number of lines that a warp handles at once, and number of warps that are examined. */
 enum { WARP = 32, COUNTED_WARPS = 64 };
 
 struct counting {
-    int *lines;      /* [voxels] of the current warp */
-    int64_t *voxels; /* [room] that have some */
+    int *lines;      /* [voxels], lines of the current warp in each voxel */
+    int64_t *voxels; /* [room], voxels with at least one line */
     int64_t num_voxels;
     int64_t rows;
     double writes, collisions;
@@ -352,7 +355,8 @@ static lr_status take_line(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
+/* Counts collisions with the kernel of the outcome, for events in the order in which they were drawn. Backend native
+ * gives their rows. */
 static lr_status count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                   struct listmode_outcome *outcome)
 {
@@ -379,8 +383,8 @@ static lr_status count_collisions(const struct listmode_bench *bench, const lr_e
 struct running {
     lr_operator *op;
     int subsets;
-    lr_vector image, correction, sensitivity; /* of voxels */
-    lr_vector ones, values;                   /* of events */
+    lr_vector image, correction, sensitivity; /* images */
+    lr_vector ones, values;                   /* values of events */
 };
 
 typedef lr_status work_fn(struct running *running);
@@ -395,7 +399,7 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* Updates as lr_recon does them, with the sensitivity of these events alone. */
+/* Makes the updates of lr_recon. The sensitivity is that of these events only. */
 static lr_status iterate(struct running *running)
 {
     const lr_lors *layout = lr_operator_get_info(running->op)->lors;
@@ -416,7 +420,7 @@ static lr_status iterate(struct running *running)
     return LR_OK;
 }
 
-/* Waits for the device: what is read has been computed. */
+/* Waits for the device: sums can be read only when the arrays have been computed. */
 static lr_status finish(struct running *running)
 {
     lr_vector_sums sums;
@@ -444,19 +448,20 @@ static int compare_seconds(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-/* The median of as many readings of the clock as there is time for, after one run that counts only if it
- * took all; the device's clock tells the last run of each. */
+/* Measures the median of as many readings of the clock as there is time for. The first run counts only if it took all
+ * the time. The device's clock measures only the last run of each reading. */
 static lr_status time_work(const struct listmode_bench *bench, struct running *running, work_fn *work,
                            struct listmode_seconds *median)
 {
     struct listmode_seconds all[LISTMODE_MOST_REPEATS];
     int runs = 0;
-    CLI_TRY(time_once(running, work, 1, median)); /* programs are built */
-    /* Runs until the device is as fast as it gets. */
+    CLI_TRY(time_once(running, work, 1, median)); /* includes building the programs */
+    /* Runs until the device has reached its full speed. */
     const double warm_start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
     while (report_seconds() - warm_start + median->wall < enough_s) CLI_TRY(time_once(running, work, 1, median));
     const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
-    /* Runs between two readings: several short ones, so that the device waits for no command of the host. */
+    /* Number of runs between two readings. There are several short runs, so that the device does not wait for the
+     * host. */
     const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
     const int times = fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
 
@@ -504,7 +509,7 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     CLI_TRY(back_project(running));
     CLI_TRY(lr_vector_copy(&running->correction, &running->sensitivity));
 
-    if (outcome->way.what->has_fastmath) { /* the image of one iteration */
+    if (outcome->way.what->has_fastmath) { /* keeps the image of one iteration */
         const int64_t count = running->image.count;
         outcome->image = malloc((size_t)count * sizeof(*outcome->image));
         if (outcome->image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
@@ -515,7 +520,7 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     CLI_TRY(time_work(bench, running, project, &outcome->forward));
     CLI_TRY(time_work(bench, running, back_project, &outcome->back));
     CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
-    /* Energy of whole cards or processors: other work that they do meanwhile counts, too. */
+    /* The energy is that of whole cards or processors, and includes other work that they do at the time. */
     struct energy_meter *meter = energy_open(&(struct energy_params){
         .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
     const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
@@ -536,7 +541,8 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
     snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
-    lr_place *place = lr_operator_place(running.op); /* of vectors, held as a reconstruction holds it */
+    lr_place *place = lr_operator_place(running.op); /* the vectors' place, held during the measurement as in a
+                                                        reconstruction */
     lr_status status = lr_place_hold(place);
     if (status == LR_OK) {
         status = measure_all(bench, &running, outcome);
@@ -550,7 +556,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     lr_operator_destroy(running.op);
     CLI_TRY(status);
     CLI_TRY(outcome->way.what->has_collisions ? count_collisions(bench, events, outcome) : LR_OK);
-    /* Rows of the first lines by backend native. */
+    /* Computes rows of the first lines by backend native. */
     const lr_grid grid = listmode_grid(outcome->way.what);
     const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
     const int64_t usual = outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
@@ -565,8 +571,8 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     return counted;
 }
 
-/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE if the backend is not there or
- * lacks the kernel; LR_CANCELLED. */
+/* Fills in `outcome` for outcome->way. errors: LR_NO_DEVICE; LR_USAGE if the backend is missing or lacks the kernel;
+ * LR_CANCELLED. */
 static lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
 {
     const lr_grid grid = listmode_grid(outcome->way.what);
@@ -574,7 +580,8 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
     if (events == NULL)
         return report_error(bench->report, LR_FAILED, "no memory for %lld events", (long long)outcome->lines);
-    /* LORs are uniform among those in coincidence that cross the image, times of flight along what lies in it. */
+    /* LORs are uniform among LORs in coincidence that cross the image. Times of flight are uniform along the part of
+     * the line within the image. */
     struct drawing drawing = {.bench = bench, .grid = &grid, .events = events, .count = outcome->lines};
     const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
     thrd_t threads[MOST_THREADS];
@@ -590,11 +597,11 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-/* The last one stands for all others. */
+/* The last entry means all others. */
 static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
 
-/* Compares the image of fast math to that of the step before it, if both were measured: root mean square of the
- * difference over the range of values. */
+/* Compares the image of fast math with the image of the step before, if both were measured: root mean square of the
+ * difference divided by the range of values. */
 static void find_deviation(const struct listmode_bench *bench, struct listmode_outcome *fast)
 {
     const struct listmode_case *what = fast->way.what;
@@ -615,7 +622,7 @@ static void find_deviation(const struct listmode_bench *bench, struct listmode_o
     fast->deviation = most > least ? sqrt(square / (double)count) / (most - least) : 0.0;
 }
 
-/* A backend that is not there, or lacks the kernel, is left out of several. */
+/* If there are several backends, one that is missing or lacks the kernel is left out. */
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
 {
     const char *preset = way->what->preset;
@@ -630,8 +637,8 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
         if (preset != NULL) {
             bench->scanner = lr_scanner_read(preset, log);
         } else {
-            /* A ring as long as the largest image, so that lines come from all directions: crystals of 6 mm, 28
-             * modules of 16 of them around, 100 of them along the axis. */
+            /* The ring is as long as the largest image, so that lines come from all directions. Crystals have 6 mm; 28
+             * modules of 16 crystals are around the ring, and 100 crystals along the axis. */
             static const int around[1] = {16}, along[1] = {100};
             const lr_ring ring = {.radius_mm = 450,
                                   .modules = 28,
@@ -651,7 +658,7 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     }
     *outcome = (struct listmode_outcome){.way = *way, .deviation = NAN};
     const lr_status status = listmode_measure(bench, outcome);
-    if (status != LR_OK) { /* it is not counted among those that are freed at the end */
+    if (status != LR_OK) { /* the outcome is not in the list of outcomes whose data are freed at the end */
         free(outcome->image);
         outcome->image = NULL;
     }
@@ -670,8 +677,8 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     return LR_OK;
 }
 
-/* Measures the paper's steps, which are variants of cuda: all, or the step before fast math and fast math; or blocks of
- * several sizes, several of them for each multiprocessor. */
+/* Measures variants of cuda: all steps of the paper; or the step before fast math, and fast math; or several block
+ * sizes, and several numbers of blocks per multiprocessor. */
 static lr_status measure_variants(struct listmode_bench *bench, struct listmode_way *way)
 {
     static const int threads[] = {128, 256, 512, 768}, blocks[] = {1, 2, 4, 8};
@@ -698,8 +705,8 @@ static lr_status measure_variants(struct listmode_bench *bench, struct listmode_
     return measure(bench, way);
 }
 
-/* Exact elements, which know no width and take long on processors, come in the first table unless they are
- * asked for. */
+/* True if the kernel is measured. Exact elements have no width and take long on processors, so by default only the
+ * first table has them. */
 static bool has_kernel(const struct listmode_bench *bench, int kernel, const struct listmode_case *what)
 {
     const bool is_usual =
@@ -710,11 +717,11 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
 
 /* --- JSON --- */
 
-/* Shares that the visited voxels are of what a device reaches: fills at most 3, and returns how many; 0
- * if that is not known. */
+/* Fractions of a device's ceilings that the rate of visited voxels reaches. Fills in at most 3 entries and returns
+ * their number; 0 if the ceilings are not known. */
 static int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3])
 {
-    /* Each event's crystals, time and number, and its value, which is read and written. */
+    /* Bytes for each event: its crystals, time and number; and its value, which is read and written. */
     const double bytes = 2 * (16 + 4), lines = (double)outcome->lines;
     const double visits = lines * outcome->visits;
     return bench_visit_ceilings(outcome->device,
@@ -815,16 +822,16 @@ static lr_status measure_chosen(struct listmode_bench *bench)
         bool is_chosen = false;
         for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
             is_chosen = is_chosen || (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0);
-        const bool is_of_cuda = what->has_ladder || what->has_fastmath || what->has_blocks; /* backend cuda alone */
+        const bool is_of_cuda = what->has_ladder || what->has_fastmath || what->has_blocks; /* only for backend cuda */
         struct listmode_way way = {.what = what, .backend = bench->backend};
         for (int k = 0; is_chosen && k < (bench->is_all && !is_of_cuda ? LISTMODE_NUM_BACKENDS : 1); k++) {
             way.backend = bench->is_all ? backends[k] : bench->backend;
             way.backend = is_of_cuda ? "cuda" : way.backend;
-            /* Measures by every kernel, without and with time of flight. */
+            /* Measures every kernel, without and with time of flight. */
             for (int n = 0; n < 2 * LISTMODE_NUM_KERNELS; n++) {
                 way.kernel = (lr_listmode_kernel)(n / 2);
                 way.has_tof = n % 2 != 0;
-                /* The paper has figures of fast math with time of flight. */
+                /* The paper's figures for fast math include time of flight. */
                 const bool is_meant = way.has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
                 if (is_meant && has_kernel(bench, n / 2, what)) CLI_TRY(measure_variants(bench, &way));
             }

@@ -3,11 +3,11 @@
  *
  * bench correspondence: geometries, exact rows of some voxels, and the clock.
  *
- * `pair` is the workload of Toth, Magdics, Szirmay-Kalos, Fast System
- * Matrix Generation on a GPU Cluster: two modules of 32 x 32 crystals and 128^3 voxels. The planes
- * lie across y and share the axial direction z, as the panels of a ring do, so the voxels' long
- * edge is along y. `angled` and `tilted` turn the second module in place rather than about the
- * scanner's centre: the same voxels see it then, and times compare element by element. */
+ * `pair` is the workload of Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster: two modules
+ * of 32 x 32 crystals and 128^3 voxels. The planes of the modules are perpendicular to y and contain the axial
+ * direction z, like the panels of a ring; the long edge of the voxels is therefore along y. `angled` and `tilted` turn
+ * the second module about its own centre, not about the scanner's centre. The module then sees the same voxels, and
+ * times per element can be compared. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -64,7 +64,7 @@ lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *l
                              .crystals = {32, 32},
                              .pitch_mm = {2, 2},
                              .face_mm = {2, 2},
-                             .depth_mm = 20}}; /* beyond the plane of detection: of no effect */
+                             .depth_mm = 20}}; /* beyond the plane of detection, without effect */
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -200;
     double *const axes[2] = {modules[1].u, modules[1].v};
@@ -93,7 +93,7 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     sample->rows = calloc((size_t)sample->num_rows + 1, sizeof(*sample->rows));
     if (sample->points_mm == NULL || sample->counts == NULL || sample->rows == NULL)
         return report_error(report, LR_FAILED, "no memory for a sample of %d voxels", num);
-    /* Different rows below `total`, in random order: few, or all there are. */
+    /* Draws different rows below `total` in random order: some rows, or all rows. */
     int64_t drawn = 0;
     for (int n = 0; n < num;) {
         rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
@@ -105,13 +105,13 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     return LR_OK;
 }
 
-/* Counts crystals whose face is sampled for a point: those of modules that face it and have a nearer module in
- * coincidence that faces it too. Each shoots R x R lines. */
+/* Counts the crystals whose faces are sampled for a point. These are the crystals of modules that face the point and
+ * have in coincidence a nearer module that also faces it. Each of these crystals shoots R x R lines. */
 static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lors, struct report *report)
 {
     const lr_scanner *scanner = lors->scanner;
     const int num_modules = scanner->num_modules;
-    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = does not face the point */
+    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = the face is turned away */
     if (distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
     double sum = 0;
     for (int n = 0; n < sample->num_voxels; n++) {
@@ -200,7 +200,7 @@ lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw
         bench_sample_finish(sample);
         return status;
     }
-    /* Mean of the counts and its standard error, less what drawing without repeats takes off it. */
+    /* Mean of the counts and its standard error, with the correction for drawing without repeats. */
     const double num = sample->num_voxels;
     const double total = (double)lr_grid_num_voxels(&sample->grid);
     double sum = 0, squares = 0;
@@ -233,7 +233,7 @@ void bench_sample_finish(struct bench_sample *sample)
 struct comparison {
     const struct bench_sample *sample;
     double difference, reference; /* sums of squares */
-    int64_t exact, own, missed;   /* non-zeros */
+    int64_t exact, own, missed;   /* numbers of non-zeros */
 };
 
 static double square(double value)
@@ -270,7 +270,7 @@ static int ascending(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* The first iteration fills caches. */
+/* The first iteration fills caches and is not counted. */
 enum { MOST_ITERATIONS = 1 + BENCH_MAX_REPEAT };
 
 struct iterations {
@@ -286,14 +286,14 @@ static lr_status keep_seconds(void *user, const lr_iteration *done)
     return stop_is_asked() ? LR_CANCELLED : LR_OK;
 }
 
-/* The median of all but the first; sorts them. */
+/* Returns the median of all values but the first, and sorts these. */
 static double median_after_first(double *values, int count)
 {
     qsort(values + 1, (size_t)count - 1, sizeof(*values), ascending);
     return values[1 + (count - 1) / 2];
 }
 
-/* values: what is taken as counts, wherever it is. errors: those of lr_recon. */
+/* values: the measured counts, in any memory. errors: those of lr_recon. */
 static lr_status bench_time_updates(const struct bench_updates_wish *wish, const lr_vector *values,
                                     struct bench_updates *found)
 {
@@ -326,20 +326,20 @@ static lr_status bench_time_updates(const struct bench_updates_wish *wish, const
 
 enum { LEAST_EDGE = 4 };
 
-/* A projection is given this long before its end is guessed at. */
+/* A projection must run this long before its end is estimated. */
 static const double guess_after_s = 1.5;
 
-/* One try at one grid. Its report keeps errors for the result. */
+/* One attempt with one grid. Its report keeps errors for the result. */
 struct attempt {
     struct report report;
     struct report *outer;
     const struct bench_wish *wish;
     struct bench_result *result;
     lr_operator *op;
-    lr_vector image, back; /* [num_voxels], at the operator's place */
-    lr_vector data;        /* [num_lors], there too */
-    float *scratch;        /* owned [CHUNK] on the host */
-    bool is_limited;       /* a projection that would take too long is stopped */
+    lr_vector image, back; /* [num_voxels], in the operator's memory */
+    lr_vector data;        /* [num_lors], in the operator's memory */
+    float *scratch;        /* owned [CHUNK], on the host */
+    bool is_limited;       /* projections that would take too long are stopped */
     bool too_slow;
     double start_s;
 };
@@ -358,7 +358,7 @@ static void catch_sentence(void *user, lr_log_level level, lr_status status, con
 static bool pass_progress(void *user, const char *what, double done, double total)
 {
     struct attempt *attempt = user;
-    /* One projection will take longer than all of them may. */
+    /* This projection alone will take longer than all projections may. */
     const double elapsed = report_seconds() - attempt->start_s, limit = attempt->wish->seconds;
     const bool is_slow = elapsed > limit || (elapsed > guess_after_s && elapsed * total > limit * done);
     if (attempt->is_limited && is_slow) {
@@ -375,20 +375,20 @@ static lr_status project(struct attempt *attempt, bool forward, double seconds[2
     attempt->start_s = report_seconds();
     const lr_status status = forward ? lr_operator_forward(attempt->op, NULL, &attempt->image, &attempt->data)
                                      : lr_operator_back(attempt->op, NULL, &attempt->data, &attempt->back);
-    /* The device's clock waits for the device: what is at its place may be under way yet. */
+    /* The device's clock waits for the device, because results in device memory may not be complete yet. */
     seconds[1] = status == LR_OK ? lr_operator_device_seconds(attempt->op) : 0;
     seconds[0] = report_seconds() - attempt->start_s;
     return status == LR_OK && stop_is_asked() ? LR_CANCELLED : status;
 }
 
-/* Sorts `values`. */
+/* Returns the median; sorts `values`. */
 static double median(double *values, int count)
 {
     qsort(values, (size_t)count, sizeof(*values), ascending);
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
-/* Runs once to compile shaders and fill caches, then as often as the command line asks and there is time for. */
+/* Runs once to compile shaders and to fill caches. Then runs as often as the command line asks for and time permits. */
 static lr_status time_direction(struct attempt *attempt, bool forward)
 {
     double wall[BENCH_MAX_REPEAT], device[BENCH_MAX_REPEAT], seconds[2];
@@ -415,10 +415,10 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 
 /* --- adjoint --- */
 
-/* x and y need not be kept apart from what they are projected into. */
+/* x and y need not be stored beside their projections, because both can be drawn again. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-/* Random numbers of one step, which are made and compared on the host. */
+/* Number of random numbers in one step. They are made and compared on the host. */
 enum { CHUNK = 1 << 20 };
 
 static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)
@@ -465,7 +465,7 @@ static lr_status time_both(struct attempt *attempt)
     CLI_TRY(fill(attempt, &attempt->data, seed + DATA_STREAM));
     CLI_TRY(time_direction(attempt, false));
     CLI_TRY(time_direction(attempt, true));
-    /* The last projections timed: back holds A^T y, data holds A x. */
+    /* The arrays have the last projections that were timed: `back` has A^T y, and `data` has A x. */
     const uint64_t noise = 4 * attempt->wish->seed;
     double data, image;
     CLI_TRY(dot_with_random(attempt, &attempt->data, noise + DATA_STREAM, &data));
@@ -508,7 +508,7 @@ static lr_status create_operator(struct attempt *attempt, const lr_lors *lors)
     return LR_OK;
 }
 
-/* Counts elements in the part that was timed, and compares rows of the whole grid with exact ones. */
+/* Counts the elements in the part that was timed. Compares rows of the whole grid with exact rows. */
 static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
 {
     const struct bench_wish *wish = attempt->wish;
@@ -517,7 +517,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     const bool whole = setup_same_grid(&subject->whole.grid, &result->grid);
     struct bench_sample *sample = whole ? &subject->whole : &subject->part;
     CLI_TRY(bench_sample_take(sample, &draw, &result->grid, &attempt->report));
-    /* The operator may be of another grid: rows are asked of it by their points. */
+    /* The operator may have another grid, so its rows are computed for the voxels' points. */
     struct bench_accuracy *accuracy = &result->accuracy;
     struct comparison sums = {.sample = &subject->whole};
     const lr_row_sink sink = {compare_row, &sums};
@@ -537,7 +537,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     return LR_OK;
 }
 
-/* Tries smaller and smaller central parts if the command line leaves the size open. */
+/* Measures the grid, or smaller and smaller central parts of it if the command line leaves the size open. */
 static lr_status measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *outer,
                          struct bench_result *result)
 {
@@ -547,7 +547,8 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
         struct attempt attempt = {.outer = outer, .wish = wish, .result = result};
         attempt.report.log = (lr_log){catch_sentence, &attempt};
         attempt.report.progress = (lr_progress){pass_progress, &attempt};
-        /* The next part has half the edges, about the same centre; a projection is limited if there is one. */
+        /* The next part has half the edge lengths and the same centre. A projection is limited if there is a next
+         * part. */
         int size[3];
         bool is_smaller = false;
         for (int k = 0; k < 3; k++) {
@@ -584,7 +585,7 @@ lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *
     const bool is_usage = result->status == LR_USAGE;
     const bool lacks_mode = is_usage && result->mode == LR_MODE_EXACT && !wish->names_modes;
     const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
-    /* Backend native is for modules that share an axial direction, and has both modes. */
+    /* Backend native needs modules that share an axial direction. It has both modes. */
     const bool lacks_scanner = strcmp(result->backend, "native") == 0 && is_usage && !wish->names_backends;
     result->outcome = result->status == LR_OK                       ? BENCH_MEASURED
                       : lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED

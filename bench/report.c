@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The JSON that all verbs of bench write (keys: docs/formats/json.md), beside their own figures: machine and date, and
- * shares of the most that a device could do. tools/bench_table.py makes tables of it.
+ * JSON that all verbs of bench write beside their own figures (keys: docs/formats/json.md): machine, date, and
+ * fractions of a device's ceilings. tools/bench_table.py makes tables of it.
  *
- * The least work that a projection is made of, and what a device does of it a second. The counts
- * are of the formulas of docs/method/correspondence.md, "Matrix element", with everything that
- * several elements or lines share left out, so that a share of a ceiling is a lower bound: a kernel
- * that does more than it must shows a smaller one. A multiplication fused with an addition is two
- * operations; minimum, comparison, floor, division and square root count as one. */
+ * The ceilings follow from the least work of a projection, and from the rates that a device reaches. The operations are
+ * counted in the formulas of docs/method/correspondence.md, "Matrix element". Values that several elements or lines
+ * share are not counted, so a fraction of a ceiling is a lower bound: a kernel with unnecessary work shows a smaller
+ * fraction. A fused multiply-add counts as two operations; minimum, comparison, floor, division and square root count
+ * as one. */
 #include "bench.h"
 
 #include <math.h>
@@ -17,29 +17,31 @@
 
 #include <time.h>
 
-/* One line of the sampled mode:
- *   y1 - w 3; its square 5; n_j . (y1 - w) 5; t 1; U and V 2 x 7; r and s 2 x 3; on a face 2 x 3;
- *   weight: 1 / |y1 - w|, cubed, times h dA 4; times the voxel's value, added 2. */
+/* Operations for one line of the sampled mode:
+ *   y1 - w: 3; its square: 5; n_j . (y1 - w): 5; t: 1; U and V: 2 x 7; r and s: 2 x 3;
+ *   test if on a face: 2 x 3; weight 1 / |y1 - w|, cubed, times h dA: 4;
+ *   multiplication by the voxel's value, and addition: 2. */
 static const double flop_per_line = 46;
 
-/* One element of the exact mode, for axis-parallel overlaps:
- *   bounds along u and v 2 x 3; area 1; middle 4; from w 2; square of its distance 4; density
- *   h / rho^3 4; second moments 2; second derivatives of the density 8; second-order term 3; times
- *   the area 1; times the voxel's value, added 2. */
+/* Operations for one element of the exact mode, with axis-parallel overlaps:
+ *   bounds along u and v: 2 x 3; area: 1; middle: 4; vector from w: 2; square of its length: 4;
+ *   density h / rho^3: 4; second moments: 2; second derivatives of the density: 8;
+ *   second-order term: 3; multiplication by the area: 1;
+ *   multiplication by the voxel's value, and addition: 2. */
 static const double flop_per_element = 37;
 
-/* Forward adds each element to its LOR once; back reads that LOR once. */
+/* A forward projection adds to each LOR value once per element, a back projection reads it once per element. */
 static const double bytes_per_lor_value = 4;
 
-/* Rates that devices reach, as measured with small kernels: docs/performance.md, "Ceilings". */
+/* Rates that devices reach, measured with small kernels (docs/performance.md, "Ceilings"). */
 struct device_ceilings {
-    const char *name; /* part of the renderer's */
+    const char *name; /* part of the renderer's name */
     double flop_per_s;
-    double adds_per_s;         /* float atomics, neighbouring lanes to neighbouring addresses */
-    double l2_bytes_per_s;     /* read */
-    double copy_bytes_per_s;   /* device memory, read and written */
-    double window_loads_per_s; /* of shared memory, each lane in a window of its own */
-    double whole_adds_per_s;   /* atomics of 32-bit integers in shared memory, at random */
+    double adds_per_s;         /* float atomics, neighbouring lanes at neighbouring addresses */
+    double l2_bytes_per_s;     /* bytes read from the L2 cache */
+    double copy_bytes_per_s;   /* device memory, reads and writes together */
+    double window_loads_per_s; /* loads from shared memory, each lane within its own range */
+    double whole_adds_per_s;   /* atomics of 32-bit integers in shared memory, at random addresses */
 };
 
 static const struct device_ceilings known_ceilings[] = {
@@ -90,7 +92,7 @@ int bench_model_ceilings(const struct bench_result *result, int direction,
     const double elements = voxels * result->elements * result->accuracy.kept;
     const double flop =
         result->mode == LR_MODE_EXACT ? elements * flop_per_element : voxels * result->lines * flop_per_line;
-    const double arrays = 4 * (voxels + (double)result->num_lors); /* each once */
+    const double arrays = 4 * (voxels + (double)result->num_lors); /* each array once */
     ceilings[0] = share("fp32", "FLOP/s", flop / seconds, known->flop_per_s);
     ceilings[1] = direction == 0
                       ? share("atomics", "adds/s", elements / seconds, known->adds_per_s)
@@ -138,7 +140,7 @@ static void write_object(const struct cli_args *args, bench_figures *figures, co
     const bool has_date = gmtime_r(&now, &utc) != NULL && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) > 0;
     json_text(&json, "date", has_date ? text : NULL);
 
-    /* The command line again, from what was read of it. */
+    /* The command line, rebuilt from the options that were read. */
     size_t used = (size_t)snprintf(text, sizeof(text), "loraster %s", args->verb->name);
     for (int k = 0; k < args->num_given && used < sizeof(text); k++) {
         const struct cli_given *given = &args->given[k];
@@ -147,7 +149,7 @@ static void write_object(const struct cli_args *args, bench_figures *figures, co
     }
     json_text(&json, "command", text);
 
-    /* Linux's name for the processor. */
+    /* The name that Linux gives to the processor. */
     FILE *file = fopen("/proc/cpuinfo", "r");
     snprintf(text, sizeof(text), "unknown");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * From look-up tables to a transform's kernel and back to the grid. */
+ * Conversion from look-up tables to a transform's kernel, and from its result back to the grid. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "fft/fft.h"
@@ -30,7 +30,7 @@ const char *fft_missing(const struct fft_library *library)
     return library->has_device != NULL && !library->has_device() ? "no CUDA device" : NULL;
 }
 
-/* The next even number that has no prime factor above 7. */
+/* Returns the next even number without prime factors above 7. */
 static int round_up(int count)
 {
     for (count += count % 2;; count += 2) {
@@ -57,8 +57,8 @@ static void copy_rows(const int grid[3], const int size[3], const float *from, f
 }
 
 struct arrays {
-    float *kernel, *image, *out; /* of a transform */
-    float *cut;                  /* of the grid */
+    float *kernel, *image, *out; /* arrays of a transform */
+    float *cut;                  /* array on the grid */
 };
 
 static lr_status measure(const struct fft_case *what, const struct arrays *arrays, struct fft_result *result)
@@ -109,7 +109,7 @@ lr_status fft_compare(const struct fft_library *library, const struct fft_case *
         return lr_error(what->log, library->convolve == NULL ? LR_USAGE : LR_NO_DEVICE, "%s: %s", library->name,
                         fft_missing(library));
     }
-    bool is_invariant = true; /* all voxels have one kernel */
+    bool is_invariant = true; /* true: all voxels have the same kernel */
     for (int k = 1; k < info->num_kernels; k++) {
         is_invariant =
             is_invariant && memcmp(lr_direct_tables_values(what->tables, 0), lr_direct_tables_values(what->tables, k),

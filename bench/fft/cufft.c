@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NVIDIA's cuFFT: real transforms of all volumes by one plan each way, everything on the device. */
+ * NVIDIA's cuFFT: real transforms of all volumes at once, with one plan for each direction. All data are on the
+ * device. */
 #include "fft/fft.h"
 
 #include "base/clock.h"
@@ -16,8 +17,8 @@ enum { NO_PLAN = -1 };
 
 struct transform {
     const struct fft_job *job;
-    int64_t voxels, bins;       /* of a volume */
-    float *real;                /* [volumes][voxels], on the device as all these */
+    int64_t voxels, bins;       /* numbers for one volume */
+    float *real;                /* [volumes][voxels]; on the device, like the other arrays */
     float2 *complex, *spectrum; /* [volumes][bins]; [bins] */
     cufftHandle there, back;
     cudaEvent_t begin, end;
@@ -45,7 +46,7 @@ static lr_status allocate(const struct transform *t, void *array, int64_t count,
     return check(t, (int)cudaMalloc(array, (size_t)count * size), "no memory on the device for transforms");
 }
 
-/* Arrays without gaps, which is what no embedding means. */
+/* A NULL embedding means arrays without gaps. */
 static lr_status make_plan(struct transform *t, cufftType type, cufftHandle *plan)
 {
     const int *size = t->job->size;
@@ -109,7 +110,7 @@ static lr_status convolve_once(void *user, struct fft_timing *taken)
     return LR_OK;
 }
 
-/* All runs after the first go on with its result. */
+/* Each run except the first convolves the result of the run before. */
 static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;
@@ -128,7 +129,7 @@ bool fft_cufft_has_device(void)
 {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
-    (void)cudaGetLastError(); /* so that nobody after us takes it for his own */
+    (void)cudaGetLastError(); /* clears the error, so that later calls do not report it */
     return error == cudaSuccess && count > 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One thread's share of a product with a spectrum, written for the device and for the processor, where
- * a test runs it. */
+ * The part of a product with a spectrum that one thread computes. It is compiled for the device, and for the processor,
+ * where a test runs it. */
 #ifndef LR_FFT_CUFFT_PRODUCT_CUH
 #define LR_FFT_CUFFT_PRODUCT_CUH
 

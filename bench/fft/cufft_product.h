@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Read by C and by CUDA, whose pairs of floats C may see as opaque. */
+ * Included by C and by CUDA. C sees CUDA's float2 as an opaque type. */
 #ifndef LR_FFT_CUFFT_PRODUCT_H
 #define LR_FFT_CUFFT_PRODUCT_H
 
@@ -13,7 +13,7 @@ extern "C" {
 typedef struct float2 float2;
 #endif
 
-/* Transforms of volumes, times a spectrum and a scale; all on the device. */
+/* The product of transformed volumes with a spectrum and a scale. All arrays are on the device. */
 typedef struct fft_product {
     float2 *values;         /* [volumes][bins], real and imaginary part */
     const float2 *spectrum; /* [bins] */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Frigo and Johnson, The Design and Implementation of FFTW3 (2005): real transforms, planned by
- * trial (FFTW_MEASURE). */
+ * FFTW 3: real transforms, planned by trial (FFTW_MEASURE). source: Frigo and Johnson, The Design and Implementation of
+ * FFTW3 (2005) */
 #include "fft/fft.h"
 
 #include "base/clock.h"
@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PLANNING_SHARE 0.2 /* of the time for runs, for each plan */
+#define PLANNING_SHARE 0.2 /* fraction of the time for runs that each plan may take */
 
 struct transform {
     const struct fft_job *job;
-    int64_t voxels, bins;              /* of a volume */
+    int64_t voxels, bins;              /* numbers for one volume */
     float *real;                       /* [volumes][voxels] */
-    fftwf_complex *complex, *spectrum; /* [volumes][bins]; [bins], over the number of voxels */
+    fftwf_complex *complex, *spectrum; /* [volumes][bins]; [bins], divided by the number of voxels */
     fftwf_plan there, back;
 };
 
@@ -69,7 +69,7 @@ static lr_status convolve_once(void *user, struct fft_timing *taken)
     return LR_OK;
 }
 
-/* All runs after the first go on with its result. */
+/* Each run except the first convolves the result of the run before. */
 static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;

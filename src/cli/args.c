@@ -83,7 +83,7 @@ static const struct cli_option general_options[] = {
     {0},
 };
 
-/* Group number k of a verb, the general one after its own; NULL after that. */
+/* Returns group number k of a verb. The general group follows the verb's own groups; NULL after that. */
 static const struct cli_group *find_group(const struct cli_verb *verb, int k)
 {
     static const struct cli_group general = {"general", general_options};
@@ -323,7 +323,8 @@ void args_print_help(const struct cli_verb *verb)
     printf("\nexample\n  %s\n", verb->example);
 }
 
-/* Writes a line of troff, to which backslashes, hyphens, and dots at the beginning of a line mean something else. */
+/* Writes a line of troff. Backslashes, hyphens, and dots at the beginning of a line are escaped, because troff would
+ * interpret them. */
 static void put_troff(FILE *stream, const char *text, const char *more)
 {
     fputs(text[0] == '.' || text[0] == '\'' ? "\\&" : "", stream);
@@ -370,10 +371,10 @@ void args_offer(const char *word, const char *typed, const char *sentence)
 
 void args_complete(const struct cli_verb *verb, char *const *words)
 {
-    static const char scanner[] = "NAME|FILE"; /* what stands for a preset */
-    const struct cli_option *open = NULL;      /* its value comes next */
+    static const char scanner[] = "NAME|FILE"; /* the positional argument that accepts a preset */
+    const struct cli_option *open = NULL;      /* the option whose value comes next */
     for (; words[1] != NULL; words++) {
-        if (strcmp(words[0], "=") == 0) continue; /* bash divides --mode=exact into three words */
+        if (strcmp(words[0], "=") == 0) continue; /* bash splits --mode=exact into three words */
         const struct cli_option *option = open == NULL ? find_option(verb, words[0], strlen(words[0])) : NULL;
         open = option != NULL && option->metavar != NULL ? option : NULL;
     }

@@ -16,7 +16,7 @@ struct cli_option {
     const char *name;
     const char *metavar;      /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
     const char *help;         /* one line, lower case, no full stop */
-    const char *const *words; /* all that its value may be, NULL at the end; NULL = anything */
+    const char *const *words; /* all values that are allowed, NULL at the end; NULL = any value */
 };
 
 /* The words of an option's value. */
@@ -46,8 +46,8 @@ struct cli_output {
 
 struct cli_args;
 
-/* A verb: its syntax, and the function that runs it, whose messages go to args->report. The groups end at the first NULL
- * title or at the end of the array; after them, every verb has a group of general options. */
+/* A verb: its syntax, and the function that runs it. The function's messages go to args->report. The groups end at the
+ * first NULL title or at the end of the array. Every verb also has a group of general options after its own groups. */
 struct cli_verb {
     const char *name;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none */
@@ -89,21 +89,20 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
 /* Prints the verb's help to stdout. */
 void args_print_help(const struct cli_verb *verb);
 
-/* Writes the beginning of a manual page, in troff: its title, and what it is about. name: "loraster" or "loraster VERB".
- */
+/* Writes the head of a manual page, in troff: its title, and the summary. name: "loraster" or "loraster VERB". */
 void args_print_title(FILE *stream, const char *name, const char *summary);
 
 /* Writes the verb's manual page. */
 void args_print_manual(FILE *stream, const struct cli_verb *verb);
 
-/* Prints what may come in place of the last of the words after the verb, which is typed as far as it is given: a line
- * each, the word, a tab and a sentence. Names of files are left to the shell. */
+/* Prints the completions of the last of `words`, which may be typed only in part. Each line has a word, a tab and a
+ * sentence. Names of files are completed by the shell. */
 void args_complete(const struct cli_verb *verb, char *const *words);
 
-/* Prints such a line if the word begins as what is typed. */
+/* Prints one line of completion if `word` begins with the text `typed`. */
 void args_offer(const char *word, const char *typed, const char *sentence);
 
-/* Option number n of all that the verb has, in the order of its help; NULL after the last. */
+/* Option number n of the verb's options, in the order of its help; NULL after the last. */
 const struct cli_option *args_option(const struct cli_verb *verb, int n);
 
 bool args_has(const struct cli_args *args, const char *name);
@@ -144,12 +143,12 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 /* A size in bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are accepted too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
-/* Index of the option's text in `words`, ignoring case; the fallback if the option is not given. words: NULL = those of
- * the option's declaration. */
+/* Index of the option's text in `words`, ignoring case; the fallback if the option is not given. words: NULL = the
+ * words in the option's declaration. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
 
-/* The word of its declaration that the option has, the first one if it is not given; NULL if the verb has no such
- * option. */
+/* The word that the option has, in the spelling of its declaration; the first declared word if the option is not given;
+ * NULL if the verb has no such option. */
 const char *args_chosen(struct cli_args *args, const char *name);
 
 /* Reports an error of the command line and sets `status` to LR_USAGE. */

@@ -79,8 +79,8 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     const char *backend = args_text(args, "--backend");
     const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
-        /* Each rank takes another graphics processor. A processor is listed once for each interface that reaches it,
-         * so that only the entries of EGL's enumeration are counted. */
+        /* Each rank takes another graphics processor. A processor is listed once for each interface that reaches it.
+         * Only the entries of EGL's enumeration are counted. */
         static lr_device devices[MOST_DEVICES];
         int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
         listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;

@@ -474,7 +474,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     setup->dry_run = args_has(args, "--dry-run");
     setup->store = (lr_store)args_word(args, "--store", NULL, (int)store);
     setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
-    /* A single number is split over the axes once the grid is known; until then it is kept in samples[0]. */
+    /* A single number is distributed over the axes once the grid is known. Until then, it is kept in samples[0]. */
     if (args_sizes(args, "--samples", setup->params.samples) == 1)
         setup->params.samples[1] = setup->params.samples[2] = 0;
 

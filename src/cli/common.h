@@ -22,10 +22,11 @@ struct lor_factors {
     lr_lor_source source;
 };
 
-/* The two uses of a mu-map: it is sampled along the lines of each element, or gives one factor per LOR. */
+/* The two uses of a mu-map: MU_LINES samples it along the lines of each element, MU_FACTORS makes one factor per
+ * LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
-/* Their names, the words of --mu-as. */
+/* Names of the two uses; they are the words of --mu-as. */
 extern const char *const common_mu_ways[];
 
 #define LOR_FACTORS_MU_AS(usual)                                                                                       \
@@ -37,10 +38,10 @@ enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
 /* Reads one efficiency per crystal. The setup must have its scanner already. */
 lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
 
-/* Makes one attenuation factor for each LOR from the setup's mu-map, which the operator then does not sample. */
+/* Makes one attenuation factor for each LOR from the setup's mu-map. The operator then does not sample the mu-map. */
 lr_status lor_factors_attenuate(struct setup *setup);
 
-/* Uses the setup's mu-map, if there is one, as `way` says, and passes all factors to setup->params. */
+/* Applies the setup's mu-map, if there is one, in the way `way`, and passes all factors to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
 /* Options that several verbs share. */
@@ -78,9 +79,9 @@ struct setup {
     lr_operator *op;
 };
 
-/* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs. `store` is the
- * default of --store. fallback: a scanner that is used if --scanner is not given; the setup owns it from here on;
- * NULL = --scanner is required. Errors of values read earlier from args are reported here too. */
+/* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs. store: default of
+ * --store. fallback: the scanner to use if --scanner is not given, owned by the setup from here on; NULL = --scanner is
+ * required. Errors of values read earlier from args are reported here too. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
 /* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If there are an option and an
@@ -108,7 +109,7 @@ void setup_finish(struct setup *setup);
 /* Writes the keys "scanner", "grid" and "operator", which every verb with an operator reports. */
 void setup_json(const struct setup *setup, struct json *json);
 
-/* An option of the verbs that read attenuation maps; its words by lr_mu_unit. */
+/* Words of the option for the unit of attenuation maps, indexed by lr_mu_unit. */
 extern const char *const common_mu_units[];
 #define COMMON_MU_UNIT_OPTION                                                                                          \
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
@@ -249,8 +250,8 @@ struct forecast_rows {
     double bytes_there; /* bytes that an earlier run has already written to the file */
 };
 
-/* Refuses or reports rows as forecast_projections does projections. A few rows are neither forecast nor refused.
- * *elements: the expected number of elements; 0 = not known. */
+/* Refuses or reports rows in the way that forecast_projections does for projections. A few rows are neither forecast
+ * nor refused. *elements: the expected number of elements; 0 = not known. */
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
 
 #endif

@@ -11,7 +11,7 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
-/* The widths of radial models, of verbs that have --model. */
+/* Options for the widths of radial models, for verbs that have --model. */
 #define DIRECT_RADIAL_OPTIONS                                                                                          \
     "--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", NULL                           \
     }                                                                                                                  \
@@ -19,7 +19,7 @@ extern const struct cli_option direct_device_options[]; /* backend, device, thre
     {                                                                                                                  \
         "--edge-mm", "MM", "distance of the edge from the axis; default 288", NULL
 
-extern const char *const direct_models[]; /* by lr_radial_model, those that --model names */
+extern const char *const direct_models[]; /* indexed by lr_radial_model; the models that --model names */
 
 /* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
@@ -34,7 +34,7 @@ lr_direct_variant direct_read_variant(struct cli_args *args);
 /* The data of a verb of the family direct. Zero is valid; direct_finish frees the data. */
 struct direct_setup {
     struct setup grid; /* only report and grid are used */
-    lr_view_set set;   /* complete */
+    lr_view_set set;   /* the complete set */
     lr_direct_kernel kernel;
     lr_radial_profiles profiles; /* the kernel may point to it, so it must not move */
     lr_operator *op;

@@ -12,7 +12,7 @@
 /* Files of at least this size are announced before they are written. */
 static const double large_bytes = 1e9;
 
-/* Share of the free disk space that an estimated size may fill. */
+/* Fraction of the free disk space that an estimated size may fill. */
 static const double filled_share = 0.95;
 
 /* Free bytes on the disk of the file `path`; HUGE_VAL for a pipe or a device, or if the number is not known. */
@@ -31,7 +31,7 @@ static const char *size_in_words(char text[32], double bytes)
     return common_bytes(text, bytes < 9e18 ? (int64_t)bytes : INT64_MAX);
 }
 
-/* The work and the room that a forecast expects. */
+/* The work and the disk space that a forecast expects. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes;
 };
@@ -118,8 +118,8 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     enum { FEW = 1000 };
-    /* A zip archive holds 4 GiB. Only an estimate above `surely` bytes is refused here. A lower one may be
-     * too high, so that the writer decides. */
+    /* A zip archive can have at most 4 GiB. The estimate may be too high, so only an estimate above `surely` bytes is
+     * refused here. For lower estimates, the writer decides. */
     const double surely = 5e9;
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;

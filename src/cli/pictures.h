@@ -18,8 +18,8 @@ struct picture_sheet {
     int64_t room;
 };
 
-/* Adds a picture and takes it over. NULL is returned as the error of the function that should have made the picture.
- * The caption is formatted. */
+/* Adds a picture, which the sheet owns from here on. picture: NULL if the function that should have made it failed; its
+ * error is then returned. The caption is formatted. */
 lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the picture added last as a separate PNG, with its caption and the note. */

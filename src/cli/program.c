@@ -67,7 +67,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     return report_exit_code(report, status);
 }
 
-/* The verb that the words begin with, which are *num_words of them, or NULL. */
+/* Returns the verb that the words begin with, or NULL. *num_words: number of words in the verb's name. */
 static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, char *const *words, int *num_words)
 {
     for (int k = 0; words[0] != NULL && verbs[k] != NULL; k++) {
@@ -81,7 +81,7 @@ static const struct cli_verb *find_verb(const struct cli_verb *const *verbs, cha
     return NULL;
 }
 
-/* Lets the program that has the verb replace this one, with the same words, standard files and signals. */
+/* Replaces this program by the program that has the verb. Words, standard files and signals stay the same. */
 static int start_program(struct report *report, const struct cli_verb *verb, char *const *argv)
 {
     char path[PATH_MAX];
@@ -105,8 +105,8 @@ static const char last_sentences[] =
     "Lengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
     "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n";
 
-/* Writes the manual pages loraster.1 and, of the verbs that this program has itself, loraster-VERB.1 into a folder. The
- * build makes them so. */
+/* Writes manual pages into a folder: loraster.1, and loraster-VERB.1 for the verbs of this program. The build calls
+ * it. */
 static lr_status write_manuals(struct report *report, const struct cli_verb *const *verbs, const char *folder)
 {
     char path[PATH_MAX];
@@ -136,7 +136,7 @@ static lr_status write_manuals(struct report *report, const struct cli_verb *con
     return common_text_write(&page, report, path);
 }
 
-/* Prints the words that may stand for the first one or, after that, for the second one of a verb. */
+/* Prints the words that complete the first word of a verb or, after the first word, the second one. */
 static void complete(const struct cli_verb *const *verbs, char *const *words)
 {
     const char *first = words[0];

@@ -57,12 +57,13 @@ lr_status report_reason(const struct report *report);
 /* The exit code for a status; prints "stopped" if Ctrl-C ended the verb. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* Makes rank 0 the only rank that prints messages other than errors. Each rank keeps its first error. When the verb
- * has ended (report_exit_code), the speaker prints its error; rank 0 is the speaker unless another is named. */
+/* Makes rank 0 the only rank that prints messages other than errors. Each rank keeps its first error. When the verb has
+ * ended (report_exit_code), the speaker prints its first error. Rank 0 is the speaker unless report_speak names another
+ * rank. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
 
-/* Makes the rank `speaker` print its first error now, before a rank's end makes mpirun end all others. */
+/* Makes the rank `speaker` print its first error now: when a rank ends, mpirun ends all other ranks. */
 void report_speak(struct report *report, int speaker, lr_status status);
 
 /* Removes the progress line. */

@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The time that work may take to stop. Time that the program waits for a processor is not counted, up to
- * most_waited_s. */
+/* Time that work may take to stop, plus the time that the program waits for a processor, up to most_waited_s. */
 static const double patience_s = 1.25, most_waited_s = 10.0;
 
 enum { TICK_NS = 50 * 1000 * 1000 };
@@ -49,7 +48,7 @@ static void set_timer(long interval_ns)
 
 static void on_tick(int number)
 {
-    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
+    static const char words[] = "\r\033[Kloraster: stopped\n"; /* the progress line is cleared first, on terminals */
     const int skipped = is_terminal ? 0 : 4;
     const int interrupted = errno; /* the interrupted code may still need it */
     (void)number;

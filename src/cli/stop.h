@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The program's reaction to Ctrl-C, SIGTERM and SIGHUP (closed terminal). Work is asked to stop at its next progress
- * report. If no report comes within 1.5 s, the program ends with the same message and exit code. Incomplete files
- * have no name and leave nothing. */
+ * report. If no report comes within 1.5 s, the program ends with the same message and exit code. Incomplete files have
+ * no name yet, so they leave nothing behind. */
 #ifndef LR_CLI_STOP_H
 #define LR_CLI_STOP_H
 

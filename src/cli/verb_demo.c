@@ -107,7 +107,7 @@ static lr_status demo_report(const struct demo *demo)
 enum { NUM_VOXELS = 3, PICTURE_RAYS = 16 };
 
 static const double water_per_mm = 0.0096;    /* attenuation at 511 keV */
-static const double phantom_share = 0.46;     /* the phantom's radius divided by the grid's width */
+static const double phantom_share = 0.46;     /* radius of the phantom divided by the width of the grid */
 static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
 
 /* Makes a setup with an operator of its own, and with the demo's scanner and LORs. */
@@ -151,8 +151,8 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
     CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* all options have been checked */
     for (int which = 0; which < NUM_VOXELS; which++) {
         struct bitmap bitmaps[2] = {{0}, {0}};
-        /* The points are in the middle of the grid, next to the axis, and near the phantom's rim, in parts of the
-         * grid's size. */
+        /* Positions of the points as fractions of the grid's size: in the middle of the grid, next to the axis, and
+         * near the phantom's rim. */
         static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
         const int *size = demo->setup.grid.size;
         int64_t index[3];

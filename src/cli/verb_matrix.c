@@ -22,7 +22,7 @@ struct matrix_share {
 
 /* --- the rows of --part --- */
 
-/* Sets `choice` to the rows of `whole` that belong to the share. `choice` points into the arrays of `whole` and owns
+/* Sets `choice` to the rows of `whole` that belong to the part. `choice` points into the arrays of `whole` and owns
  * nothing. The setup must have its scanner and grid. */
 static lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
                                   const struct setup *setup, struct matrix_choice *choice)
@@ -50,7 +50,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
     } else if (choice->part_lors != NULL) {
         choice->part_lors += range[0];
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-    } else { /* a share of all LORs has whole module pairs, by default a part of all pairs */
+    } else { /* if all LORs were requested, each part has whole module pairs */
         if (choice->part_pairs == NULL) {
             const int64_t num = setup->lors->num_pairs;
             share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
@@ -486,7 +486,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     }
     if (request->whole.num_points > 0) {
         request->choice = request->whole.choice;
-        /* Points are shared out by their index. */
+        /* Points are divided among the parts by their index. */
         struct matrix_share *share = &request->share;
         const int64_t num = request->whole.num_points;
         request->points_mm = request->whole.points_mm;

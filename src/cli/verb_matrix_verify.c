@@ -88,7 +88,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 
 /* A voxel or point whose row is compared. */
 struct sample {
-    int64_t place; /* row of the file; a voxel if rows are LORs */
+    int64_t place; /* row of the file; voxel if rows are LORs */
     struct retained_row row;
 };
 
@@ -155,7 +155,7 @@ static lr_status take(void *user, const lr_row *row)
 
 /* --- sums --- */
 
-/* The voxel of the sum with index `place`. */
+/* The voxel of the sum with this index. */
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
@@ -208,7 +208,7 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
     return LR_OK;
 }
 
-/* Adds up a row of a voxel, which is its sensitivity. */
+/* Adds up the row of a voxel. The sum is the voxel's sensitivity. */
 static lr_status sum_row(void *user, const lr_row *row)
 {
     float *sensitivity = user;
@@ -421,7 +421,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* The places are random, and the seed decides which; all are compared if there are few. */
+    /* The positions are random and depend only on the seed. If there are few, all are compared. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
@@ -446,7 +446,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         lr_status status = setup_operator(&verify->setup);
         if (status == LR_OK) {
             verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
-            verify->setup.params.mode = verify->given.mode; /* also the mode of the reference */
+            verify->setup.params.mode = verify->given.mode; /* the reference uses the same mode */
             /* It is faster to compute the whole sensitivity than more than a quarter of all rows. */
             const lr_matrix_file_info *info = &verify->given;
             if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {

@@ -264,7 +264,7 @@ static lr_status run_check(struct cli_args *args)
         if (status != LR_OK) goto finish;
     }
 
-    /* The scanner is read again, because the draft does not make one. An error names file and line. */
+    /* The draft describes no valid scanner. The file is therefore read again, for an error that names file and line. */
     const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
     check.setup.scanner = lr_scanner_read(name, &errors);
     status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)

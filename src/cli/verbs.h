@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verbs, and the function by which the programs run them. The verbs `bench` are in bench/, a separate program. */
+ * The verbs, and the function that runs them for each program. The verbs `bench` are in bench/, a separate program. */
 #ifndef LR_CLI_VERBS_H
 #define LR_CLI_VERBS_H
 

@@ -7,7 +7,7 @@
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
  *   SOCKET, MEMORY   numbers of two open files, inherited from the program that starts this one */
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* for syscall */
 #include "io/files/hdf5_request.h"
 
 #include <dirent.h>
@@ -29,7 +29,8 @@
 
 enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
 
-/* True if the limit on memory is lower than what a file may take. The file is then not to blame if memory runs out. */
+/* True if the inherited limit on memory is lower than the allowance for a file. If memory runs out, this need not be
+ * the file's fault. */
 static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
@@ -137,7 +138,7 @@ static hid_t find_dataset(struct server *server, const char *name)
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
 
-    /* A dataset whose numbers are in another file is refused: it could name any file of the user, even one without
+    /* A dataset with its numbers in another file is refused. It could name any file of the user, even one without
      * end. */
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
     const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
@@ -253,8 +254,8 @@ static void set_up_process(int socket, int64_t file_bytes)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 
-    /* Closes all inherited files but the socket: the other end of an inherited pipe would wait for this process. The
-     * standard files become /dev/null, so that the user does not see what a crashing library prints. */
+    /* Closes all inherited files but the socket, because the other end of an inherited pipe would wait for this
+     * process. The standard files become /dev/null, because the user should not see what a crashing library prints. */
     bool are_closed = false;
 #ifdef SYS_close_range /* newer than some C libraries and kernels */
     are_closed = (socket == 3 || syscall(SYS_close_range, 3u, (unsigned)socket - 1, 0u) == 0) &&
@@ -269,7 +270,7 @@ static void set_up_process(int socket, int64_t file_bytes)
     const int nothing = open("/dev/null", O_RDWR);
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 
-    /* Limits memory to what is in use now plus the allowance of a file. */
+    /* Limits memory to the amount in use now plus the allowance for a file. */
     struct rlimit given;
     unsigned long long pages = 0;
     FILE *facts = fopen("/proc/self/statm", "r");

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file of this driver. `base` comes first, since HDF5 casts a pointer to one into a pointer to the other. */
+/* A file of this driver. `base` must be the first member, since HDF5 casts between pointers to the two structs. */
 struct driven_file {
     H5FD_t base;
     struct lr_hdf5_output *out; /* set through the file access list */

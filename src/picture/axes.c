@@ -13,7 +13,8 @@
 
 enum { most_decimals = 12 };
 
-/* An end of an axis may miss a round value by this part of a step, due to rounding, and still get a tick. */
+/* If rounding moves a round value beyond the end of an axis by up to this fraction of a step, the value still gets a
+ * tick. */
 static const double tolerance = 1e-9;
 
 /* --- ticks --- */
@@ -40,7 +41,7 @@ static int common_power(double low, double high)
     return is_short || !isfinite(largest) ? 0 : (int)floor(log10(largest) + tolerance);
 }
 
-/* The number of decimals by which labels differ. A single tick gets enough decimals for two digits. */
+/* Returns the number of decimals that labels need to differ. A single tick gets enough decimals for two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;
@@ -228,7 +229,7 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     return margins;
 }
 
-/* The pixel at which a name begins that is centred on its axis, but stays within the margins. */
+/* Returns the pixel at which a name begins. The name is centred on its axis, but stays within the margins. */
 static int begin_name(int corner, int size, int width, const int margins[2])
 {
     const int middle = corner + (size - width) / 2;
@@ -378,7 +379,7 @@ void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_param
     }
     lr_picture_frame(picture, corner, bar.size, bar.style.colour);
 
-    /* Labels stand next to their ticks, but are moved up or down where they would leave the picture. */
+    /* Labels are next to their ticks. A label that would leave the picture is moved up or down. */
     const double span = params->high - params->low;
     const int right = corner[0] + bar.size[0], last = picture->size[1] - bar.line;
     for (int n = 0; n < bar.ticks.count; n++) {

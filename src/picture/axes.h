@@ -18,7 +18,7 @@ struct lr_ticks {
  * one tick, at `low`. */
 struct lr_ticks lr_ticks_choose(double low, double high, int most);
 
-/* A copy of the ticks with power = 0, for labels beside which no power of ten is written. */
+/* A copy of the ticks with power = 0, for labels without a power of ten beside them. */
 struct lr_ticks lr_ticks_unscaled(const struct lr_ticks *ticks);
 
 double lr_tick_value(const struct lr_ticks *ticks, int n);
@@ -28,7 +28,7 @@ struct lr_tick_label {
 };
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n);
 
-/* The text that names the labels' power of ten and unit, such as "10⁻⁵ %"; "" if the power is 0 and the unit is NULL or
+/* The text with the labels' power of ten and unit, such as "10⁻⁵ %"; "" if the power is 0 and the unit is NULL or
  * "". */
 struct lr_tick_unit {
     char text[128];

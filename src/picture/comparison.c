@@ -230,7 +230,7 @@ enum {
     bar_width = 18,
     chart_height = 340,
     widest_chart = 1100,
-    widest_line = 1400, /* pixels of title and subtitle for which the page is wide enough */
+    widest_line = 1400, /* largest width of title and subtitle, in pixels, for which the page is widened */
     most_sampled = 64,
     most_pixels = 256 /* per crystal and axis */
 };
@@ -352,7 +352,7 @@ static void arrange(struct page *page)
         page->x[c] = x + page->margins.left;
         x = page->x[c] + page->panel[0] + gap + gap;
         if (c != COLUMN_SAMPLED) {
-            /* The bar's scale is not known yet; the widest labels that it may have are assumed. */
+            /* The bar's scale is not known yet, so the widest possible labels are assumed. */
             const lr_bar_params widest = bar_of(page, (enum column)c, c == COLUMN_EXACT ? 1e-4 : 1.2);
             x += lr_picture_bar_width(&widest) + gap;
         }
@@ -404,7 +404,7 @@ static lr_status prepare(struct page *page)
     return LR_OK;
 }
 
-/* Draws what the page tells of one sampled row: a card with its errors, and a panel for each column. */
+/* Draws one sampled row of the page: a card with its errors, and a panel for each column. */
 static void draw_row(const struct page *page, int k, int top)
 {
     const lr_comparison_params *params = page->params;

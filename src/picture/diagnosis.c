@@ -16,16 +16,16 @@
 
 enum {
     SIDE = 440,                   /* edge of a view without its axes */
-    VIEW = 520,                   /* from one view to the next */
-    MARGIN = 24,                  /* around the page */
+    VIEW = 520,                   /* distance between the left edges of the two views */
+    MARGIN = 24,                  /* margin around the page */
     WIDTH = 2 * VIEW + MARGIN,    /* width of the page */
-    CAPTION = 60,                 /* above the views */
+    CAPTION = 60,                 /* height of the captions above the views */
     LEGEND = CAPTION + SIDE + 60, /* top edge of the legend */
     FINDINGS = LEGEND + MARGIN,   /* top edge of the findings */
-    AIR = 30,                     /* around the scanner in a view */
-    LINE_GAP = 3,                 /* between lines of text */
+    AIR = 30,                     /* margin around the scanner in a view */
+    LINE_GAP = 3,                 /* gap between lines of text */
     MOST_LINES = 60,
-    ARCS = 180 /* arcs of a circle */
+    ARCS = 180 /* number of arcs that form a circle */
 };
 
 static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120}, red = {200, 20, 20},

@@ -21,7 +21,7 @@ struct sheet {
     int num_tiles;
 };
 
-/* The content of a tile. */
+/* A map of numbers, for one tile. */
 struct panel {
     const float *values; /* [size[1]][size[0]] */
     int size[2];
@@ -30,7 +30,7 @@ struct panel {
     const char *unit;
 };
 
-/* Adds a tile with a map of numbers between axes, and its colour bar, above the caption that the sheet has for it. */
+/* Adds a tile with a map of numbers, its axes and its colour bar. The caption is the sheet's caption for this tile. */
 static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
     const int *size = panel->size;

@@ -14,7 +14,7 @@
 
 enum { most_size_px = 4096 };
 
-/* FreeType fits the letters' heights to pixels and leaves their widths. */
+/* FreeType aligns the heights of letters with pixels, and leaves their widths unchanged. */
 enum { hinting = FT_LOAD_TARGET_LIGHT };
 
 /* Failures are noted here because functions that write text have no log. */
@@ -65,10 +65,10 @@ static FT_UInt next_glyph(const struct font *font, const char **text)
     return font->face != NULL ? FT_Get_Char_Index(font->face, character) : 0;
 }
 
-/* Pixels to the next letter. */
+/* Returns the distance to the next letter in pixels. */
 static int advance_of(const struct font *font, FT_UInt glyph)
 {
-    FT_Fixed advance = 0; /* in 65536ths */
+    FT_Fixed advance = 0; /* in units of 1/65536 pixel */
     if (font->face != NULL && FT_Get_Advance(font->face, glyph, hinting, &advance) != 0)
         atomic_store(&lacks_memory, true);
     return (int)((advance + 0x8000) / 0x10000);
@@ -145,7 +145,8 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
         const FT_GlyphSlot slot = is_loaded ? font.face->glyph : NULL;
         for (int y = 0; is_loaded && y < (int)slot->bitmap.rows; y++) {
             for (int x = 0; x < (int)slot->bitmap.width; x++) {
-                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* the letter's part of 255 */
+                const int share = slot->bitmap.buffer[y * slot->bitmap.pitch + x]; /* covered part of the pixel, of
+                                                                                      255 */
                 const int along = begin + slot->bitmap_left + x, down = font.above - slot->bitmap_top + y;
                 const int64_t at[2] = {(int64_t)corner[0] + (upwards ? down : along),
                                        (int64_t)corner[1] + (upwards ? length - 1 - along : down)};

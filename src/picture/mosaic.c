@@ -16,8 +16,8 @@ static const lr_colour white = {255, 255, 255};
 static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
                            subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
-/* The arrangement of tiles. Each column is as wide as its widest picture or caption, and each row as high as its
- * highest picture. */
+/* The arrangement of tiles. Each column is as wide as its widest picture or caption. Each row is as high as its highest
+ * picture. */
 struct arrangement {
     int columns, rows, gap;
     int caption_height, title_height, line_height;
@@ -30,8 +30,8 @@ static void make_room(int64_t *room, int wanted)
     *room = wanted > *room ? wanted : *room;
 }
 
-/* Replaces the extents of columns or rows by where each begins. The first begins at `start`, and `between` pixels
- * separate neighbours. */
+/* Replaces the extents of columns or rows by their first pixels. The first one begins at `start`, and neighbours are
+ * `between` pixels apart. */
 static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 {
     int64_t at = start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORs of the pixels of a correspondence image. A row has four indices (p, q, r, s), and the image two, because the
- * lines of different LORs meet a crystal's face next to each other. */
+ * LORs of the pixels of a correspondence image. The image has two indices, the row four (p, q, r, s): on the face of a
+ * crystal, the lines of different LORs are next to each other. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 
@@ -11,7 +11,7 @@
 /* The correspondence image of one point with one primary module. */
 struct lr_pixel_window {
     const lr_lors *lors;
-    int module;             /* the primary */
+    int module;             /* the primary module */
     int rays;               /* R */
     const lr_pixel *pixels; /* [rays * nv][rays * nu], as lr_operator_picture fills them */
 };

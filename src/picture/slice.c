@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum { usual_side = 256, strip_height = 20, space = 6 };
-enum { least_bar = 60, power_room = 36 /* room for a power of ten before the unit */ };
+enum { least_bar = 60, power_room = 36 /* space for a power of ten before the unit */ };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
@@ -120,7 +120,7 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
         view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
     }
     if (params->low == 0.0 && params->high == 0.0) {
-        /* The range reaches from 0, or the least value if negative, to the largest. */
+        /* The range reaches from 0, or from the smallest value if it is negative, to the largest value. */
         double low = 0.0, high = -INFINITY;
         for (int row = 0; row < view.map.size[1]; row++) {
             for (int column = 0; column < view.map.size[0]; column++) {

@@ -92,8 +92,8 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
-/* Turns errors of a checkpoint into warnings of the run. A warning is given only once until a checkpoint has been
- * written again. */
+/* Turns errors of a checkpoint into warnings of the run. After a warning, further ones are dropped until a checkpoint
+ * has been written. */
 static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct recon_checkpoint *checkpoint = user;

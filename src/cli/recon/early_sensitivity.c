@@ -13,8 +13,8 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- the thread that computes the sensitivity --- */
 
-/* Keeps the last information while files are read, and drops other messages. If an operator of events computes the
- * sensitivity later, its messages are passed on. */
+/* Keeps the last information while files are read, and drops other messages. If an operator of events later computes
+ * the sensitivity itself, its messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
@@ -38,7 +38,7 @@ static void work(void *user)
     struct early_sensitivity *early = user;
     const lr_listmode_params *params = &early->params;
 
-    /* CUDA stays initialised after the place is closed. */
+    /* CUDA stays initialised after this lr_place is closed. */
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = params->device});
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);

@@ -30,7 +30,7 @@ struct walk {
     lr_event_corrections *corrections; /* corrections of this rank's events; owned by the reader */
 };
 
-/* The begin of part k if `count` events are cut into parts whose sizes differ by at most 1. */
+/* Returns the begin of part k if `count` events are divided into parts whose sizes differ by at most 1. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
@@ -154,7 +154,7 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     return LR_OK;
 }
 
-/* Begins a new batch of events that the reader hands on together. */
+/* Begins a new batch: events that the reader hands on together. */
 static bool note_batch(void *user)
 {
     struct walk *walk = user;

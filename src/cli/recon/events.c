@@ -147,7 +147,7 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets the data of each event: its weight, which is 1 unless the event was measured several times. */
+/* Sets the data of each event, which are its weight. The weight is 1 unless the event was measured several times. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;
@@ -435,7 +435,7 @@ static lr_status open_frame(struct measurement *measured, int k)
     if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
     if (list == NULL || list->events == NULL)
         return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
-    list->info = all->info; /* the counts stay those of the whole file */
+    list->info = all->info; /* counts: those of the whole file */
     list->count = own != NULL ? count : 0;
     if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
     for (int64_t n = 0; own == NULL && n < all->count; n++)

@@ -102,7 +102,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* Returns the values or, with --bootstrap, counts drawn from them; NULL on failure, reported. */
+/* Returns the values or, with --bootstrap, counts drawn from them. errors: NULL, reported. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;

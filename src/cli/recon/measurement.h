@@ -59,7 +59,8 @@ struct measurement_kind {
     /* Waits until iterations may begin. NULL: they may begin at once. */
     lr_status (*wait)(struct measurement *measured);
 
-    /* Writes the kernel's settings for the key of checkpoints, like snprintf. NULL: the operator has all of them. */
+    /* Writes the kernel's settings for the key of checkpoints, like snprintf. NULL: the operator already describes all
+     * of them. */
     int (*describe)(const struct measurement *measured, char *text, size_t size);
 
     /* Frees the kind's data after the operator. NULL: there are none. */
@@ -167,8 +168,8 @@ uint64_t recon_digest_image(const lr_image *image);
 
 /* --- several ranks --- */
 
-/* Compare the ranks' options, the contents of one input (digest 0 = none), and the numbers in a file. errors: ranks
- * differ. */
+/* Each function compares one thing between ranks: their options, the contents of one input (digest 0 = none), or the
+ * numbers in a file. errors: ranks differ. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args);
 lr_status measurement_compare_contents(const struct measurement *measured, const char *what, uint64_t digest);
 lr_status measurement_compare_numbers(const struct measurement *measured, const char *what, uint64_t digest,

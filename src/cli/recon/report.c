@@ -65,8 +65,9 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Each count comes from an emission or from the additive term, so that there are at least as many emissions as
-     * counts. RAMLA and BSREM reach this number only after many iterations, and a prior may prevent it. */
+    /* Each count comes from an emission or from the additive term. Without an additive term, there are thus at least as
+     * many emissions as counts. RAMLA and BSREM reach this number only after many iterations, and a prior may prevent
+     * it. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One reconstruction in progress. One process or several ranks make an image (scheme.c); checkpoints allow to resume
- * after a failure (checkpoint.c); progress and results are reported (report.c). */
+ * One reconstruction in progress. One process or several ranks make an image (scheme.c). Checkpoints allow a run to
+ * resume after a failure (checkpoint.c). report.c reports progress and results. */
 #ifndef LR_CLI_RECON_RUN_H
 #define LR_CLI_RECON_RUN_H
 
 #include "cli/recon/measurement.h"
 
 /* A frame of recon --operator listmode --frames, which makes one image for each interval. Events are read once, and the
- * sensitivity is computed once. A frame has the events, delayeds and subsets that a file of its interval would have. */
+ * sensitivity is computed once. A frame has the same events, delayeds and subsets as a file that covers only its
+ * interval. */
 struct recon_frame {
     char *output;          /* owned */
     lr_iteration *history; /* owned [iterations] */
@@ -65,7 +66,8 @@ struct recon_run {
     struct recon_checkpoint checkpoint;
     const lr_progress *progress; /* progress of steps */
     const char *output;
-    int iterations, iterations_before; /* iterations to make, and those that made the initial image */
+    int iterations, iterations_before; /* iterations: number to make; iterations_before: number that made the initial
+                                          image */
     lr_image *image;                   /* the result */
     lr_iteration *history;             /* [iterations], without images */
     struct recon_step *steps;          /* [iterations], in the same order; NULL with frames */

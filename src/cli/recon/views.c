@@ -73,7 +73,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* For guesses of ranks (--combine paper), the order of views is kept. */
+    /* The order of views is kept for guesses of ranks (--combine paper). */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;

@@ -333,7 +333,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* Numbers crystals by CASToR's scanner file, if it is given or lies next to the header, else by lr_castor_order. */
+/* Numbers crystals by CASToR's scanner file if it is given or is next to the header, else by lr_castor_order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;

@@ -69,17 +69,18 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
 /* The writer of a format. */
 struct lr_event_writing {
     void *(*create)(const lr_events_writer_params *params);                 /* NULL after a logged error */
-    lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* of an lr_event_sink */
+    lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* `take` of an lr_event_sink */
     lr_status (*finish)(void *writer);                                      /* frees the writer, as abandon does */
     void (*abandon)(void *writer);
 };
 
 /* A format of list mode. A new one adds the file that defines it, its number in lr/events.h, and its row below. */
 struct lr_event_format {
-    const char *name;                                    /* in messages: "SAFIR" */
+    const char *name;                                    /* name for messages: "SAFIR" */
     const char *ending;                                  /* names of files that are not recognised by their bytes */
-    bool (*recognises)(const struct lr_file_head *head); /* by the first bytes; NULL = by the ending only */
-    /* Fills in the stream's info, then gives events to the stream and counts them; flushes the stream before it judges
+    bool (*recognises)(const struct lr_file_head *head); /* recognises the format by the first bytes; NULL = only the
+                                                            ending counts */
+    /* Fills in the stream's info, then gives events to the stream and counts them. Flushes the stream before it checks
      * the file as a whole. NULL = the format is not read. */
     lr_status (*read)(const lr_events_source *source, struct lr_event_stream *stream);
     const struct lr_event_writing *writing; /* NULL = the format is not written */
@@ -106,8 +107,8 @@ extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys, lr_sie
  * event. */
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first);
 
-/* Checks that the source names a scanner. Formats that do not store places of crystals need one. errors: LR_USAGE if
- * there is no scanner; LR_BAD_INPUT if, moreover, the file cannot be opened. */
+/* Checks that the source names a scanner, which formats without crystal positions need. errors: LR_USAGE if there is no
+ * scanner; LR_BAD_INPUT if there is no scanner and the file cannot be opened. */
 lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr_event_format *format);
 
 /* Gives the number of times that list mode repeats an event, which is the event's weight. errors: LR_USAGE if the

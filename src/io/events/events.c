@@ -28,7 +28,7 @@
 static const struct lr_event_format *const formats[] = {LR_EACH_EVENT_FORMAT(ROW)};
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-/* NULL = unknown. */
+/* Returns NULL for an unknown format. */
 static const struct lr_event_format *find(lr_events_format format)
 {
     return (size_t)format < NUM_FORMATS ? formats[format] : NULL;
@@ -165,7 +165,8 @@ struct joining {
  * mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables, unless memory is short or there are more than MOST_MODULES modules. The caller frees the tables. */
+/* Makes the tables. There are none if memory is short or if there are more than MOST_MODULES modules. The caller frees
+ * the tables. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -330,7 +331,7 @@ static void look(void *user, const lr_event *events, int64_t count)
     atomic_fetch_add(&growing->joined, count_joined(&growing->joining, events, count));
 }
 
-/* lors: NULL = events are not checked for coincidence. */
+/* lors: NULL = coincidence is not checked. */
 lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_events_source *given, const lr_lors *lors)
 {
     LR_TAKE(lr_events_source, source, given, given_bytes);
@@ -425,7 +426,8 @@ struct binning {
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
-    bool are_columns; /* events come from columns: their crystals are checked, and `counts` counts them */
+    bool are_columns; /* events come from columns; the reader has checked their crystals, and `counts` counts the
+                         events */
     lr_event_counts counts;
 };
 

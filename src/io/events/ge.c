@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * GE's list mode in HDF5, as in the public NEMA acquisition of a Discovery MI (LIST0000.BLF; Zenodo 8404015). The
- * dataset MiceList/TofCoinc holds five integers per event: ring and place of crystal a, ring and place of crystal b,
- * and the time of flight in steps of 13.02 ps. The time is positive if a was hit first. The meaning of the numbers
- * is known from public readers of this file, first of all parallelproj (docs/formats/events.md), and that of the
- * header beside it from STIR's GEHDF5Wrapper.cxx. */
+ * dataset MiceList/TofCoinc has five integers per event: ring and place of crystal a, ring and place of crystal b, and
+ * the time of flight in steps of 13.02 ps. The time is positive if a was hit first. The meaning of these numbers is
+ * known from public readers of the file, mainly parallelproj (docs/formats/events.md). The meaning of the header beside
+ * the list is known from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -93,8 +93,8 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_ge_keys = {
     .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* Warns of header fields that move the events, and of fields that do not fit the scanner. Refuses a file whose numbers
- * of rings or crystals differ from the scanner's. */
+/* Warns of header fields that shift the positions of events, and of fields that do not fit the scanner. Refuses a file
+ * whose numbers of rings or crystals differ from the scanner's. */
 static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_crystals *crystals,
                               const lr_scanner *scanner)
 {
@@ -131,7 +131,7 @@ static lr_status judge_header(const struct lr_hdf5_input *in, const struct ge_cr
         }
     }
 
-    /* The effective diameter must end within the crystals, and crystal 0 must lie in the module at the top. */
+    /* The circle of the effective diameter must pass through the crystals, and crystal 0 must be in the top module. */
     const double length_mm = rings->rings * rings->ring_pitch_mm, module_deg = 360.0 / rings->modules;
     const struct {
         const char *name;
@@ -302,7 +302,7 @@ static lr_status check_lengths(const struct terms_reader *reader, const char *co
     return LR_OK;
 }
 
-/* Reads the terms of an open file. Without its `correction_lists`, it is refused. */
+/* Reads the terms of an open file. A file without `correction_lists` is refused. */
 static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
 {
     if (!lr_hdf5_has(&reader->in, "correction_lists")) {

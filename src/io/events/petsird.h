@@ -23,8 +23,8 @@ enum {
     LR_PETSIRD_MAX_MASK = 1 << 26
 };
 
-/* Modules of one type: the box of a crystal, the places of crystals in a module, and the places of modules. A place is
- * a rigid transformation: the rows of [R | t], in mm. */
+/* Modules of one type: the box of a crystal, the poses of crystals in a module, and the poses of modules. A pose is a
+ * rigid transformation: the rows of [R | t], in mm. */
 struct lr_petsird_type {
     float corners_mm[8][3];
     int64_t num_elements, num_modules;
@@ -93,7 +93,7 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module);
 
 /* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If they are missing, gives the
- * bins of [b][a] with the sign -1, because their places are mirrored. Fewer than two bins mean no time of flight. */
+ * bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
 /* The time resolution of all pairs of types that have time of flight; 0 if there is none or if resolutions differ.

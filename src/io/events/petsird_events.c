@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The events of a PETSIRD file. Time blocks hold lists of coincidences for each pair of module types.
- * detectionBin = energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in
- * mm, which is negative if the first crystal was hit first (model/DetectorInformation.yml,
- * model/ScannerInformation.yml, helpers/petsird_helpers.h). */
+ * The events of a PETSIRD file. Time blocks contain lists of coincidences for each pair of module types. detectionBin =
+ * energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in mm. The
+ * position is negative if the first crystal was hit first (model/DetectorInformation.yml, model/ScannerInformation.yml,
+ * helpers/petsird_helpers.h). */
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -30,7 +30,7 @@ enum {
     MOST_BYTES = 1 << 23,
     PIECES = 64, /* least number of pieces of a file, if each is larger than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
-    EVENTS_PER_SHARE = 1 << 13, /* about the number of events that a thread decodes at once */
+    EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16
 };
 
@@ -81,7 +81,7 @@ struct span {
 /* Spans that one thread decodes, and the results. */
 struct share {
     int64_t begin, end;    /* range of spans */
-    int64_t first, count;  /* place of the first event in the batch, and number of decoded events */
+    int64_t first, count;  /* index of the first event in the batch, and number of decoded events */
     int64_t found[2];      /* number of prompts and of delayeds */
     int64_t damaged;       /* first damaged span, all of whose events are dropped; -1 = none */
     int64_t num_unknown;   /* number of events with an unknown crystal */
@@ -110,8 +110,8 @@ struct batch {
 
 /* --- one event --- */
 
-/* The place of a bin, in crystals. It is far enough from both ends of its crystal that rounding changes neither the
- * crystal's number nor the module's. Multiplying is faster than dividing. */
+/* Returns the position of a bin in units of crystals. It is so far from both ends of its crystal that rounding changes
+ * neither the crystal's number nor the module's number. A multiplication is faster than a division. */
 static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
@@ -185,8 +185,8 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-/* Measures the bytes of the first `count` events. It counts the bytes that end a number, whose top bit is 0. Returns -1
- * if the buffer ends first. */
+/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. It counts the last bytes of
+ * numbers, whose top bit is 0. */
 static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
@@ -214,7 +214,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
 
 /* --- decoding a batch --- */
 
-/* Decodes a number. Returns the place after it, or NULL if it has more than 64 bits. Numbers of up to four bytes are
+/* Decodes a number. Returns the address after it, or NULL if it has more than 64 bits. Numbers of up to four bytes are
  * decoded without branches, because their lengths are unpredictable. */
 static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
@@ -311,19 +311,19 @@ struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
-    double num_bytes; /* of the events */
+    double num_bytes; /* length of the events */
     struct file_crystals crystals;
     struct batch batches[2];
     struct batch *batch;    /* batch being collected */
     struct batch *decoding; /* batch that other threads are decoding; NULL = none */
     const void *buffer;     /* input buffer that holds the bytes of `decoding` */
-    bool is_reading_again;  /* damaged spans are read again, and no batch is decoded meanwhile */
+    bool is_reading_again;  /* damaged spans are being read again; no batch is decoded at this time */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
     struct event_list list;
     int64_t bytes_at_once;
-    int64_t longest_span; /* number of events that surely fit into bytes_at_once */
+    int64_t longest_span; /* number of events that fit into bytes_at_once in any case */
     bool is_planned;      /* the layout of the list's events is known */
     bool may_repeat;      /* the file may hold rows of lists twice */
     bool is_repeat;       /* the current row repeats the row before */
@@ -497,7 +497,7 @@ static lr_status next_batch(void *user)
         return LR_OK;
     }
 
-    /* The room for the events of all spans is in the sink's memory, if the sink offers it. */
+    /* If the sink offers memory, the events of all spans are decoded into it. */
     const lr_event_sink *sink = reader->stream->sink;
     if (sink->room != NULL) {
         batch->events = sink->room(sink->user, batch->num_events);
@@ -529,8 +529,7 @@ static lr_status finish_batches(void *user)
     return finish_decoding(user);
 }
 
-/* Adds a span of the next events, at most `most`, if the buffer holds all of their bytes. *count: number of events
- * added. */
+/* Adds a span of at most `most` next events, if the buffer holds all of their bytes. *count: number of events added. */
 static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -609,8 +608,9 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 }
 
 /* Reads the lists [type1][type2] of prompts or delayeds. There may be more rows than types, because PETSIRD's Python
- * generator adds a row for every entry that it fills. The number of rows tells what is repeated. n * n: each row, n
- * times. n * (n + 1) / 2: row k, k + 1 times. Any other number above n: the last row only. */
+ * generator adds a row for every entry that it fills. The number of rows tells which rows are repeated. n * n rows:
+ * each row occurs n times. n * (n + 1) / 2 rows: row k occurs k + 1 times. Any other number above n: only the last row
+ * is repeated. */
 static lr_status take_lists(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;

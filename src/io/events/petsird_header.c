@@ -55,8 +55,8 @@ static lr_status take_floats(void *user, struct lr_yardl_input *input, const str
 
 /* --- tables over types of modules and pairs of them ---
  *
- * A table whose number of entries differs from the number of types is refused, since the types of
- * its entries could only be guessed. */
+ * A table whose number of entries differs from the number of types is refused, since the types of its entries could
+ * only be guessed. */
 
 static lr_status need_types(struct lr_petsird *petsird, const char *name)
 {

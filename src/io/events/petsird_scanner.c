@@ -124,8 +124,9 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* Fills in the size and axes of a crystal. Its depth is the direction nearest to the line from the scanner's axis to
- * the module (or nearest to z if the module is on the axis). v is the other direction that is nearer to z. */
+/* Fills in the size and axes of a crystal. Its depth is along the direction nearest to the line from the scanner's axis
+ * to the module, or nearest to z if the module is on the axis. v is the one of the two remaining directions that is
+ * nearer to z. */
 static void orient_crystal(const float element[12], const float module[12], const double half[3][3],
                            const double module_mm[3], lr_crystal *crystal)
 {
@@ -186,7 +187,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* Entry of two modules in the mask of their types; 0 = not given. */
+/* Returns the entry of two modules in the mask of their types; 0 = not given. */
 static unsigned char mask_entry(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * petsird->num_types + types[1]];
@@ -203,7 +204,7 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
     return (one != 0 ? one : mask_entry(petsird, other_types, other_modules)) != 1;
 }
 
-/* A module of the file. position, block: of the scanner's module that holds its first crystal. */
+/* A module of the file. position, block: those of the scanner's module that contains its first crystal. */
 struct file_module {
     int type;
     int64_t module;
@@ -333,8 +334,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance in mm between a crystal of the file and its match in the scanner. It covers the tolerance with which
- * crystal lists become modules, and the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. It allows for the tolerance with
+ * which lists of crystals become modules, and for the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

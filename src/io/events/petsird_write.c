@@ -32,7 +32,7 @@ struct layout {
     const lr_lors *lors;
     int num_types;
     int *type_of;  /* owned [num_modules] */
-    int *index_of; /* owned [num_modules], place of a module within its type */
+    int *index_of; /* owned [num_modules], index of a module within its type */
     int *example;  /* owned [num_types], first module of a type */
     int *count;    /* owned [num_types], number of modules of a type */
     int *kind_of;  /* owned [num_types] */
@@ -257,7 +257,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
                 lr_yardl_put_float(output, place[row]);
             }
         }
-        lr_yardl_put_unsigned(output, 0); /* volumes that do not detect */
+        lr_yardl_put_unsigned(output, 0); /* non-detecting volumes: none */
 
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[t]);
         for (int m = 0; m < scanner->num_modules; m++) {
@@ -271,7 +271,7 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
             }
         }
     }
-    lr_yardl_put_unsigned(output, 0); /* other volumes that do not detect */
+    lr_yardl_put_unsigned(output, 0); /* other non-detecting volumes: none */
 }
 
 /* Tables over pairs of module types. */
@@ -356,7 +356,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
     lr_yardl_put_signed(output, other);
-    lr_yardl_put_signed(output, 0); /* triples, quadruples */
+    lr_yardl_put_signed(output, 0); /* triples and quadruples: none */
     lr_yardl_put_signed(output, 0);
     if (is_old) {
         static const unsigned char stored[5] = {0, 1, 1, 0, 0};
@@ -399,7 +399,7 @@ struct writer {
     struct waiting *waiting; /* owned [MOST_WAITING] */
     int count;
     uint32_t time_ms;
-    int64_t beyond; /* number of times of flight outside all bins */
+    int64_t beyond; /* number of times of flight beyond all bins */
 };
 
 static uint32_t key_of(const struct layout *layout, bool is_delayed, const int types[2])
@@ -408,8 +408,8 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-/* Converts an event to the file's numbers. The crystal with the higher type and number comes first in v0.10.0 and
- * later. The source's bins must then also fit the event with its crystals exchanged. */
+/* Converts an event to the file's numbers. In v0.10.0 and later, the crystal with the higher type and number comes
+ * first. The source's bins must then also fit the event with its crystals exchanged. */
 static lr_status convert(struct writer *writer, const lr_event *event, struct waiting *out)
 {
     const struct layout *layout = &writer->layout;
@@ -465,7 +465,8 @@ static int compare(const void *a, const void *b)
     return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->number, right->number));
 }
 
-/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */
+/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the index after their last
+ * event. */
 static void put_lists(struct writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;

@@ -31,8 +31,8 @@ struct siemens_header {
     int64_t tof_bins, offset_bytes, num_words;
 };
 
-/* Keys in InterfileHeaderSiemens.cxx of STIR 6.2 and in headers of a Biograph mMR. The scanner's dimensions are idle
- * keys, because a scanner must be named. */
+/* Keys in InterfileHeaderSiemens.cxx of STIR 6.2 and in headers of a Biograph mMR. Keys for the scanner's dimensions
+ * are idle, because the user must name the scanner. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
@@ -130,9 +130,10 @@ static lr_status take_header(const struct lr_interfile *file, struct siemens_hea
     return LR_OK;
 }
 
-/* Reads the header at `companion`. If that is NULL, reads EVENTS.hdr beside the events, or else the only list-mode
- * header in the folder that has ".hdr" in its name and the events as its `name of data file`. header->path stays NULL
- * if there is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode header, or several headers. */
+/* Reads the header at `companion`. If `companion` is NULL, reads EVENTS.hdr beside the events. If that file is missing,
+ * reads the only list-mode header in the folder that has ".hdr" in its name and names the events as its `name of data
+ * file`. header->path stays NULL if there is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode
+ * header, or several headers. */
 static lr_status read_header(const char *companion, const char *events, struct siemens_header *header,
                              const lr_log *log)
 {
@@ -225,8 +226,8 @@ struct reader {
     struct lr_event_times times;
     uint32_t time_ms; /* time of the last time mark */
     int64_t num_words;
-    uint32_t first_places[32];  /* first word of each kind that holds a place of gantry or bed; 0 = none */
-    int64_t num_moves;          /* words whose place of gantry or bed differs from the first one */
+    uint32_t first_places[32];  /* first word of each kind that gives a position of gantry or bed; 0 = none */
+    int64_t num_moves;          /* number of words whose position of gantry or bed differs from the first one */
     uint32_t first_unknown;     /* first event that names no crystals */
     int64_t first_unknown_word; /* number of this word */
 };
@@ -241,7 +242,7 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
-/* Settles the sizes of the sinogram by header and scanner, and lists the rings of each plane. */
+/* Finds the sizes of the sinogram from header and scanner, and lists the rings of each plane. */
 static lr_status make_layout(struct reader *reader)
 {
     /* One virtual crystal precedes each module. Place 0 is the first place of the module at position 0. */

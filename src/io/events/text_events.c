@@ -33,7 +33,7 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
         const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
         double centre_mm[3] = {NAN, NAN, NAN};
         if (has_tof) {
-            /* The place of the annihilation according to the time of flight. */
+            /* The position of the annihilation according to the time of flight. */
             double a_mm[3], along[3];
             lr_scanner_hit_centre(scanner, event->crystals[0], a_mm);
             lr_scanner_hit_centre(scanner, event->crystals[1], along);

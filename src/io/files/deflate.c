@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A gzip stream (RFC 1952) of blocks, each of which a thread compresses. Each block but the last ends with an empty
- * stored block, so that the next block begins at a whole byte. The end of the block before is the dictionary of a
- * block. */
+ * A gzip stream (RFC 1952) of blocks that threads compress one by one. Each block but the last ends with an empty
+ * stored block, so that the next block begins at a whole byte. The dictionary of a block is the end of the block
+ * before. */
 #include "io/files/number_type.h"
 #include "io/files/output.h"
 
@@ -29,7 +29,7 @@ struct block {
     const unsigned char *bytes;
     size_t count, before; /* before: bytes of the piece that precede the block */
     bool is_last;
-    unsigned char *out; /* [room], of the caller */
+    unsigned char *out; /* [room]; owned by the caller */
     size_t room, out_count;
     uLong crc;
     bool is_done;

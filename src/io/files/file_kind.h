@@ -16,8 +16,9 @@ enum { LR_FILE_NAME = 256 };
  * read. */
 int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most);
 
-/* Gives the path of a file in the cache folder, and makes the folder: $LORASTER_CACHE, or $XDG_CACHE_HOME/loraster, or
- * $HOME/.cache/loraster. Returns false if nothing is kept: with LORASTER_CACHE=off, or without any of these. */
+/* Gives the path of a file in the cache folder, and makes the folder. The folder is $LORASTER_CACHE,
+ * $XDG_CACHE_HOME/loraster or $HOME/.cache/loraster, in this order. Returns false if there is no cache: with
+ * LORASTER_CACHE=off, or if none of these variables is set. */
 bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

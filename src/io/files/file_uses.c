@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* LOOKS: number of attempts to find a file whose companion is there. While another program replaces both files, one of
+/* LOOKS: number of attempts to find a file whose companion exists. While another program replaces both files, one of
  * the two may be missing for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
-/* Files that belong to a file with the ending `of`, and whose names differ from its name only in the ending. */
+/* Files that belong to a file with the ending `of`. Their names differ from its name only in the ending. */
 static const struct companion {
     const char *of, *ending;
     bool is_named; /* a line of the file names the companion */
@@ -59,7 +59,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
     for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES && fgets(line, sizeof(line), stream) != NULL;
          k++) {
-        /* A header has no zero bytes, and no line is longer than the buffer. */
+        /* A header has no zero bytes. None of its lines is longer than the buffer. */
         is_text = strchr(line, '\n') != NULL || feof(stream);
         /* The value that "key := value", "key = value" or "key: value" gives to its key. */
         char *value = is_text ? strpbrk(line, ":=") : NULL;
@@ -76,7 +76,8 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     return names;
 }
 
-/* Checks that writing `path` would destroy no input. with: if `path` is a companion of a file, that file; or NULL. */
+/* Checks that writing `path` would not destroy an input. with: if `path` is a companion of a file, that file; else
+ * NULL. */
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;
@@ -123,7 +124,7 @@ lr_status lr_files_check(const lr_file_uses *uses)
                                       beside, path, path);
                 }
                 free(beside);
-                /* The header of an input must not be replaced, because data mean nothing without their header. */
+                /* The header of an input must not be replaced, because data are meaningless without their header. */
                 for (int r = 0; status == LR_OK && companion->is_named && r < uses->num_read; r++) {
                     if (stat_file(uses->read[r], &found) && names_file(path, &found, uses->log)) {
                         status = lr_error(uses->log, LR_USAGE,

@@ -84,7 +84,7 @@ void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
 
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 {
-    lr_hdf5_output_cancel(out); /* so that HDF5 does not write data that it still holds */
+    lr_hdf5_output_cancel(out); /* HDF5 then does not write data that it still holds */
     (void)out->h5->close(out);
     lr_output_abandon(&out->output);
 }

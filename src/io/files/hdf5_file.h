@@ -15,11 +15,12 @@
 /* A file, a group or a dataset of HDF5; negative = none. */
 typedef int64_t lr_hdf5_id;
 
-/* Bytes that are in the file before HDF5 writes. HDF5 puts its own bytes before `begin` and after `end`. While `places`
- * is set, datasets get storage for their chunks within the range, and HDF5 does not write there. */
+/* Bytes that are in the file before HDF5 writes. HDF5 writes its own bytes before `begin` and after `end`. While
+ * `places` is set, datasets get storage for their chunks within the range, and HDF5 writes nothing there. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
-    bool places; /* the next storage of exactly chunk_bytes bytes is at `next`, and a further one `stride` later */
+    bool places; /* the next storage of exactly chunk_bytes bytes is at the offset `next`; each further one is `stride`
+                    later */
     uint64_t next, stride, chunk_bytes;
 };
 
@@ -51,13 +52,14 @@ lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, cons
  * stay. */
 lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout);
 
-/* Logs that HDF5 refused a step, once per file. Returns LR_FAILED. */
+/* Logs once per file that HDF5 refused a step. Returns LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
 /* Drops all later writes. It is called before the datasets of a file that is given up are closed. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
-/* Close every HDF5 object of the file, then do what lr_output_finish or lr_output_abandon does. */
+/* Both functions close every HDF5 object of the file. Then they do the same as lr_output_finish or
+ * lr_output_abandon. */
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
 
@@ -68,7 +70,8 @@ struct lr_hdf5_series {
     int64_t written;
 };
 
-/* A one-dimensional dataset of `count` numbers, whose chunks are already in the file where the layout places them. */
+/* A one-dimensional dataset of `count` numbers. Its chunks are already in the file, at the offsets that the layout
+ * gives. */
 struct lr_hdf5_placed {
     enum lr_hdf5_number number;
     int64_t count, chunk;
@@ -87,7 +90,7 @@ struct lr_hdf5_fns {
 
     lr_hdf5_id (*group_create)(lr_hdf5_id parent, const char *name);
     bool (*group_close)(lr_hdf5_id group);
-    /* Gives the object names[0] in `from` the name names[1] in `to`, too. */
+    /* Gives an object a second name: the object is names[0] in `from`, and becomes names[1] in `to`, too. */
     bool (*link)(lr_hdf5_id from, lr_hdf5_id to, const char *const names[2]);
 
     /* Write attributes. A string becomes a variable-length UTF-8 scalar. count = 0 makes a scalar of one number. */
@@ -95,8 +98,8 @@ struct lr_hdf5_fns {
     bool (*put_numbers)(lr_hdf5_id object, const char *name, enum lr_hdf5_number number, int count,
                         const void *numbers);
 
-    /* Write datasets: put_array a contiguous one, put_values a contiguous one or a compressed long list of whole
-     * numbers, put_placed chunks in the storage that the layout gives. */
+    /* Write datasets. put_array writes a contiguous one. put_values writes a contiguous one, or a compressed one for a
+     * long list of whole numbers. put_placed uses chunks in the storage that the layout gives. */
     bool (*put_array)(lr_hdf5_id group, const char *name, enum lr_hdf5_number number, const int64_t shape[2],
                       const void *numbers); /* shape[1] = 0: one dimension */
     bool (*put_values)(lr_hdf5_id group, const char *name, const float *values, int64_t count);

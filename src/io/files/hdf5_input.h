@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files, read so that each failure is logged. In a damaged file, HDF5 1.10 may crash, never end, or ask for
- * terabytes of memory. The files are therefore read by a process that runs another program (hdf5_reader/), whose
- * crash harms nothing else. That process may take 512 MiB plus four times the file's size of memory, and ten seconds of
+ * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
+ * terabytes of memory. Another process therefore reads the files. It runs the program of hdf5_reader/, and its crash
+ * harms nothing else. This process may take 512 MiB of memory plus four times the file's size, and ten seconds of
  * processor time per request. It is killed if no answer comes for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
@@ -15,7 +15,7 @@
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
-    const lr_log *log; /* passes messages to the caller's log until the end of the reading process was logged */
+    const lr_log *log; /* passes messages to the caller's log, until it has logged the end of the reading process */
     const char *path;  /* owned by the caller */
     int64_t file_bytes;
     struct lr_hdf5_process *process;
@@ -43,8 +43,8 @@ bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
  * integers. errors: LR_BAD_INPUT, logged. */
 lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole, int64_t shape[2], int rank);
 
-/* Refuses a dataset that promises more numbers than its bytes in the file can hold with the best compression. Callers
- * thus take neither much memory nor much time for a damaged file. errors: LR_BAD_INPUT, logged. */
+/* Refuses a dataset that claims to have more numbers than its bytes in the file can contain with the best compression.
+ * Callers thus take neither much memory nor much time for a damaged file. errors: LR_BAD_INPUT, logged. */
 lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2]);
 
 /* Reads a whole dataset. shape: the result of lr_hdf5_shape. */

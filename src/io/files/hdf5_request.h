@@ -37,8 +37,8 @@ enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
 
 struct lr_hdf5_answer {
     bool found;    /* the requested item exists and has been read */
-    bool is_hdf5;  /* in the first answer: the file begins like an HDF5 file */
-    char why[200]; /* if not found: the message of HDF5; "" if the item does not exist */
+    bool is_hdf5;  /* only in the first answer: the file begins like an HDF5 file */
+    char why[200]; /* message of HDF5 if `found` is false; "" if the item does not exist */
     int error;     /* errno if the system refused to read the file, else 0 */
     enum lr_hdf5_class class;
     int rank;

@@ -34,10 +34,10 @@ struct lr_keyed_text {
 struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* begins a comment, which ends with the line: '#' or ';' */
-    const char *what;      /* in messages: "a CASToR scanner file" */
-    bool is_interfile;     /* comments are whole lines, a '\\' at a line's end joins the next, keys have
-                          indices, what follows "end of interfile" is not read, and a header may be
-                          without values */
+    const char *what;      /* name for messages: "a CASToR scanner file" */
+    bool is_interfile;     /* Interfile's rules: comments are whole lines, '\\' at a line's end joins the next line,
+                              keys have indices, text after "end of interfile" is ignored, and a header may have no
+                              values */
 };
 
 /* Reads a header; warns if its last line has no end. Memory: at most 32 times the file's size.
@@ -47,14 +47,14 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
                              const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
 
-/* Returns the line of a key. Without such a line, returns the first line whose key contains `key`, or NULL. */
+/* Returns the line of a key. If there is none, returns the first line whose key contains `key`, or NULL. */
 const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
 
 /* A number to be read, and the range that is accepted. */
 struct lr_keyed_number {
     const char *key;
     double least, most;
-    bool required; /* if false, *value is unchanged if the key or its value is missing */
+    bool required; /* false: *value is unchanged if the key or its value is missing */
     bool whole;
 };
 
@@ -76,7 +76,7 @@ enum lr_key_outcome {
     LR_KEY_REFUSED, /* a value other than the usual ones is an error */
 };
 
-/* Keys, and what the reader does with them. '|' separates keys, and it separates usual values. */
+/* Keys, and their use by the reader. '|' separates keys; it also separates usual values. */
 struct lr_known_key {
     enum lr_key_outcome outcome;
     const char *keys;    /* normalised as in lr_keyed_line; '*' at the end of a key matches any text */
@@ -135,8 +135,8 @@ bool lr_interfile_is(const char *value, const char *word);
 /* Returns the line number of a key; 0 if the header lacks the key. */
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
-/* Read a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with the line, for a
- * value that is not a number. */
+/* Each function reads a number. *number is unchanged if the key is missing or has no value. errors: LR_BAD_INPUT, with
+ * the line, for a value that is not a number. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 

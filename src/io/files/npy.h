@@ -15,7 +15,7 @@
 enum { LR_NPY_MAX_DIMS = 32 };
 
 struct lr_npy_header {
-    struct lr_number_type type; /* not valid if the elements are not numbers */
+    struct lr_number_type type; /* invalid if the elements are not numbers */
     bool fortran_order;
     int num_dims;
     int64_t shape[LR_NPY_MAX_DIMS];

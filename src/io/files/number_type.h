@@ -23,8 +23,8 @@ bool lr_number_type_is_valid(const struct lr_number_type *type);
 /* Converts `count` numbers of a file to double. raw: [count * type->bytes]. */
 void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers);
 
-/* Counts floats with values that no measurement has, and which would be usual numbers in the other byte order. Both
- * counts begin at zero. */
+/* Counts floats whose values no measurement has, but whose bytes in the other order would be usual numbers. Both counts
+ * begin at zero. */
 struct lr_byte_order {
     int64_t values, swapped; /* floats other than 0; floats that fit only the other byte order */
 };
@@ -60,7 +60,7 @@ static inline uint64_t lr_whole_at(const unsigned char *bytes, int count)
     return number;
 }
 
-/* Puts the lowest `count` bytes of a number. Returns the place after them. */
+/* Writes the lowest `count` bytes of a number. Returns the address after them. */
 static inline unsigned char *lr_put_whole(unsigned char *bytes, uint64_t number, int count)
 {
     for (int k = 0; k < count; k++) bytes[k] = (unsigned char)(number >> 8 * k);

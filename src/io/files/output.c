@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * A file that is being written may have the hidden name .loraster-HOST-PROCESS-N.part, and is then locked. A killed
- * program leaves such a file without a lock. The next program of that host that needs a hidden name removes it. Locks
- * are those of flock, which belong to the open file. They stay if the program opens and closes the file once more. */
+ * program leaves such a file without a lock. The next program of the same host that needs a hidden name removes the
+ * file. Locks are made by flock, and belong to the open file: they stay if the program opens and closes the file once
+ * more. */
 #define _GNU_SOURCE /* O_TMPFILE, flock, realpath */
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
@@ -29,7 +30,7 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-/* Returns the folder part of a path, owned by the caller: "./" if there is none; NULL if memory runs out. */
+/* Returns the folder part of a path, owned by the caller; "./" if the path has no folder; NULL if memory runs out. */
 static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -263,8 +264,8 @@ static bool rename_into(struct lr_output *output)
 
 /* --- the folder --- */
 
-/* Opens the target's folder. together: several files are to be put in place. The folder is then locked, so that no
- * other program does so at the same time. The lock is waited for at most 5 s. */
+/* Opens the target's folder. together: several files are to be put in place; the folder is then locked against other
+ * programs that do the same. Waits for the lock for at most 5 s. */
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
@@ -323,7 +324,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         if (exists && S_ISDIR(old.st_mode)) errno = EISDIR;
         if (!exists || S_ISDIR(old.st_mode)) break;
         move->old_file = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that no program sweeps it away */
+        if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* no program may sweep it away */
         for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
             char *name = make_name(outputs[k], attempt);
             errno = name != NULL ? EEXIST : ENOMEM;

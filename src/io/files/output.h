@@ -17,14 +17,14 @@ enum { lr_output_most_together = 8 };
 struct lr_output {
     const lr_log *log;
     char *path;        /* the caller's path, for messages */
-    char *target;      /* the file to which `path` leads through links */
+    char *target;      /* the file that `path` leads to, through links */
     char *temporary;   /* name of the temporary file; NULL = it has no name */
     int file;          /* open descriptor; -1 = closed */
     int error;         /* errno of the first failure, which has been logged; 0 = none */
     bool in_place;     /* `file` is the target, a device or a pipe */
-    bool stays;        /* after a failure, the temporary file is kept */
-    bool source_stays; /* after a failure, files from which this file is made are kept; the message must not
-                          say that nothing was left behind */
+    bool stays;        /* the temporary file is kept after a failure */
+    bool source_stays; /* files from which this file is made are kept after a failure; the message then must not say
+                          that nothing was left behind */
     unsigned char *buffer;
     size_t used; /* bytes waiting in the buffer */
 };
@@ -33,10 +33,10 @@ struct lr_output {
  * system refuses. */
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
-/* Opens a file for writing. The temporary file is PATH.ENDING, which stays after a failure, so that another run can
- * continue it. If it is there already, it is opened with its contents. Only one program at a time may have it open.
- * errors: as lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is open in another
- * program, is a link, or is no regular file. */
+/* Opens a file for writing. The temporary file is PATH.ENDING. It stays after a failure, so that another run can
+ * continue it; if it exists, it is opened with its contents. Only one program at a time may have it open. errors: as
+ * lr_output_open; LR_USAGE if the target is a device or a pipe; LR_FAILED if PATH.ENDING is open in another program, is
+ * a link, or is no regular file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the temporary file, which stays if it has a name. */
@@ -45,35 +45,36 @@ void lr_output_leave(struct lr_output *output);
 /* Appends bytes. The first failure is logged. From then on, nothing is written and every call returns LR_FAILED. */
 lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t count);
 
-/* Notes and logs why a write failed, once per output. Returns LR_FAILED. error: an errno. Code that writes to
- * output->file directly must call this function itself if a write fails. */
+/* Stores and logs the reason for a failed write, once per output. Returns LR_FAILED. error: an errno. Code that writes
+ * to output->file directly must call this function itself if a write fails. */
 lr_status lr_output_fail(struct lr_output *output, int error);
 
-/* Forces the file to the disk, gives it the access rights of the target, puts it in the target's place and forces the
- * folder to the disk. After a failure, also an earlier one, it does what lr_output_abandon does and returns LR_FAILED.
- * The output is closed in any case. */
+/* Forces the file to the disk, gives it the access rights of the target, replaces the target by it, and forces the
+ * folder to the disk. After any failure, including earlier ones, it does what lr_output_abandon does and returns
+ * LR_FAILED. The output is closed in any case. */
 lr_status lr_output_finish(struct lr_output *output);
 
-/* lr_output_finish for files that belong together, at most lr_output_most_together. No file is put in place before all
- * are on the disk. If one cannot be put in place, all targets stay as they were. A header is the last of the files. Its
- * target is removed before the data files are replaced, so that a kill leaves no header of other data. */
+/* Finishes files that belong together, at most lr_output_most_together, as lr_output_finish does for one. No file is
+ * put in place before all are on the disk. If one cannot be put in place, all targets stay as they were. The last file
+ * must be the header, if there is one. Its target is removed before the data files are replaced, so that a killed
+ * program leaves no header with wrong data. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
 
-/* Closes the file and removes it, unless output->stays. The output may also be one that could not be opened. */
+/* Closes the file. Removes it, unless output->stays. The output may also be one that could not be opened. */
 void lr_output_abandon(struct lr_output *output);
 
 /* --- files that one run leaves for the next --- */
 
 enum lr_hold {
     LR_HELD,
-    LR_HOLD_REFUSED, /* the system refused; see errno */
+    LR_HOLD_REFUSED, /* the system refused; errno has the reason */
     LR_HOLD_LINK,    /* a symbolic or hard link, which may lead to any file of the user */
     LR_HOLD_NO_FILE, /* a folder, a device or a pipe */
     LR_HOLD_BUSY     /* another program has the file open */
 };
 
-/* Opens and locks a regular file for this program alone, until it closes the file. mode: if not 0, a missing file is
- * made with these rights. Links are not followed. *file is -1 unless the result is LR_HELD. */
+/* Opens a regular file and locks it for this program until the program closes it. mode: if not 0, a missing file is
+ * created with these rights. Links are not followed. *file: -1 unless the result is LR_HELD. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file);
 
 /* Logs why lr_hold_open failed. name: its path. path: the file that the user wants to write. Returns LR_FAILED. */
@@ -81,7 +82,7 @@ lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path
 
 /* --- the target --- */
 
-/* Returns the rights for a new file at the target: those of the present file, or 0666 if there is none. */
+/* Returns the access rights for a new file at the target: the rights of the existing file, or 0666 if there is none. */
 mode_t lr_place_mode(const char *target);
 
 /* Forces the names in the target's folder to the disk. Returns false, with errno, if that fails. */

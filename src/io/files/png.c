@@ -11,10 +11,10 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* Data of libpng's callbacks; lives outside the function that setjmp returns to. */
+/* Data of libpng's callbacks. It is outside the function that calls setjmp. */
 struct png_job {
     struct lr_output output;
-    char message[128]; /* libpng's own complaint */
+    char message[128]; /* the message from libpng */
 };
 
 static void fail(png_structp png, png_const_charp message)
@@ -41,7 +41,7 @@ static void flush_nothing(png_structp png)
     (void)png;
 }
 
-/* False when libpng gave up. Holds no variable that changes between setjmp and longjmp. */
+/* Returns false if libpng gave up. The function has no variables that change between setjmp and longjmp. */
 static bool encode(png_structp png, png_infop info, const uint8_t *rgb, const int size[2])
 {
     if (setjmp(png_jmpbuf(png)) != 0) return false;

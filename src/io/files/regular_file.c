@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Opening of regular files, messages about files that cannot be opened, and words that are near to another. */
+ * Opening of regular files, messages about files that cannot be opened, and suggestions of similar words. */
 #define _XOPEN_SOURCE 700 /* realpath, strerror_r */
 #include "io/files/regular_file.h"
 
@@ -32,7 +32,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Returns the length of a word without the unit at its end, which says little about the meaning. */
+/* Returns the length of a word without the unit at its end. The unit says little about the meaning. */
 static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};
@@ -106,7 +106,8 @@ const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILU
         for (const struct dirent *entry = NULL; left > 0; left--) {
             entry = readdir(open);
             if (entry == NULL) break;
-            /* The number of letters to change, over the length of the longer name. A different ending counts little. */
+            /* The number of letters to change, divided by the length of the longer name. A different ending counts
+             * little. */
             const char *other = entry->d_name;
             const size_t others = min_size(strlen(other), LONGEST), longer = length > others ? length : others;
             double share = longer > 0 ? (double)letters_to_change(name, length, other, others) / (double)longer : 1;
@@ -163,8 +164,8 @@ static FILE *refuse_kind(const char *what, const char *path, mode_t mode, const 
     return NULL;
 }
 
-/* The kind of the path is checked before opening, since opening alone has effects on some devices. It is checked again
- * afterwards, since another file may have got the name meanwhile. */
+/* The kind of the file is checked before opening, since opening some devices has effects. It is checked again
+ * afterwards, since another file may have got the name in between. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
 {
     struct stat facts;
@@ -214,7 +215,8 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* Leaves out the hint: whoever sends a header must not learn which files are in the folder of a missing file. */
+/* Leaves out the hint. The author of a header could otherwise learn the names of other files in the missing file's
+ * folder. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;

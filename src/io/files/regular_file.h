@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Opens a file to be read. Pipes, terminals and devices are refused: they have no end or wait for another program.
- * what: "" or, with a blank at its end, the file's role: "the image ".
- * errors: NULL, logged as LR_BAD_INPUT: missing, a folder, no regular file. */
+/* Opens a file for reading. Pipes, terminals and devices are refused, because they have no end or wait for another
+ * program. what: the file's role with a blank at its end, such as "the image ", or "". errors: NULL, logged as
+ * LR_BAD_INPUT, if the file is missing, is a folder, or is no regular file. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
 /* lr_file_open for a text of at most `most` bytes. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
 
-/* A log for reading a file that a header names. If the file lies outside the header's folder, errors do not show its
- * contents, since whoever wrote the header may lack the right to read the file. Readers get &discreet.log. The
+/* A log for reading a file that a header names. If the file is outside the header's folder, errors do not show its
+ * contents, because the header's author may not have the right to read the file. Readers get &discreet.log. The
  * arguments of lr_log_discreet must outlive it. */
 struct lr_discreet_log {
     lr_log log;
@@ -26,7 +26,7 @@ struct lr_discreet_log {
 };
 void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to);
 
-/* Puts the system's message for an errno into `text`, and returns `text`. */
+/* Writes the system's message for an errno into `text`, and returns `text`. */
 const char *lr_error_text(int error, char text[128]);
 
 enum { LR_OPEN_FAILURE = 800 };
@@ -34,7 +34,7 @@ enum { LR_OPEN_FAILURE = 800 };
 /* Words before the name of another file in the text of lr_open_failure. */
 #define LR_OPEN_HINT "; did you mean"
 
-/* Puts into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text
+/* Writes into `text` why `path` cannot be opened, and returns `text`. error: errno. If there is no such file, the text
  * names the folder and the nearest name in it: "No such file in scans; did you mean scans/head.petsird?". */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
 

@@ -33,7 +33,7 @@ struct lr_yaml {
     const lr_log *log;
 };
 
-/* Lines and columns count characters from 1; a line of 0 is unknown. */
+/* Lines and columns count characters from 1. Line 0 means unknown. */
 struct place {
     int line, column, width;
 };
@@ -45,7 +45,7 @@ static bool continues_character(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Logs a message with the place that it is about. An error also shows the line: "\n    the line\n    ^~~~". */
+/* Logs a message with its position in the file. An error also shows the line: "\n    the line\n    ^~~~". */
 static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
                    const char *message)
 {
@@ -64,7 +64,7 @@ static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log
 
     char excerpt[2 * MAX_EXCERPT + 16] = "";
     if (level == LR_LOG_ERROR && line != NULL && stop > line) {
-        /* A long line is shown from a little before the place. */
+        /* A long line is shown from a little before the position. */
         int column = place->column;
         for (; stop - line > MAX_EXCERPT && column > MAX_EXCERPT / 2; column--) do {
                 line++;
@@ -96,8 +96,8 @@ static struct fy_diag *create_diag(void)
     return diag;
 }
 
-/* Finds the place of a node. libfyaml tells the places of sequences and mappings only in error reports, so a report is
- * made. In it, the place of a quoted text or an alias is one character behind its quote or star. */
+/* Finds the position of a node. libfyaml gives the positions of sequences and mappings only in error reports, so a
+ * report is made. The report's position of a quoted text or an alias is one character after its quote or star. */
 static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
@@ -160,8 +160,8 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml)
 
 /* --- text --- */
 
-/* Refuses bytes that are no text, at some of which libfyaml would stop silently, and directives, at some of which it
- * would never end. */
+/* Refuses bytes that are no text, because libfyaml silently stops at some of them. Refuses directives, because libfyaml
+ * never ends at some of them. */
 static lr_status check_text(const struct lr_yaml *yaml)
 {
     /* The line breaks of all versions of YAML, and a byte order mark. */
@@ -231,8 +231,8 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     yaml->log = log;
     yaml->name = lr_copy_string(name, log);
     if (yaml->name == NULL) goto failed;
-    /* libfyaml crashes if memory runs out. It takes some 40 bytes of memory for each byte of a dense text, so that much
-     * is allocated here as a test. */
+    /* libfyaml crashes if memory runs out. A dense text takes about 40 bytes of memory per byte, so a larger block is
+     * allocated here as a test. */
     void *room = lr_alloc((1 << 20) + 60 * text_bytes, 1, "reading YAML", log);
     free(room);
     yaml->diag = room != NULL ? create_diag() : NULL;
@@ -350,7 +350,7 @@ struct target {
 
 /* --- scalars --- */
 
-/* An empty value, as in "key:", has no place in the file. */
+/* True if the value has a position in the file. An empty value, as in "key:", has none. */
 static bool stands_somewhere(struct fy_node *node)
 {
     return node != NULL && (!fy_node_is_scalar(node) || fy_token_start_mark(fy_node_get_scalar_token(node)) != NULL);
@@ -588,7 +588,7 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
         struct fy_node *key = fy_node_pair_key(pair);
         size_t length = 0;
         const bool is_word = key != NULL && fy_node_is_scalar(key) && !fy_node_is_alias(key);
-        const char *name = is_word ? fy_node_get_scalar(key, &length) : NULL; /* not zero terminated */
+        const char *name = is_word ? fy_node_get_scalar(key, &length) : NULL; /* the text is not zero terminated */
         int k = name != NULL ? 0 : num_fields;
         while (k < num_fields && !key_is(name, length, fields[k].key) && !key_is(name, length, fields[k].other_key))
             k++;

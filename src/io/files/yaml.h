@@ -34,8 +34,8 @@ struct lr_yaml_taker {
     const lr_log *log;
 };
 
-/* Loads a text, or the file `name` if text is NULL; passes the document to taker->take; and destroys it. The thread
- * uses the C locale meanwhile. errors: as lr_yaml_read; the errors of `take`. */
+/* Loads a text, or the file `name` if text is NULL. Passes the document to taker->take, then destroys it. The thread
+ * uses the C locale until the end. errors: as lr_yaml_read; the errors of `take`. */
 lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
@@ -54,7 +54,7 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
 
 /* --- values --- */
 
-enum lr_yaml_kind {                        /* what `value` of a field points to */
+enum lr_yaml_kind {                        /* the type that `value` of a field points to */
                     LR_YAML_NODE,          /* struct fy_node *: any node */
                     LR_YAML_TEXT,          /* char *: owned by the caller; the previous text is freed */
                     LR_YAML_NUMBER,        /* double, finite */

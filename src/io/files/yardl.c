@@ -352,8 +352,8 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Checks that the rest of the file can hold `count` items. Items of no bytes are refused: reading lists of such items
- * within each other would never end. */
+/* Checks that the rest of the file can hold `count` items. Items of zero bytes are refused: nested lists of such items
+ * could be read without end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
@@ -376,7 +376,7 @@ lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type
         list->rank = type->rank;
         memcpy(list->dims, type->dims, sizeof(list->dims));
     } else {
-        /* The file holds the sizes. */
+        /* The file gives the sizes. */
         uint64_t number = (uint64_t)type->rank;
         if (type->rank < 0) {
             LR_TRY(take_unsigned(input, &number));
@@ -697,8 +697,7 @@ static struct lr_yardl_type *resolve_named(struct lr_yardl_schema *schema, const
     return resolve(schema, child(node, "type"), &inner, depth);
 }
 
-/* Makes the type that a node of the schema describes. depth: how many types the node lies within. errors: NULL,
- * logged. */
+/* Makes the type that a node of the schema describes. depth: number of types around the node. errors: NULL, logged. */
 static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_node *node,
                                      const struct arguments *arguments, int depth)
 {
@@ -707,7 +706,7 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
         return NULL;
     }
 
-    /* A name is that of a simple type, of a parameter of the generic type around it, or of a type of the schema. */
+    /* A name means a simple type, a parameter of the surrounding generic type, or a type of the schema. */
     const char *name = text_of(node);
     if (name != NULL) {
         bool found;

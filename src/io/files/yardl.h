@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files in yardl's compact binary encoding. Each file carries its schema, by which values are found by name; unknown
+ * Files in yardl's compact binary encoding. Each file has its own schema, by which values are found by name. Unknown
  * values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most 2^14
- * types. A count in the file is an error if the rest of the file is too short for so many items. */
+ * types. A count in the file is an error if the rest of the file is too short for this number of items. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
@@ -77,8 +77,8 @@ void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed
 /* A file being read from its begin to its end. */
 struct lr_yardl_input;
 
-/* Opens a file and reads its magic and version, which the schema follows. errors: NULL, logged, for anything but a
- * regular file in yardl's encoding. */
+/* Opens a file and reads its magic and version. The schema comes next in the file. errors: NULL, logged, if the file is
+ * not a regular file in yardl's encoding. */
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log);
 void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 
@@ -96,28 +96,29 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
  * of lr_yardl_swap. errors: LR_FAILED if memory runs out; the status of `settle`. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
-/* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged, so
- * that the caller can finish work on these bytes first. lr_yardl_more calls `on_fetch` (NULL = settle). The bytes that
- * were buffered then stay until the next call of `on_fetch`. If a callback fails, the function that called it logs
- * nothing and returns the callback's status. */
+/* Sets callbacks. settle (NULL = none): called before buffered bytes are dropped and before an error is logged, so that
+ * the caller can first finish work on these bytes. on_fetch (NULL = settle): called by lr_yardl_more; the bytes that
+ * were buffered at that time stay until the next call of `on_fetch`. If a callback fails, the function that called it
+ * logs nothing and returns the callback's status. */
 void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
-/* Returns the buffered bytes from the current place in the file. They stay until `settle` or `on_fetch` is called. */
+/* Returns the buffered bytes from the current position in the file. They stay until `settle` or `on_fetch` is
+ * called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
 /* Fetches the bytes that follow the buffered bytes. *any: false at the end of the file or if reading failed; the next
  * attempt to read a value logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
-/* Returns the address of the buffer in use, by which a caller can tell one buffer from the other. */
+/* Returns the address of the buffer in use. A caller can tell the two buffers apart by it. */
 const void *lr_yardl_buffer(const struct lr_yardl_input *input);
 
-/* Makes the other buffer current, at the place where its reading stopped. The next call of lr_yardl_swap undoes this.
- * No bytes may be fetched between the two calls. */
+/* Makes the other buffer current, at the position where its reading stopped. The next call of lr_yardl_swap undoes
+ * this. No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
-/* Moves forward in the buffered bytes, or back if `bytes` is negative. */
+/* Moves the position forward in the buffered bytes, or back if `bytes` is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
 /* --- single values --- */
@@ -130,8 +131,8 @@ lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_t
 /* Reads a text, which is cut to `room` bytes, zero included, and cleaned (base/clean_text.h). */
 lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text, size_t room);
 
-/* Sizes of a list, whose `count` items follow in the file. count and rank are 0 for an optional list that is null. A
- * stream consists of several lists, the last of which has count 0. */
+/* Sizes of a list. Its `count` items follow in the file. count and rank are 0 for an optional list that is null. A
+ * stream consists of several lists; the last one has count 0. */
 struct lr_yardl_list {
     const struct lr_yardl_type *item;
     int64_t count;
@@ -140,7 +141,7 @@ struct lr_yardl_list {
 };
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
-/* Reads which case of a union follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
+/* Reads the case of a union that follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
  * union, *chosen is `type` with the name "". */
 lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
@@ -153,10 +154,9 @@ struct lr_yardl_field {
     const struct lr_yardl_field *fields; /* used if take is NULL: the wanted fields of a record */
 };
 
-/* Reads a record in the file's order: calls `take` for each field listed in `fields` and skips the others. `fields`
- * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record
- * that is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed
- * on. */
+/* Reads a record in the file's order. Calls `take` for each field listed in `fields`, and skips other fields. `fields`
+ * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record that
+ * is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

@@ -66,7 +66,7 @@ struct lr_image_place {
  * same direction, or for a grid that lr_grid_check refuses. */
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log);
 
-/* A line of voxels along the file's first axis. at: place of the line along the file's axes 1 and 2; at[0] is not
+/* A line of voxels along the file's first axis. at: index of the line along the file's axes 1 and 2; at[0] is not
  * used. */
 struct lr_image_line {
     const char *path;
@@ -89,8 +89,8 @@ struct lr_voxels {
     const lr_progress *progress; /* as in struct lr_image_request */
 };
 
-/* Reports that `done` of `total` lines along the first axis have been read, once for each slice of `in_slice` lines.
- * errors: LR_CANCELLED if the callback stops the reading. */
+/* Reports that `done` of `total` lines along the first axis have been read. It reports once for each slice of
+ * `in_slice` lines. errors: LR_CANCELLED if the callback stops the reading. */
 lr_status lr_image_report_line(const lr_progress *progress, int64_t done, int64_t total, int in_slice);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */

@@ -60,7 +60,7 @@ bool lr_image_recognises(const struct lr_file_head *head)
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
-/* Finds the format of an image. NULL, logged, if the file cannot be an image. */
+/* Finds the format of an image. errors: NULL, logged, if the file cannot be an image. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
     if (path == NULL || path[0] == '\0') {
@@ -84,8 +84,8 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
     return other_hdr ? &lr_image_nifti : endings[k].format;
 }
 
-/* Reads an image. Errors get the file's name, because the checks of a grid do not know it. format: NULL, already
- * logged, is allowed. */
+/* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. format: may be NULL;
+ * the error has been logged then. */
 static lr_image *read_format(const struct lr_image_format *format, struct lr_image_request request)
 {
     struct lr_named_log named;

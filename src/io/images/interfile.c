@@ -105,15 +105,15 @@ static bool is_castor(const struct lr_interfile *file)
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
-/* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if there is none. */
+/* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if the offset is missing. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
     *offset_mm = NAN;
     if (f == 2) {
-        /* Interfile 3.3 gives the number of slices. GATE reads and writes their thickness in mm, even if the key says
-         * otherwise. */
+        /* Keys of Interfile 3.3 for the number and thickness of slices. GATE reads and writes the thickness in mm,
+         * although the key says pixels. */
         LR_TRY(lr_interfile_integer(file, "total number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of slices", 0, &number));
@@ -279,7 +279,7 @@ static double middle_mm(const lr_grid *grid, int k)
     return grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
-/* Prints sizes, voxel edges and offsets, whose keys are equal in both dialects. */
+/* Prints sizes, voxel edges and offsets. Their keys are the same in both dialects. */
 static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
 {
     size_t used = 0;

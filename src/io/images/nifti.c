@@ -184,8 +184,8 @@ static void read_qform(const struct nifti_header *header, float affine[3][4])
     }
 }
 
-/* Warns if the header contradicts its sform: if pixdim's voxel sizes differ by more than 1 %, or if the qform puts a
- * corner of the image more than a tenth of a voxel away. */
+/* Warns if the header contradicts its sform. This is so if the voxel sizes in pixdim differ by more than 1 %, or if a
+ * corner of the image moves by more than a tenth of a voxel with the qform. */
 static void compare_sform(const struct source *source, const float qform[3][4])
 {
     const struct nifti_header *header = &source->header;
@@ -221,8 +221,8 @@ static void compare_sform(const struct source *source, const float qform[3][4])
     }
 }
 
-/* Takes the sform; without an sform the qform; without both only the voxel sizes. The NIfTI-1 standard prefers the
- * qform, but other readers also prefer the sform, because registration programs update it. */
+/* Takes the sform; the qform if there is no sform; only the voxel sizes if there is neither. The NIfTI-1 standard
+ * prefers the qform. Other readers also prefer the sform, because registration programs update it. */
 static lr_status read_affine(const struct source *source, double affine[3][4])
 {
     struct nifti_header header = source->header;
@@ -379,7 +379,7 @@ static lr_status read_lines(struct source *source, struct line *line, const lr_p
     return LR_OK;
 }
 
-/* Returns the bytes of all volumes before the requested volume. and_own: the requested volume counts, too. */
+/* Returns the number of bytes of all volumes before the requested one. and_own: the requested volume is included. */
 static double volumes_bytes(const struct source *source, bool and_own)
 {
     const int *size = source->layout.size;

@@ -27,7 +27,7 @@ enum nifti_unit { NIFTI_METRE = 1, NIFTI_MILLIMETRE = 2, NIFTI_MICRON = 3, NIFTI
 
 enum { NIFTI_SCANNER_ANATOMY = 1 /* value of qform_code and sform_code: the scanner's frame */ };
 
-/* Field names are those of the standard, except that an array may hold several of its fields. */
+/* Field names are those of the standard. An array may combine several fields of the standard. */
 struct nifti_header {
     int32_t sizeof_hdr; /* 348 */
     char unused_1[34];

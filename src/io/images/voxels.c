@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An axis of the voxels counts as parallel to an axis of the frame up to this angle in rad. */
+/* Largest angle, in rad, between parallel axes of the voxels and of the frame. */
 static const double max_tilt = 1e-4;
 
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log)
@@ -202,7 +202,7 @@ lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *
         lr_output_abandon(&data);
         return LR_FAILED;
     }
-    /* lr_voxels_write logs a failure and records it in the output. Finishing then undoes both files. */
+    /* lr_voxels_write logs a failure and records it in the output. lr_output_finish_all then undoes both files. */
     (void)lr_voxels_write(&data, image, pair->reversed);
     (void)lr_output_write(&header, pair->header, strlen(pair->header));
     return lr_output_finish_all((struct lr_output *[]){&data, &header}, 2);

@@ -40,7 +40,7 @@ lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_d
     if (!is_projdata(path)) return lr_lor_hdf5_scan(path, lors, sink, log);
     struct lr_watched_log watch;
     lr_log_watch(&watch, log);
-    watch.status = LR_CANCELLED; /* the one reason without a message */
+    watch.status = LR_CANCELLED; /* LR_CANCELLED is the only status without a message */
     lr_lor_data *all = lr_lor_projdata_read(path, lors, sink->progress, &watch.log);
     const lr_status status = all != NULL ? sink->take(sink->user, all, 0) : watch.status;
     lr_lor_data_destroy(all);

@@ -33,8 +33,8 @@ struct lr_lor_file_place {
 lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
                                  const lr_log *log);
 
-/* Weights summed per LOR in the order of arrival. Memory: all LORs that occurred, and the LORs that wait to be merged
- * (at most the same number or 2^22, whichever is larger). All zero is an empty sum. Only one thread may use it. */
+/* Weights summed per LOR in the order of arrival. Memory: for all LORs that occurred, and for LORs that wait to be
+ * merged (the same number or 2^22, whichever is larger). All zero is an empty sum. Only one thread may use it. */
 struct lr_lor_sums {
     int64_t waiting, room;
     int64_t *lors;     /* owned [room] */

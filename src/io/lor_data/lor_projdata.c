@@ -26,7 +26,7 @@ struct count {
     double value;
 };
 
-/* First LORs are counted, then counts are filled in. */
+/* The file is read twice: first LORs are counted, then counts are filled in. */
 enum { TIMES_READ = 2 };
 
 /* A file being read, and its result. */
@@ -47,8 +47,9 @@ struct reader {
     int64_t num_lors;       /* number of LORs with counts, including repeats */
     int64_t bins, left_out; /* number of bins with counts, and of bins without a LOR */
     double left_out_sum;
-    lr_lor_data *dense; /* gets the counts, if not NULL */
-    struct count *list; /* [num_lors] else gets the counts, if not NULL; else LORs are only counted */
+    lr_lor_data *dense; /* receives the counts if it is not NULL */
+    struct count *list; /* [num_lors], receives the counts if `dense` is NULL; if both are NULL, LORs are only
+                           counted */
     int64_t listed;     /* number of entries in `list` */
 };
 
@@ -308,7 +309,7 @@ static lr_status write_dense(struct writer *writer)
     return LR_OK;
 }
 
-/* A value and its place in the file. */
+/* A value and its position in the file. */
 struct item {
     int64_t bin;
     float value;
@@ -322,7 +323,7 @@ static lr_status write_sparse(struct writer *writer)
     struct item *items = lr_alloc(data->count, sizeof(*items), "bins", writer->log);
     lr_status status = places != NULL && items != NULL ? LR_OK : LR_FAILED;
 
-    /* Places in the file of all LORs with counts, sorted. */
+    /* Positions in the file of all LORs with counts, sorted. */
     int64_t count = 0, next = 0;
     for (int64_t n = 0; n < data->count && status == LR_OK; n++) {
         int32_t crystals[2];

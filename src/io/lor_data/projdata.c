@@ -75,7 +75,7 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
     LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
     LR_TRY(lr_sinogram_rings_create(rings, scanner, &gaps, scanner->name, log));
 
-    /* The ring begins with the module whose first place is nearest to 90 degrees, which is STIR's top. */
+    /* The ring begins with the module whose first place is nearest to 90 degrees, the top in STIR. */
     const double module_deg = 360.0 / rings->modules;
     const int modules = (int)lround(lr_wrapped_deg(90.0 - rings->first_angle_deg) / module_deg);
     const lr_status status = lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log);
@@ -187,8 +187,8 @@ static bool label_is(const struct draft *draft, int axis, const char *label)
 
 /* --- the scanner --- */
 
-/* Angle at which the ring begins. Crystals in blocks: that of the first crystal. Other rings: that of place 0, as their
- * places are evenly spaced. */
+/* Angle at which the ring begins: the angle of the first crystal if crystals are in blocks, else the angle of place 0.
+ * In the latter case the places are evenly spaced. */
 static double begin_deg(const struct draft *draft, bool blocks)
 {
     const struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -207,7 +207,7 @@ static double begin_deg(const struct draft *draft, bool blocks)
 }
 
 /* Turns the numbering in steps of `unit` places until its first place is det 0 of the header. If crystals are in
- * blocks, the header's distances give the place of det 0 in its bucket. */
+ * blocks, the position of det 0 in its bucket follows from the header's distances. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
     double first_deg = 0;
@@ -256,7 +256,8 @@ static lr_status turn(const struct draft *draft, int unit, bool blocks)
     return LR_OK;
 }
 
-/* Places crystals by STIR's map, as for SAFIR list mode. The map's coordinates are taken as LORaster's. */
+/* Finds the crystals' places by STIR's map, as for SAFIR list mode. The coordinates of the map are taken as
+ * LORaster's. */
 static lr_status place_by_map(const struct draft *draft)
 {
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -289,7 +290,7 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
 
-    /* STIR's key includes the possible words; headers of other programs may not. */
+    /* The key in STIR's headers includes the possible words; headers of other programs may lack them. */
     const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
     value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
     int geometry = CYLINDRICAL;

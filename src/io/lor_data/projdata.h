@@ -66,8 +66,8 @@ struct lr_projdata_bin {
     int segment, axial, view, t; /* segment: STIR's number */
 };
 
-/* The bin of a LOR in data of span 1 without mashing. False if there is none: the crystals have the same place in
- * different rings, or the bin is outside the data. */
+/* The bin of a LOR in data of span 1 without mashing. Returns false if there is none: both crystals are at the same
+ * position in different rings, or the bin is outside the data. */
 bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
                         struct lr_projdata_bin *bin);
 

@@ -153,7 +153,8 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     if (rings->crystals == NULL) return LR_FAILED;
     memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
 
-    /* Angle of the panel at position 0, and largest distance in degrees between a panel and its evenly spaced place. */
+    /* Angle of the panel at position 0. Largest difference in degrees between a panel and its evenly spaced
+     * position. */
     const double step_deg = 360.0 / scanner->num_positions;
     double first_deg = 0.0, farthest_deg = 0.0;
     for (int n = 0; n < scanner->num_modules; n++) {

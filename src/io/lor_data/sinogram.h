@@ -14,8 +14,8 @@
 #include <lr/lors.h>
 #include <math.h>
 
-/* Number of virtual places per module, which have no crystal. Around the axis, the larger half comes before the
- * module's crystals and the rest after them; a single one comes before, as on Siemens scanners. Along the axis, they
+/* Number of virtual places per module, which have no crystal. Around the axis, half of them come before the module's
+ * crystals and half after; if the number is odd, one more comes before, as on Siemens scanners. Along the axis, they
  * are between module rings. */
 struct lr_sinogram_gaps {
     int around, axial;

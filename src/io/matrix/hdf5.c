@@ -4,8 +4,8 @@
  * Matrix rows as a CSR matrix in HDF5 (docs/formats/matrix.md). The layout is that of scipy and anndata. Links give the
  * arrays a second name, after the GraphBLAS binsparse draft (graphblas.org/binsparse-specification).
  *
- * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records these
- * places as the chunks of two datasets. Everything else comes before or after them. */
+ * The elements of a large matrix are not copied. They stay where the store has written them, and HDF5 records their
+ * offsets as the chunks of two datasets. All other data come before or after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"
@@ -23,7 +23,7 @@ struct csr {
     struct lr_hdf5_layout layout;
     lr_hdf5_id group;
     bool wide;   /* indices and indptr are int64 */
-    bool adopts; /* the elements stay in the places that the store gave them */
+    bool adopts; /* the elements stay at the offsets that the store gave them */
 };
 
 static bool put_text(const struct csr *csr, const char *name, const char *text)
@@ -60,7 +60,7 @@ static bool put_head(struct csr *csr)
         !put_text(csr, "factors", params->factors != NULL ? params->factors : "none"))
         return false;
 
-    /* The rows: points, LORs or voxels. LORs and module pairs are listed if they are only some of all. */
+    /* The rows: points, LORs or voxels. LORs and module pairs are listed only if some of them are left out. */
     if (params->grid == NULL) {
         if (!put_text(csr, "rows", "points") ||
             !h5->put_array(group, "points_mm", LR_HDF5_DOUBLE, (int64_t[2]){params->num_points, 3}, params->points_mm))
@@ -97,7 +97,7 @@ static bool put_head(struct csr *csr)
            h5->put_numbers(group, "dropped_sum", LR_HDF5_DOUBLE, 0, &totals->dropped_sum);
 }
 
-/* The store has logged a read that failed, so no message may blame HDF5 for the failure. */
+/* Returns false if a read failed. The store has logged it, so that no message blames HDF5 for the failure. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
@@ -143,7 +143,7 @@ static bool adopt(struct csr *csr, const char *name, enum lr_hdf5_number number,
     return csr->out.h5->put_placed(csr->group, name, &placed, layout) && layout->next == layout->end + (uint64_t)offset;
 }
 
-/* Writes the column numbers, or else the values, from the store. */
+/* Writes either the column numbers or the values from the store. */
 static bool copy_array(struct csr *csr, bool columns, void *numbers)
 {
     struct lr_matrix_store *store = csr->content->store;
@@ -269,8 +269,8 @@ static void close_file(void *self)
     free(csr);
 }
 
-/* Reads a list of rows, LORs or pairs; *list is NULL if the file lacks it. width: numbers per entry. A list that would
- * take more memory than the file has bytes is refused: this program does not compress lists. */
+/* Reads a list of rows, LORs or pairs. *list: NULL if the file lacks it. width: numbers per entry. A list that would
+ * take more memory than the file has bytes is refused, because this program does not compress lists. */
 static lr_status get_list(struct csr_source *csr, const char *name, enum lr_hdf5_number number, int width, void **list,
                           int64_t *count)
 {

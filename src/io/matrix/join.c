@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Joins the parts of a matrix, each of which is a file. Their rows are appended to one store in order, and the target
- * is made from the store. */
+ * Joins the parts of a matrix; each part is a file. The rows of the parts are appended in order to one store, and the
+ * target is made from the store. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -24,15 +24,15 @@ struct piece {
 struct join {
     const lr_matrix_join_params *params;
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
-    lr_matrix_file *first; /* one of the parts, open to the end; it describes what all parts have in common */
+    lr_matrix_file *first; /* one of the parts, open until the end; it describes the properties that all parts share */
     const char *first_path;
     struct lr_matrix_share first_share; /* share of the first file, which holds its key */
     int64_t num_rows, elements;
-    lr_scanner *scanner; /* NULL = the parts do not describe their scanner */
+    lr_scanner *scanner; /* NULL = the parts do not describe a scanner */
     lr_lors *lors;
     lr_operator_info info;
-    lr_matrix_writer_params out; /* describes the whole */
-    lr_selection part;           /* for rows of LORs */
+    lr_matrix_writer_params out; /* describes the joined matrix */
+    lr_selection part;           /* LORs or pairs of the joined matrix, if rows are LORs */
     /* Lists of the rows of all parts, owned. At most one is not NULL. */
     int64_t *numbers; /* voxels or LORs */
     int32_t *pairs;   /* module pairs */
@@ -212,7 +212,7 @@ static lr_status find_parts(struct join *join)
             join->first_share = piece->share;
         } else {
             status = status == LR_OK ? check_piece(join, piece, info) : status;
-            piece->share.key = NULL; /* the key lies in the file, which is closed here */
+            piece->share.key = NULL; /* the key is in the memory of the file, which is closed here */
             lr_matrix_file_close(file);
         }
         LR_TRY(status);
@@ -221,7 +221,7 @@ static lr_status find_parts(struct join *join)
     }
     qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
 
-    /* Every part must be there once, and each must begin with the row after the last row of the part before. */
+    /* Each part must occur once. Each part must begin with the row after the last row of the preceding part. */
     const struct lr_matrix_share *first = &join->first_share;
     int64_t rows = 0;
     for (int64_t k = 0; k < params->num_parts; k++) {
@@ -282,7 +282,7 @@ static lr_status run(struct join *join)
     }
     if (status == LR_OK) status = lr_matrix_store_checkpoint(&join->store);
     if (status == LR_OK) {
-        /* The list of rows is complete, and describes the rows of the joined matrix. */
+        /* The list of rows is now complete. It describes the rows of the joined matrix. */
         lr_matrix_writer_params *out = &join->out;
         if (join->points_mm != NULL) {
             out->points_mm = (const double(*)[3])join->points_mm;
@@ -295,7 +295,7 @@ static lr_status run(struct join *join)
         } else if (join->numbers != NULL) {
             join->part = (lr_selection){.lors = join->numbers, .num_lors = join->num_rows};
         } else if (model->is_described && join->num_pairs < join->lors->num_pairs) {
-            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* not all pairs */
+            join->part = (lr_selection){.pairs = join->pairs, .num_pairs = join->num_pairs}; /* some pairs only */
         }
         if (model->is_described && model->by_lor) out->part = &join->part;
 

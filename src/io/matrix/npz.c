@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows as scipy.sparse.save_npz(..., compressed=False) lays them out: a zip archive of .npy arrays. Sizes and
- * offsets in the archive have 32 bits (PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16). */
+ * Matrix rows in the layout of scipy.sparse.save_npz(..., compressed=False), which is a zip archive of .npy arrays.
+ * Sizes and offsets in the archive have 32 bits (PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/npy.h"
@@ -37,14 +37,14 @@ enum {
 static const char *const names[NUM_ARRAYS] = {"indptr.npy", "indices.npy", "data.npy",
                                               "shape.npy",  "format.npy",  "part.npy"};
 
-/* An array on its way into an archive. */
+/* An array that is being written to an archive. */
 struct member {
     int array;
     const char *type;
-    int64_t shape;         /* -1: no dimensions */
+    int64_t shape;         /* length of the array; -1: it has no dimensions */
     size_t bytes;          /* length of the data */
-    uint32_t check, place; /* CRC-32; offset of its local head */
-    size_t total;          /* bytes, the array's head included */
+    uint32_t check, place; /* check: CRC-32; place: offset of the local head */
+    size_t total;          /* length of the data and the array's head */
 };
 
 struct npz {
@@ -129,7 +129,7 @@ static lr_status put_array(struct npz *npz, int array)
 static void format_common(const struct member *member, unsigned char *bytes)
 {
     lr_put_whole(bytes, 20, 2);
-    lr_put_whole(bytes + 8, 0x21, 2); /* 1980-01-01 always, so that equal rows give equal files */
+    lr_put_whole(bytes + 8, 0x21, 2); /* the date is always 1980-01-01, so that equal rows give equal files */
     lr_put_whole(bytes + 10, member->check, 4);
     lr_put_whole(bytes + 14, member->total, 4);
     lr_put_whole(bytes + 18, member->total, 4);
@@ -153,7 +153,7 @@ static lr_status write_archive(struct npz *npz)
         {.array = SHARE, .type = "|u1", .shape = (int64_t)share_bytes, .bytes = share_bytes},
     };
 
-    size_t place = 0; /* in the archive */
+    size_t place = 0; /* offset in the archive */
     for (int k = 0; k < num; k++) {
         struct member *member = &members[k];
         unsigned char head[lr_npy_header_bytes], local[LOCAL_BYTES] = {'P', 'K', 3, 4};
@@ -161,7 +161,8 @@ static lr_status write_archive(struct npz *npz)
         const size_t name_bytes = strlen(names[member->array]);
         member->total = head_bytes + member->bytes;
         member->place = (uint32_t)place;
-        /* The checksum precedes the data in the archive, so put_array runs twice: once to add it up, once to write. */
+        /* The checksum precedes the data in the archive. put_array therefore runs twice: once to compute it, once to
+         * write. */
         npz->writes = false;
         npz->check = 0;
         LR_TRY(emit(npz, head, head_bytes));
@@ -230,7 +231,7 @@ lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
 
 enum { MOST_COMMENT = 65535, MOST_DIRECTORY = 1 << 16, MOST_HEAD = 4096, PIECE = 4096, MOST_SHARE = 1 << 15 };
 
-/* An array in a file: the place of its numbers, and their type. */
+/* An array in a file: the offset and type of its numbers. */
 struct array {
     int64_t begin, bytes; /* range of the array in the file; begin 0 = not found */
     int64_t count;
@@ -326,7 +327,7 @@ static lr_status read_head(struct npz_source *npz, int which)
     shape += strlen(shape_key);
     array->kind = type[1];
     array->size = type[2] - '0';
-    /* A shape is "(3,)" for a row of three numbers, or "()" for one number; any other counts as -1. */
+    /* A shape is "(3,)" for an array of three numbers, or "()" for one number. Any other shape counts as -1. */
     char *end = NULL;
     const long long count = *shape == '(' ? strtoll(shape + 1, &end, 10) : -1;
     const bool is_row = end != NULL && end != shape + 1 && strncmp(end, ",)", 2) == 0 && count >= 0;
@@ -349,7 +350,7 @@ static lr_status read_head(struct npz_source *npz, int which)
     return LR_OK;
 }
 
-/* Reads the archive's directory, and the head of each array in it. The end of the file gives the place of the
+/* Reads the archive's directory, and the head of each array in it. The end of the file gives the offset of the
  * directory. */
 static lr_status read_directory(struct npz_source *npz)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reading of matrix files: their description, checked against a scanner, and their rows, each of which is checked. */
+ * Reading of matrix files: their description, which is checked against a scanner, and their rows, which are all
+ * checked. */
 #include "io/matrix/writer.h"
 
 #include "base/log.h"
@@ -119,9 +120,9 @@ lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors
 
 struct reading {
     struct lr_matrix_source *source;
-    int64_t *starts; /* [PIECE + 1], of rows from first_start on */
+    int64_t *starts; /* [PIECE + 1], starts of the rows from first_start on */
     int64_t first_start, num_starts;
-    int64_t *columns; /* [PIECE], of elements from first_element on */
+    int64_t *columns; /* [PIECE], columns of the elements from first_element on */
     double *values;
     int64_t first_element, num_elements;
     int64_t *row_columns; /* [capacity] */

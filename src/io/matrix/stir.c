@@ -84,13 +84,13 @@ static lr_status prepare(struct stir *stir)
         LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], log));
         stir->num_open++;
     }
-    /* Projection data without bins: STIR needs the header, and reads nothing from the data file. */
+    /* Projection data without bins. STIR needs the header, but reads nothing from the data file. */
     char *text = lr_projdata_print(&stir->projdata, params->lors->scanner, lr_path_name(stir->names[BINS_DATA]), log);
     lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
     free(text);
     LR_TRY(status);
 
-    /* An image of ones, from which a reconstruction can also start. */
+    /* An image of ones. A reconstruction can also start from it. */
     const size_t room = 8192 + strlen(stir->names[IMAGE_DATA]);
     text = lr_alloc((int64_t)room, 1, "a header", log);
     lr_image *ones = lr_image_create(params->grid, log);
@@ -134,7 +134,7 @@ void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
 
 /* --- rows --- */
 
-/* Empty rows are left out: a bin that is not in the file has no elements to STIR. */
+/* Empty rows are left out, because STIR takes missing bins as empty. */
 static lr_status take(void *self, const lr_row *row)
 {
     struct stir *stir = self;

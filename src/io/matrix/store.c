@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A matrix store: begun, or continued from an earlier run; filled; ended. */
+ * A matrix store: how it is begun or continued, filled and ended. */
 #include "io/matrix/store.h"
 
 #include "base/clock.h"
@@ -25,11 +25,11 @@ enum {
     HEAD = lr_store_head_bytes,
     MAGIC_BYTES = 16,
     SUMS = 8,
-    MOST_COUNTS = 1 << 20, /* rows between two checkpoints, at most */
-    GRAIN = 4              /* pieces that a thread takes together */
+    MOST_COUNTS = 1 << 20, /* most rows between two checkpoints */
+    GRAIN = 4              /* number of pieces that a thread takes together */
 };
 
-/* `magic` begins TARGET.part-rows, and `part_magic` ends the head of TARGET.part, where HDF5 puts nothing. The first
+/* `magic` begins TARGET.part-rows. `part_magic` ends the head of TARGET.part, where HDF5 writes nothing. The first
  * COMMON_MAGIC and COMMON_PART_MAGIC bytes are the same in all versions of this program. */
 static const char magic[8] = "LRrows2";
 static const char part_magic[MAGIC_BYTES] = "LORaster rows 2";
@@ -77,7 +77,8 @@ static lr_status write_at(struct lr_matrix_store *store, int file, const void *f
     return LR_OK;
 }
 
-/* Returns how many bytes were read: fewer than asked at the end of the file (errno is 0) or after an error. */
+/* Returns the number of bytes read. It is smaller than requested at the end of the file (errno is 0) or after an
+ * error. */
 static size_t read_at(int file, void *to, size_t bytes, int64_t place)
 {
     unsigned char *at = to;
@@ -100,7 +101,7 @@ static size_t column_bytes(const struct lr_matrix_store *store)
     return store->params.wide ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-/* Returns the place of a block's columns in TARGET.part. The values of the block follow its columns. */
+/* Returns the offset of a block's columns in TARGET.part. The values of the block follow its columns. */
 static int64_t block_place(const struct lr_matrix_store *store, int64_t block)
 {
     return HEAD + block * BLOCK * (int64_t)(column_bytes(store) + sizeof(float));
@@ -173,7 +174,7 @@ static lr_status end_elements(struct lr_matrix_store *store, int64_t count, doub
     return store->totals.elements % BLOCK == 0 ? write_block(store, store->totals.elements / BLOCK - 1, BLOCK) : LR_OK;
 }
 
-/* Adds up in several sums at once: with a single sum, each addition would wait for the one before. */
+/* Adds up in several partial sums at once. With a single sum, each addition would wait for the one before. */
 static double add_up(const double *values, int64_t count)
 {
     double sums[SUMS] = {0.0}, sum = 0.0;
@@ -227,7 +228,7 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 /* Elements of a row that lie in one block of the file. A row that goes beyond the end of a block has several pieces. */
 struct row_piece {
     int64_t row;  /* index among the rows appended together */
-    int64_t from; /* its first element among the elements of these rows */
+    int64_t from; /* index of its first element among the elements of these rows */
     int64_t count;
     double sum;
     bool is_wrong;
@@ -371,7 +372,7 @@ void lr_matrix_store_abandon(struct lr_matrix_store *store)
 
 /* --- reading --- */
 
-/* Reports that reading failed, or, if errno is 0, that the file has become shorter. */
+/* Reports that reading failed. If errno is 0, it reports that the file has become shorter. */
 static lr_status complain_read(struct lr_matrix_store *store, const char *path)
 {
     char text[128];
@@ -395,7 +396,7 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
     if (piece->columns != NULL) {
         if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) != count * bytes)
             return complain_read(store, store->part_path);
-        /* Changes int32 to int64 or back within the caller's array, from the end where numbers become wider. */
+        /* Converts int32 to int64 or back within the caller's array. If numbers become wider, it begins at the end. */
         char *at = piece->columns;
         for (int64_t n = 0; n < piece->count && piece->is_wide != store->params.wide; n++) {
             const int64_t k = piece->is_wide ? piece->count - 1 - n : n;
@@ -445,7 +446,7 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- continuing --- */
 
-/* Reports that reading failed, or, if errno is 0, that the files hold something unexpected. */
+/* Reports that reading failed. If errno is 0, it reports that the files have unexpected contents. */
 static lr_status refuse_rows(const struct lr_matrix_store *store)
 {
     char text[128];
@@ -459,7 +460,7 @@ static lr_status refuse_rows(const struct lr_matrix_store *store)
                     store->part_path, store->rows_path);
 }
 
-/* True if the file has these bytes (at most 16) at the place. */
+/* True if the file has these bytes (at most 16) at the offset `place`. */
 static bool has_bytes(int file, const char *bytes, size_t count, int64_t place)
 {
     char found[MAGIC_BYTES];
@@ -498,7 +499,7 @@ static lr_status resume(struct lr_matrix_store *store)
     LR_TRY(status);
 
     store->params.wide = head.wide != 0;
-    /* The totals of the last whole segment. Bytes that follow that segment will be overwritten. */
+    /* Takes the totals of the last complete segment. Bytes after that segment will be overwritten. */
     for (;;) {
         struct segment segment;
         const int64_t place = store->next_segment, behind = place + (int64_t)sizeof(segment);
@@ -524,7 +525,7 @@ static lr_status resume(struct lr_matrix_store *store)
 
 /* --- opening --- */
 
-/* Locks TARGET.part-rows, too: the lock on TARGET.part ends when that file becomes the target. */
+/* Locks TARGET.part-rows too, because the lock on TARGET.part ends when that file becomes the target. */
 static lr_status open_files(struct lr_matrix_store *store)
 {
     const lr_log *log = store->params.log;

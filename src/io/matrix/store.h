@@ -24,7 +24,7 @@ enum { lr_store_head_bytes = 4096, lr_store_block_elements = 1 << 20 };
 /* Sums over all rows appended. */
 struct lr_matrix_totals {
     int64_t rows, elements, dropped_elements;
-    double sum, dropped_sum; /* sums over the elements kept and over those dropped */
+    double sum, dropped_sum; /* sum: over the elements kept; dropped_sum: over the elements dropped */
 };
 
 struct lr_matrix_store_params {
@@ -43,7 +43,7 @@ struct lr_matrix_store {
     char *part_path;         /* TARGET.part, also after that file has become the target */
     char *rows_path;         /* TARGET.part-rows */
     int rows_file;           /* -1 = closed */
-    int64_t segments_begin;  /* place of the first segment in that file */
+    int64_t segments_begin;  /* offset of the first segment in rows_file */
     bool is_new;             /* begun by this run */
     struct lr_matrix_totals totals;
     void *columns; /* owned [block_elements] of the block being filled */
@@ -52,20 +52,20 @@ struct lr_matrix_store {
     int64_t num_counts;
     int64_t saved_rows; /* rows saved at checkpoints of this run and of earlier runs */
     double checkpoint_s;
-    int64_t next_segment; /* place of the next segment */
+    int64_t next_segment; /* offset of the next segment */
 };
 
 /* errors: as lr_output_open for a NULL path, the disk and memory; LR_USAGE if params->resumes and there is nothing to
  * continue, or the files have another key; LR_FAILED if one of the two files was not made by this program, or is open
- * in another run. On failure nothing is open, and files that were there before stay. */
+ * in another run. On failure nothing is open, and existing files stay. */
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
 /* Appends the elements of the next row that are at least `least`. Smaller elements are dropped and counted. */
 lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *row, double least);
 
 /* Appends the next rows with all their elements, on block->threads threads. The file becomes the same as if
- * lr_matrix_store_append took the rows one by one. *is_wrong: nothing was appended, since a column is out of order or
- * not below num_columns, or a value is not finite. */
+ * lr_matrix_store_append took the rows one by one. *is_wrong: true if a column is out of order, a column is num_columns
+ * or larger, or a value is not finite; nothing was appended then. */
 lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const struct lr_row_block *block,
                                        int64_t num_columns, bool *is_wrong);
 
@@ -88,8 +88,8 @@ void lr_matrix_store_remove(struct lr_matrix_store *store);
 
 /* --- reading, after a checkpoint --- */
 
-/* Elements begin .. begin + count - 1, which lie in one block. Columns are int64 if is_wide, or else int32. Columns or
- * values may be NULL. */
+/* Elements begin .. begin + count - 1, all in one block. Columns are int64 if is_wide, else int32. Columns or values
+ * may be NULL. */
 struct lr_matrix_piece {
     int64_t begin, count;
     bool is_wide;
@@ -101,7 +101,7 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
 /* Reads how many elements each row has, row after row. All fields but `store` begin as zero. */
 struct lr_matrix_counts {
     struct lr_matrix_store *store;
-    int64_t segment, left; /* place of the next number, and numbers left in its segment */
+    int64_t segment, left; /* offset of the next number, and number of numbers left in its segment */
     int64_t next_segment;
 };
 /* Reads at most `room` numbers; *num = 0 at the end. */

@@ -14,14 +14,14 @@
 
 enum { BLOCK = lr_store_block_elements, PIECE = 1 << 16 };
 
-/* A file of text with more elements than this is slow to read, and a warning says so. */
+/* A text file with more elements than this is slow to read, and causes a warning. */
 #define MANY_ELEMENTS 10000000
 
 struct mtx {
     const struct lr_matrix_content *content;
     struct lr_output output;
     struct lr_matrix_counts counts;
-    int64_t *numbers; /* [PIECE], how many elements each of the next rows has */
+    int64_t *numbers; /* [PIECE], number of elements of each of the next rows */
     int64_t num_numbers, next_number;
     int64_t row;      /* row of the current element, from 0 */
     int64_t left;     /* elements of that row not yet written */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Writing of matrix files: the key of a matrix, which names in words and digests everything that the rows depend on;
- * the size that a file will have; and the writer, which checks rows and passes them to a format or to the store. */
+ * Writing of matrix files. The key of a matrix names everything that the rows depend on, in words and digests. Further
+ * functions estimate the size that a file will have. The writer checks rows and passes them to a format or to the
+ * store. */
 #include "io/matrix/writer.h"
 
 #include "base/grow.h"
@@ -30,8 +31,8 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-/* Returns a line, owned by the caller, that names everything the rows depend on. "; " separates its parts, some of
- * which end in LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
+/* Returns a line, owned by the caller, that names everything the rows depend on. "; " separates the parts of the line.
+ * Some parts end in LR_KEY_CONTENTS and a digest of values. errors: NULL, logged, if memory runs out. */
 static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
     /* The scanner and its LORs. */
@@ -58,7 +59,7 @@ static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
         lr_sha256_add(&sha, module->face_mm, sizeof(module->face_mm));
         lr_sha256_add(&sha, &module->depth_mm, sizeof(module->depth_mm));
         lr_sha256_add(&sha, places, sizeof(places));
-        if (module->layer > 0) /* so that scanners without layers have the keys of earlier versions */
+        if (module->layer > 0) /* scanners without layers thus have the keys of earlier versions */
             lr_sha256_add(&sha, &module->layer, sizeof(module->layer));
         if (module->mu_per_mm > 0) lr_sha256_add(&sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
     }
@@ -137,18 +138,19 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
 
 /* --- size --- */
 
-/* Average numbers of characters in a file of text. */
+/* Average number of characters in a text file. */
 #define VALUE_CHARS 13.5  /* a value with 9 significant digits */
 #define PLACE_CHARS 3.5   /* a coordinate in mm */
 #define CRYSTAL_CHARS 1.5 /* a module's number, or a crystal's row or column */
 
-/* Size of column numbers and values after deflate, over their size before. Matrices of presets have 0.45 to 0.48. */
+/* Size of column numbers and values after deflate, divided by their size before. Matrices of presets have 0.45 to
+ * 0.48. */
 #define DEFLATED 0.5
 
 /* Bytes of an element and of a LOR in STIR's files, and of a row's number of elements in the store. */
 enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
 
-/* Returns how many digits most whole numbers below `end` have. */
+/* Returns the number of digits that most whole numbers below `end` have. */
 static double digits(double end)
 {
     return end > 1.0 ? ceil(log10(end)) : 1.0;
@@ -202,9 +204,10 @@ struct lr_matrix_writer {
     struct lr_matrix_store store;
     struct lr_row_entry entry; /* accepts single rows and blocks of rows */
     lr_matrix_written written;
-    int64_t next_row;                  /* rows with smaller numbers were taken, or were left out and are empty */
-    int64_t next_place;                /* next_row as an index among the rows announced */
-    struct lr_selection_finder finder; /* finds the places of LORs */
+    int64_t next_row;                  /* rows with smaller numbers have been written, or were left out because they are
+                                          empty */
+    int64_t next_place;                /* index of next_row in the list of announced rows */
+    struct lr_selection_finder finder; /* finds the indices of LORs in that list */
     int64_t capacity;                  /* room in `kept` and `kept_values` */
     int64_t *kept;                     /* columns of a row's elements that are not dropped */
     double *kept_values;
@@ -371,7 +374,7 @@ lr_matrix_writer *lr_matrix_writer_create_sized(size_t given_bytes, const lr_mat
     share.whole = whole;
     with.share = &share;
     lr_matrix_writer *writer = lr_matrix_writer_create_within(&with, INT32_MAX);
-    if (writer != NULL) writer->params.share = NULL; /* it lies in this function's memory, which ends here */
+    if (writer != NULL) writer->params.share = NULL; /* it points to memory of this function */
     return writer;
 }
 
@@ -395,7 +398,7 @@ static lr_status take(void *user, const lr_row *row)
 {
     lr_matrix_writer *writer = user;
     const lr_matrix_writer_params *params = &writer->params;
-    /* The row's index among those announced; -1 if it is not among them. */
+    /* The row's index in the list of announced rows; -1 if it is not in the list. */
     int64_t place = row->row - params->begin;
     if (params->by_lor) {
         place = row->row >= 0 && row->row < params->lors->count ? lr_selection_find(&writer->finder, row->row) : -1;
@@ -405,7 +408,7 @@ static lr_status take(void *user, const lr_row *row)
         if (place == params->num_voxels || params->voxels[place] != row->row) place = -1;
     }
 
-    /* A wrong row is an error of the program that computes rows. Unchecked, it would spoil the file. */
+    /* A wrong row is an error of the program that computes rows. Without this check, it would corrupt the file. */
     if (row->row < writer->next_row || place < writer->next_place || place >= writer->content.num_rows ||
         row->count < 0) {
         return lr_error(params->log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",
@@ -464,7 +467,7 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* If an element is wrong, `take` gets the rows one by one, since its message names the element. */
+/* If an element is wrong, `take` gets the rows one by one, since its message can name the element. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;

@@ -17,19 +17,19 @@ struct lr_matrix_fns {
     void (*abandon)(void *self);
 };
 
-/* Begins tab-separated text. lr_matrix_writer has checked params, set begin and end also for points, and keeps what
- * params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
+/* Begins tab-separated text. lr_matrix_writer has checked params, and has set begin and end also for points. It keeps
+ * the data that params point to as long as `self` lives. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 
-/* Begins STIR's files, whose names and limits are checked here. Returns `self`, or NULL, logged, on failure. */
+/* Begins STIR's files, and checks their names and limits. Returns `self`, or NULL, logged, on failure. */
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_stir_fns;
 
-/* All rows, from which HDF5, npz and Matrix Market files are made. */
+/* All rows of a matrix. HDF5, npz and Matrix Market files are made from them. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
-    struct lr_matrix_store *store; /* after a checkpoint */
+    struct lr_matrix_store *store; /* its state is that after a checkpoint */
     int64_t num_rows, num_columns;
     int64_t index_limit; /* largest number of columns or elements for which indices and indptr are int32;
                             INT32_MAX except in tests */
@@ -42,9 +42,9 @@ static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, 
     return num_columns > index_limit || num_elements > index_limit;
 }
 
-/* Each function writes the target in one format. lr_matrix_hdf5_write may make the target of the store's TARGET.part.
- * errors: LR_FAILED, logged, with all files removed that the function began. npz also: LR_USAGE for more than a plain
- * zip holds. */
+/* Each function writes the target in one format. lr_matrix_hdf5_write may turn the store's TARGET.part into the target.
+ * errors: LR_FAILED, logged; all files that the function began are removed. npz also: LR_USAGE if a plain zip cannot
+ * hold the matrix. */
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
@@ -56,7 +56,7 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
  * logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* Facts from the line by which a file identifies itself as a part of a matrix. */
+/* Data of the line by which a file identifies itself as a part of a matrix. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;
     const char *key; /* points into the text that was parsed */
@@ -70,7 +70,7 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
 
 enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
 
-/* A file open for reading: facts, and functions of its format, to which `self` belongs. */
+/* A file open for reading: its description, and the functions of its format. The functions get `self`. */
 struct lr_matrix_source {
     const char *path;
     const lr_log *log;

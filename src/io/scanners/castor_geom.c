@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's generated geometry (.geom). Sources: iScannerPET.cc of CASToR 3.1.1 for keys, places and
- * the order of crystals. CASToR's frame is left-handed; its x is reversed here. */
+ * CASToR's generated geometry (.geom). Its frame is left-handed; x is reversed here. source for keys, positions and the
+ * order of crystals: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -20,7 +20,7 @@
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
-/* sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1; idle keys describe images. */
+/* Keys in sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1. Idle keys concern the display of images. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
@@ -50,13 +50,13 @@ struct layer {
     double radius_mm, first_deg, span_deg;
     double size_mm[3]; /* transaxial, axial, depth */
     double number[NUM_LEVELS][2];
-    double gap_mm[NUM_LEVELS][2]; /* after each unit but the last */
+    double gap_mm[NUM_LEVELS][2]; /* gap after each unit except the last one */
 };
 
 struct draft {
     struct lr_keyed_text text;
     int layers;
-    struct layer layer; /* the last one read */
+    struct layer layer; /* the layer that was read last */
     double depths_mm[LR_MAX_LAYERS];
 
     double shifts[MAX_SHIFTS];
@@ -116,7 +116,7 @@ static lr_status read_layer(const struct draft *draft, int index, struct layer *
     return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
 }
 
-/* Length of a unit of a level: its parts and the gaps between them. */
+/* Returns the length of a unit of a level: its parts and the gaps between them. */
 static double unit_length(const struct layer *layer, int level, int axis)
 {
     double length = layer->size_mm[axis];
@@ -125,7 +125,7 @@ static double unit_length(const struct layer *layer, int level, int axis)
     return length;
 }
 
-/* Centre of crystal n along an axis, from the beginning of what `levels` levels of units make. */
+/* Returns the centre of crystal n along an axis, from the beginning of a unit that has `levels` levels. */
 static double crystal_offset(const struct layer *layer, int64_t n, int axis, int levels)
 {
     double offset = 0.5 * layer->size_mm[axis];
@@ -148,7 +148,7 @@ static lr_status list_crystals(struct draft *draft)
         return lr_keyed_text_error(&draft->text, line, "'rotation direction' must be CW or CCW, found '%.40s'",
                                    line->value);
     }
-    const double direction = clockwise ? 1 : -1; /* CASToR's term */
+    const double direction = clockwise ? 1 : -1; /* clockwise in CASToR's sense */
     double num_shifts = 0;
     const struct lr_keyed_number shifts = {"rsectors nbzshift", 0, MAX_SHIFTS, false, true};
     const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};
@@ -165,7 +165,7 @@ static lr_status list_crystals(struct draft *draft)
             count *= draft->layer.number[level][0] * draft->layer.number[level][1];
         total += count;
         LR_TRY(lr_listed_crystals_check(total, draft->text.path, draft->text.log));
-        /* Crystals in CASToR's order: ring by ring, and around within each. */
+        /* Lists crystals in CASToR's order: ring by ring, and around the axis within each ring. */
         const struct layer *layer = &draft->layer;
         const int64_t across =
             (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
@@ -179,7 +179,7 @@ static lr_status list_crystals(struct draft *draft)
             const double s = direction * sin(angle), c = cos(angle);
             const double along = direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
             const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-            const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
+            const lr_crystal crystal = {/* CASToR turns (along, out) by [c s; -s c]; then x is reversed. */
                                         .centre_mm = {-(c * along + s * out), -s * along + c * out,
                                                       crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
                                                           0.5 * length + draft->shifts[sector % draft->num_shifts]},
@@ -228,7 +228,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
                             .crystals = draft->list.items,
                             .num_crystals = draft->list.count,
                             .log = log};
-    /* The least angle between crystals' orientations becomes one between places of rsectors. */
+    /* The smallest angle between orientations of crystals becomes a number of positions of rsectors. */
     const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
     if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
         list.coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
@@ -259,7 +259,7 @@ done:
 
 /* --- writing --- */
 
-/* One ring a layer: the same panels, each with the crystals of that layer. */
+/* The rings of all layers. They have the same panels, each with the crystals of one layer. */
 struct layer_rings {
     lr_ring rings[LR_MAX_LAYERS];
     int count;
@@ -295,7 +295,7 @@ static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_
             own->block_crystals[k] = from->block_crystals[k];
             own->pitch_mm[k] = from->pitch_mm[k];
             own->face_mm[k] = from->face_mm[k];
-            /* The gap between blocks is the rest beyond the gap between all crystals. */
+            /* The block gap is the distance that remains beyond the gap between all crystals. */
             const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
             own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
             if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {
@@ -331,7 +331,7 @@ static double panel_length(const lr_ring *ring, int axis)
 static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const struct layer_rings *layers)
 {
     const lr_ring *ring = &layers->rings[0];
-    double first = ring->first_angle_deg - 90; /* CASToR's angles begin above the axis */
+    double first = ring->first_angle_deg - 90; /* CASToR counts angles from the top */
     first -= 360 * floor(first / 360);
     const double field =
         scanner->coincidence.field_of_view_mm > 0 ? scanner->coincidence.field_of_view_mm : ring->radius_mm * 1.4;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and in the same folder the
- * table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source: iScannerPET.cc of CASToR 3.1.1,
- * which needs no crystal sizes but the depth. CASToR's frame is left-handed; its x is reversed here. */
+ * CASToR's look-up tables. A text header (.hscan, or .ghscan if CASToR wrote it) has its table (.lut, .glut) in the
+ * same folder. The table has 6 float32 per crystal: centre and orientation. CASToR needs the depth of crystals, but not
+ * their other sizes. Its frame is left-handed; x is reversed here. source: iScannerPET.cc of CASToR 3.1.1 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -22,11 +22,11 @@
 
 enum { NUM_SAMPLES = 128 };
 
-/* Readings of an orientation. */
+/* Interpretations of an orientation. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another reading is taken if the cosine of the written one is larger than this, and `better` times as large as the
- * other one's. */
+/* Another interpretation replaces the table's one if the table's cosine is larger than good_cosine, and is `better`
+ * times as large as the cosine of the other one. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
@@ -38,9 +38,10 @@ static void read_as(enum reading reading, const double written[3], double axis[3
     axis[2] = written[2];
 }
 
-/* Replaces the crystals' axes[2] by the reading that agrees best with the positions of their neighbours, with a
- * warning that names `path` if the table says otherwise. Groups are layers. Returns the mean cosine, over a sample, of
- * the angle between axis and direction to the neighbour; 0 is perfect. Time is linear in the number of crystals. */
+/* Replaces the crystals' axes[2] by the interpretation that agrees best with the positions of their neighbours. Groups
+ * of crystals are layers. If the chosen interpretation differs from the table, a warning names `path`. Returns the mean
+ * cosine, over a sample, of the angle between the axis and the direction to the neighbour; 0 is perfect. Linear
+ * time. */
 static double orient_crystals(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
     static const char *const words[NUM_READINGS] = {"", "mirrored", "along the panels, not across them",
@@ -49,7 +50,7 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
     double cosine[NUM_READINGS] = {0};
     int counted = 0;
     for (int k = 0; k < samples; k++) {
-        /* The nearest crystal of the same layer that is not along the axis. */
+        /* Finds the nearest crystal of the same layer that is not displaced along the axis. */
         const lr_crystal *from = &crystals[(int64_t)k * count / samples];
         double least = INFINITY, nearest[3] = {0}, axis[3];
         for (int c = 0; c < count; c++) {
@@ -88,7 +89,7 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
-/* The same sources as those of castor_geom.c; places and radii are those in the table. */
+/* Keys from the sources of castor_geom.c. Positions and radii are those of the table. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
@@ -106,10 +107,10 @@ const struct lr_known_keys lr_hscan_keys = {.format = "CASToR's .hscan files",
 
 enum { MAX_LAYERS = LR_MAX_LAYERS, ROW_BYTES = 24 };
 
-/* Mean cosine between orientations and directions to neighbours. */
+/* Largest mean cosine, between orientations and directions to neighbours, that counts as agreement. */
 static const double agreement = 0.02;
 
-/* A header and its table being read. */
+/* A header and its table while they are read. */
 struct draft {
     struct lr_keyed_text text;
     int layers;
@@ -117,7 +118,7 @@ struct draft {
     double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
     lr_crystal *crystals;
     int num_crystals;
-    double off; /* deviation of the orientations from the panels, as orient_crystals returns it */
+    double off; /* deviation of the orientations from the panels; the result of orient_crystals */
 };
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
@@ -223,8 +224,8 @@ static lr_status read_table(struct draft *draft)
 
 /* --- the scanner --- */
 
-/* Orientations that agree with the positions to a degree say which crystals belong together. Otherwise the scanner is
- * built from the positions alone, and if that fails, from the orientations after all. */
+/* If orientations agree with the positions to a degree, they determine which crystals belong together. Otherwise the
+ * scanner is built from the positions alone. If that fails, it is built from the orientations. */
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = draft->off <= agreement ? lr_listed_crystals_try(list, crystal_of) : NULL;
@@ -282,7 +283,7 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     lr_status status = lr_castor_order_keep(scanner, crystal_of, log);
     crystal_of = NULL;
 
-    /* The least angle between orientations becomes one between places around the ring. */
+    /* The smallest angle between orientations becomes a number of places around the ring. */
     double least_deg = 0;
     const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
     if (status == LR_OK) status = lr_keyed_text_number(text, &angle, 0, &least_deg);
@@ -377,7 +378,7 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
 
 lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
-    /* Crystals must be alike within each layer; every layer has crystals. */
+    /* All crystals of a layer must be equal, and every layer must have crystals. */
     int first_of[MAX_LAYERS];
     memset(first_of, -1, sizeof(first_of));
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -416,7 +417,7 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
     status = order != NULL ? lr_castor_order(scanner, order, log) : LR_FAILED;
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
-        /* The crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+        /* Writes the six numbers of a crystal in CASToR's frame. The orientation points outwards. */
         const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, order[c])];
         unsigned char bytes[ROW_BYTES];
         double centre[3];

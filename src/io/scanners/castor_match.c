@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystals of CASToR's scanner files, found in a scanner by their places. */
+ * Finds crystals of CASToR's scanner files in a scanner, by their positions. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest distance of a crystal list from the modules that it becomes. */
+/* Largest distance between a crystal of a list and the same crystal in the modules made from the list. */
 static const double reach_mm = 0.1;
 
 enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };
 
-/* Centres of crystals by CASToR's numbers, in our frame. */
+/* Centres of crystals, by CASToR's numbers, in our frame. */
 struct listed {
     const char *path;
 
@@ -28,7 +28,7 @@ struct listed {
     int count;
 };
 
-/* Reads the places of crystals from a .geom file or a table. */
+/* Reads the positions of crystals from a .geom file or a table. */
 static lr_status read_places(struct listed *listed)
 {
     const bool is_geometry = lr_path_ends(listed->path, ".geom");

@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
     return lr_order_lists(one, other, sizeof(one) / sizeof(one[0]));
 }
 
-/* The order of the files that we write. */
+/* Computes the order of the files that we write. */
 static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
 {
     const int count = scanner->num_crystals;
@@ -92,7 +92,7 @@ void lr_castor_place(const int *order, int num_crystals, int *place)
     for (int k = 0; k < num_crystals; k++) place[order[k]] = k;
 }
 
-/* "a, b and c" would need to look ahead: "a; b; c". */
+/* Separates properties by "; ": a list with commas and "and" would need to know the last one. */
 static void add_lost(char lost[512], const char *format, double value)
 {
     const size_t used = strlen(lost);

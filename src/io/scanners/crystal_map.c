@@ -76,7 +76,7 @@ double lr_centre_index_distance(const struct lr_centre_index *index, const doubl
     return least;
 }
 
-/* Maps are rounded to 4 decimals; crystals are never that close to each other. */
+/* Coordinates in maps are rounded to 4 decimals. No two crystals are this close to each other. */
 static const double reach_mm = 0.01;
 
 enum { MAX_RING = 255, MAX_DETECTOR = 65535, MAX_LAYER = 15, MAX_LINE = 1024 };
@@ -101,7 +101,7 @@ struct draft {
 
 /* --- lines --- */
 
-/* Separators of columns: STIR has tabs or commas. */
+/* Separators of columns. Besides blanks, STIR allows tabs or commas. */
 static const char blanks[] = " \t,";
 
 int lr_crystal_map_numbers(const char *text, double numbers[6])
@@ -157,7 +157,7 @@ static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line
     struct draft *draft = user;
     if (line->columns == 0) return LR_OK;
 
-    /* The first columns are decimal digits only, unlike 1.0 or 0x5. */
+    /* The first columns must have only decimal digits, not 1.0 or 0x5. */
     const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
     bool is_good = line->columns > 0 && is_count(numbers[0], MAX_RING) && is_count(numbers[1], MAX_DETECTOR) &&
                    is_count(layer, MAX_LAYER);
@@ -227,7 +227,7 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struc
     status = LR_FAILED;
     draft.claimed = lr_alloc(scanner->num_crystals, sizeof(*draft.claimed), "a crystal map", log);
     if (draft.claimed == NULL) goto done;
-    /* Each crystal has one line of less than MAX_LINE; comments may take as much again. */
+    /* Each crystal has one line shorter than MAX_LINE. Comments may take the same number of bytes again. */
     const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
     const struct lr_crystal_map_sink sink = {take_crystal, &draft};
     status = lr_crystal_map_lines(path, most, &sink, log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One number per crystal, as NumPy writes it (format versions 1.0 to 3.0) or as text. */
+ * One number per crystal, read from a NumPy array (format versions 1.0 to 3.0) or from text. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/petsird.h"
@@ -28,7 +28,7 @@ struct reader {
     const lr_scanner *scanner;
     FILE *file;
     float *values;
-    int64_t count; /* read so far */
+    int64_t count; /* numbers read so far */
     int line;      /* current line of a text; 0 = an array */
 };
 
@@ -42,7 +42,7 @@ static lr_status wrong_count(const struct reader *reader, int64_t count)
                     reader->path, (long long)count, reader->scanner->name, reader->scanner->num_crystals);
 }
 
-/* Keeps one number; those beyond the last crystal are only counted. */
+/* Stores one number. Numbers beyond the last crystal are only counted. */
 static lr_status keep(struct reader *reader, double value)
 {
     char place[32] = "";
@@ -144,7 +144,7 @@ lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, fl
 
 enum { MOST_PROFILES = 4096, MOST_VALUES = 65536 };
 
-/* Number of items in a list, or 0, logged. */
+/* Returns the number of items in a list; 0, logged, on failure. */
 static int count_items(const struct lr_yaml *yaml, struct fy_node *list, struct fy_node *key, int most)
 {
     const int count = list && fy_node_is_sequence(list) ? fy_node_sequence_item_count(list) : 0;

@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset of /scanner: one field of every module. */
+/* A dataset of /scanner, which has one field of all modules. */
 struct column {
     const char *name;
     size_t offset;
     int length;       /* numbers per module */
-    bool whole;       /* int, else double */
-    double tolerance; /* two scanners are the same up to this */
+    bool whole;       /* true: int; false: double */
+    double tolerance; /* largest difference between equal scanners */
 };
 
-/* The last two are there only if a block has layers. */
+/* The last two columns exist only if a block has layers. */
 enum { num_columns = 13, num_plain_columns = 11 };
 
 static const struct column columns[num_columns] = {
@@ -43,7 +43,7 @@ static const struct column columns[num_columns] = {
     {"block", offsetof(lr_module, block), 1, true, 0.0},
 };
 
-/* This column is there only if a module has crystals of its own material. */
+/* This column exists only if a module's crystals have a material of their own. */
 static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false, 1e-6};
 
 static int columns_of(bool has_layers)
@@ -207,7 +207,7 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
         compare_rule(in, "min_module_difference", rules->min_module_difference);
         compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
         compare_rule(in, "detection_depth_mm", scanner->detection_depth_mm);
-        /* Attenuation is compared only if both sides know it. */
+        /* Attenuation is compared only if both scanners have it. */
         double number;
         if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
             number > 0)
@@ -270,7 +270,7 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
     return status;
 }
 
-/* Reads a number of a coincidence rule; `fallback` if it is missing, not finite or 1e9 or larger. */
+/* Reads a number of a coincidence rule. Returns `fallback` if it is missing, not finite, or 1e9 or larger. */
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;
@@ -307,7 +307,7 @@ lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
     lr_module *modules = NULL;
     int64_t shape[2];
     if (lr_hdf5_shape(&in, "/scanner/crystals", true, shape, 2) != LR_OK) goto done;
-    /* /scanner is not compressed: each module takes two numbers of 4 bytes. */
+    /* /scanner is not compressed, and each module takes two numbers of 4 bytes. */
     if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in.file_bytes) {
         (void)lr_error(in.log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in.path, (long long)shape[0]);
         goto done;

@@ -11,14 +11,14 @@
 
 #include <lr/lors.h>
 
-/* Writes group /scanner. False when HDF5 refuses. */
+/* Writes the group /scanner. Returns false if HDF5 refuses. */
 bool lr_hdf5_put_scanner(const struct lr_hdf5_output *out, const lr_scanner *scanner);
 
-/* Writes /lor with pairs, offsets and the attribute order; returns the open group, negative when HDF5 refuses. */
+/* Writes /lor with pairs, offsets and the attribute order. Returns the open group; negative if HDF5 refuses. */
 lr_hdf5_id lr_hdf5_put_lors(const struct lr_hdf5_output *out, const lr_lors *lors);
 
-/* Compares a file's /scanner (when it has one), /lor/pairs and /lor/offsets with `lors`.
- * errors: LR_BAD_INPUT with the first difference. Coincidence rules that differ are a warning. */
+/* Compares a file's /scanner (if there is one), /lor/pairs and /lor/offsets with `lors`. errors: LR_BAD_INPUT, with the
+ * first difference. Differing coincidence rules are only a warning. */
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors);
 
 #endif

@@ -26,7 +26,7 @@ static const char *const geom_endings[] = {".geom", NULL};
 static const char *const hscan_endings[] = {".hscan", NULL};
 static const char *const petsird_endings[] = {".petsird", NULL};
 
-/* The first that recognises a file reads it; YAML, the first row, is the fallback. */
+/* The first format that recognises a file reads it. If none does, YAML reads it, the first row. */
 static const struct lr_scanner_format formats[] = {
     {"YAML", yaml_endings, NULL, lr_scanner_read_file, lr_scanner_yaml_write},
     {"CASToR .geom", geom_endings, lr_geom_recognises, lr_geom_read, lr_geom_write},
@@ -49,7 +49,7 @@ bool lr_scanner_recognises(const struct lr_file_head *head)
     return lr_path_ends_in(head->path, yaml_endings) || find(head) != NULL;
 }
 
-/* YAML, the first row, when nothing else fits. */
+/* Returns YAML, the first row, if no other format fits. */
 static const struct lr_scanner_format *recognise(const char *path)
 {
     struct lr_file_head head;
@@ -88,7 +88,7 @@ static bool is_preset_name(const char *name)
     return strpbrk(name, "/.") == NULL;
 }
 
-/* The preset's text, from the folder that LORASTER_ASSETS names or else built in. errors: NULL, logged. */
+/* Opens a preset's text in the folder LORASTER_ASSETS or, without that, the built-in text. errors: NULL, logged. */
 static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_ASSETS");
@@ -111,7 +111,7 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
         return NULL;
     }
 
-    /* A file in this folder that has the preset's name but for its ending. */
+    /* Looks in this folder for a file that has the preset's name and one of the endings. */
     static const char *const endings[] = {".yaml", ".yml", ".petsird", ".hscan", ".geom"};
     for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
         char file[256];
@@ -125,7 +125,7 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
         }
     }
 
-    /* The nearest name, or else one that has the last part of it: "biograph-mmr". */
+    /* Suggests the nearest name, or else a name that contains the last part of `name`: "biograph-mmr". */
     const char *near = lr_nearest_word(name, lr_preset_names, (size_t)lr_num_presets);
     const char *part = name + strlen(name);
     while (part > name && strchr("-_ ", part[-1]) == NULL) part--;

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value of the file with the key that carries it. */
+/* A value of the file with its key. */
 struct lr_yaml_entry {
     struct fy_node *key, *value;
 };
 
-/* Crystals of each block along u and v. */
+/* Number of crystals of each block along u and v. */
 struct lr_yaml_crystals {
     int *blocks[2]; /* [count], owned */
     int count[2];
@@ -29,7 +29,7 @@ struct lr_yaml_crystals {
 /* The layers of a module. */
 struct lr_yaml_layers {
     lr_layer items[LR_MAX_LAYERS];
-    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* crystals of a layer that has its own */
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* crystals of each layer that has its own */
     int count;
 };
 
@@ -37,8 +37,8 @@ struct lr_yaml_layers {
 
 /* --- crystals --- */
 
-/* Reads [along u, along v], each the number of crystals or, for a panel of blocks, a list with one number per block.
- * Finish it, also after errors. */
+/* Reads [along u, along v]. Each entry is the number of crystals or, for a panel of blocks, a list with one number per
+ * block. Finish the result, also after errors. */
 static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                        struct lr_yaml_crystals *crystals)
 {
@@ -76,9 +76,9 @@ static void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals)
     *crystals = (struct lr_yaml_crystals){0};
 }
 
-/* Attenuation of crystals, by keys that exclude each other: `crystal_mu_per_mm`, which is in *mu_per_mm
- * already, or the name of a `crystal_material`. Entries without a key leave it as it is.
- * errors: LR_BAD_INPUT for both keys, or a material that is not known. */
+/* Reads the attenuation of crystals. An entry may have `crystal_mu_per_mm`, which is already in *mu_per_mm, or the name
+ * of a `crystal_material`. Without either key, *mu_per_mm is unchanged. errors: LR_BAD_INPUT for both keys together, or
+ * for an unknown material. */
 static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *material,
                                        struct fy_node *mu_key, double *mu_per_mm)
 {
@@ -104,8 +104,8 @@ static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct 
 
 /* --- layers --- */
 
-/* Reads and checks the list `layers` of a module of that depth, with `blocks` blocks along u and v.
- * Finish it, also after errors; one without an entry is empty. */
+/* Reads and checks the list `layers` of a module with the given depth and `blocks` blocks along u and v. If there is no
+ * entry, the result is empty. Finish the result, also after errors. */
 static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                      const lr_module *module, const int blocks[2], struct lr_yaml_layers *layers)
 {
@@ -171,7 +171,7 @@ static void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
     layers->count = 0;
 }
 
-/* Largest deviation of the axes from a right angle; v is corrected for it. */
+/* Largest deviation of the axes from a right angle. v is corrected for smaller deviations. */
 static const double max_tilt_rad = 1e-3;
 
 /* A scanner being read. */
@@ -180,19 +180,19 @@ struct draft {
     struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified, castor;
     struct fy_node *module_difference, *ring_difference;
     char *name;
-    struct lr_text text; /* scanner.source */
+    struct lr_text text; /* text of scanner.source */
     lr_scanner_params params;
     lr_module *list;
     lr_ring description;
     double axial_length_mm;
     struct fy_node *positions;
-    struct fy_node *numbered; /* a listed module whose layer is given as a number */
+    struct fy_node *numbered; /* a listed module that gives its layer as a number */
     int64_t max_list;
     struct lr_yaml_crystals panel;
-    struct lr_yaml_layers layers; /* layers of the panel, or of a module of the list */
+    struct lr_yaml_layers layers; /* layers of the panel, or of one listed module */
 };
 
-/* Passes the geometry's messages on, with the line of the key that they are about. */
+/* Passes on messages about the geometry, with the line of the key that they refer to. */
 struct placed_log {
     lr_log log;
     const struct lr_yaml *yaml;
@@ -201,7 +201,7 @@ struct placed_log {
 
 /* --- texts --- */
 
-/* One text or a list of texts, each on its own line of scanner.source. */
+/* Reads one text or a list of texts. Each becomes a line of scanner.source. */
 static lr_status append_texts(struct draft *draft, const char *key, const struct lr_yaml_entry *entry)
 {
     const bool is_list = entry->value != NULL && fy_node_is_sequence(entry->value);
@@ -233,7 +233,7 @@ static double angle_between(const double a[3], const double b[3])
     return atan2(vec_length(cross), vec_dot(a, b));
 }
 
-/* Normalises the axis; dividing by its largest number first avoids overflow. */
+/* Normalises the axis. It is first divided by its largest component to avoid overflow. */
 static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key, double axis[3])
 {
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
@@ -359,7 +359,7 @@ static lr_status read_modules(struct draft *draft)
         struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
         lr_module module = {0};
         LR_TRY(read_module(draft, item, &module, &num_crystals));
-        /* A module, or one for each of its layers; modules without layers have block 0. */
+        /* Makes a module, or one module for each of its layers. Modules without layers have block 0. */
         const int parts = layers->count > 0 ? layers->count : 1;
         LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)parts, &items));
         for (int l = 0; l < parts; l++) {
@@ -529,7 +529,7 @@ static struct placed_log place_log(const struct draft *draft)
         {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
 }
 
-/* Runs of crystals, the first and the last number of each. */
+/* Reads runs of crystals, given by their first and last numbers. */
 static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanner)
 {
     const struct lr_yaml *yaml = draft->yaml;
@@ -593,7 +593,7 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
     draft.params.source = draft.text.chars;
     draft.params.log = &placed.log;
 
-    /* The renderers count on equally many modules at each place. */
+    /* The renderers need the same number of modules at each position. */
     const int places = draft.params.num_positions, count = draft.params.num_modules;
     if (draft.positions != NULL) {
         int *found = NULL;
@@ -658,9 +658,10 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
     return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
-/* Scanners as YAML that reads back identical: the ring form if there is one, else a list. */
+/* Writes scanners as YAML, which gives the identical scanner when it is read: as a ring if possible, else as a list of
+ * modules. */
 
-/* A line of its own, unless it is zero. */
+/* Writes a line with the number, unless it is zero. */
 static void put_number(struct lr_output *output, const char *key, double value)
 {
     char text[32];
@@ -735,7 +736,7 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
         lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
         if (k > 0 && layer->front_mm != before->front_mm + before->depth_mm)
             lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
-        /* A layer with the blocks of its panel does not list them. */
+        /* A layer with the same blocks as its panel does not list them. */
         bool same = true;
         for (int axis = 0; axis < 2; axis++)
             for (int b = 0; b < ring->blocks[axis]; b++)
@@ -760,7 +761,7 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
 
 /* --- the rest --- */
 
-/* Lines that begin with "unverified: ", or all others. */
+/* Writes the lines that begin with "unverified: " (marked), or all other lines. */
 static void put_lines(struct lr_output *output, const char *source, bool marked)
 {
     static const char mark[] = "unverified: ";
@@ -805,7 +806,7 @@ lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, con
     }
     put_lines(&output, scanner->source, false);
     put_lines(&output, scanner->source, true);
-    /* Runs of crystals that follow each other, up or down: the first and the last of each. */
+    /* Writes runs of ascending or descending crystal numbers, each by its first and last number. */
     const int *order = scanner->castor_order, count = scanner->num_crystals;
     int runs = 0;
     for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {

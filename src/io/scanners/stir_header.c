@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
- * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for the places of crystals; the
- * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
- * reversed. */
+ * The scanner block of STIR's projection-data headers (.hs). Lengths are in cm. x, y and z are all reversed
+ * (docs/formats/events.md, "Siemens list mode"). sources for the positions of crystals: STIR's sample headers, and
+ * Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -20,10 +19,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
- * scanner or for its counts; each reader leaves the keys of the other one alone. */
+/* Keys of STIR's projection-data headers, from InterfileHeader.cxx of STIR 6.2. One reader takes the scanner from a
+ * header, another one the counts. Each ignores the keys of the other one. */
 
-/* Idle keys follow from the rest, or say how data are binned. */
+/* Idle keys follow from other keys, or concern the binning of data. */
 static const struct lr_known_key scanner_keys[] = {
     {LR_KEY_READ,
      "scanner type|originating system|number of rings|number of detectors per ring|"
@@ -99,8 +98,8 @@ const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of pro
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
-/* Scanners for which STIR numbers virtual crystals, too: around the ring the first crystal of each block, along the
- * axis the last one (docs/formats/events.md, "Siemens list mode"). */
+/* Scanners for which STIR also numbers virtual crystals. Around the ring it is the first crystal of each block; along
+ * the axis it is the last one (docs/formats/events.md, "Siemens list mode"). */
 static const struct {
     const char *type;
     int around, along;
@@ -111,8 +110,7 @@ static const struct {
 };
 
 /* clang-format off */
-/* STIR's own scanners (Scanner.cxx of STIR 6), which a header may name without saying more; lengths in cm as in
- * headers. */
+/* STIR's own scanners (Scanner.cxx of STIR 6). A header may give only their names. Lengths are in cm, as in headers. */
 static const struct known_scanner {
     const char *names; /* separated by '|' */
     double rings, places, diameter_cm, doi_cm, ring_cm, tilt_deg;
@@ -165,10 +163,10 @@ struct draft {
     struct lr_keyed_text text;
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
-    double layers, depth_mm;            /* length of crystals, which STIR does not know */
-    double per_block[2], per_bucket[2]; /* crystals, blocks; transaxial, axial */
+    double layers, depth_mm;            /* depth_mm: length of crystals, which STIR does not have */
+    double per_block[2], per_bucket[2]; /* number of crystals, and of blocks; transaxial, axial */
     double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
-    int missing[2];                     /* virtual crystals of a block */
+    int missing[2];                     /* number of virtual crystals in a block */
     struct lr_listed_crystals list;
 };
 
@@ -187,7 +185,7 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* True if the list has the name, without case. */
+/* True if the list contains the name, ignoring case. */
 static bool is_named(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -198,7 +196,7 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-/* Finds a scanner by name, preferring one of as many rings; rings 0 = not known. */
+/* Finds a scanner by name, if possible one with this number of rings. rings: 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;
@@ -221,7 +219,7 @@ bool lr_stir_scanner_known(const char *name, int64_t wanted[2])
 
 static lr_status read_numbers(struct draft *draft)
 {
-    /* The scanner that STIR knows by the header's name for it, unless the header says otherwise. */
+    /* Takes the facts that STIR knows for the scanner's name, unless the header gives others. */
     const struct lr_keyed_number rings = {"number of rings", 1, 1e5, false, true};
     double num_rings = 0;
     LR_TRY(lr_keyed_text_number(&draft->text, &rings, 0, &num_rings));
@@ -276,7 +274,7 @@ static lr_status read_header(struct draft *draft)
     draft->geometry = read_word(draft, "scanner geometry", "Cylindrical");
     draft->map = read_word(draft, "name of crystal map", "");
     LR_TRY(read_numbers(draft));
-    /* The largest ring difference of any segment; -1 = not said. */
+    /* The largest ring difference of any segment; -1 = not given. */
     const char *at = read_word(draft, "maximum ring difference per segment", "");
     draft->most_difference = -1;
     while (*(at += strcspn(at, "+-0123456789")) != '\0') {
@@ -312,8 +310,8 @@ static lr_status read_header(struct draft *draft)
                                    "%g crystals",
                                    draft->places, draft->per_bucket[0], draft->per_block[0]);
     }
-    /* A single ring of blocks has the blocks' width around, and one crystal of them along the axis. The blocks
-     * count, too, if the last along the axis lacks its virtual crystals. */
+    /* If there are fewer rings than crystals of a block along the axis, each block has as many crystals along the axis
+     * as there are rings. The number of rings also fits if the last block along the axis lacks its virtual crystals. */
     if (draft->rings < draft->per_block[1]) draft->per_block[1] = draft->rings;
     if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
         return lr_keyed_text_error(&draft->text, NULL, "%g rings are no whole number of blocks of %g crystals",
@@ -326,7 +324,7 @@ static lr_status read_header(struct draft *draft)
 
 /* --- crystals --- */
 
-/* Distance of crystal n along an axis from the first one. */
+/* Returns the distance of crystal n along an axis from the first crystal. */
 static double offset_mm(const struct draft *draft, int axis, int n)
 {
     const int per_block = (int)draft->per_block[axis];
@@ -343,14 +341,14 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
     return turn;
 }
 
-/* Lists the crystals ring by ring from STIR's first, which is at the far end of our z. Panels are blocks of a cylinder,
- * or buckets of `per_panel` crystals around. */
+/* Lists the crystals ring by ring, from STIR's first ring, which has the largest z in our frame. Panels are blocks of a
+ * cylinder, or buckets with `per_panel` crystals around the ring. */
 static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_panel)
 {
-    /* The angle of the first panel's normal in our frame, and how far its crystals are shifted along it. */
+    /* first_angle: angle of the first panel's normal in our frame. shift_mm: shift of its crystals along the panel. */
     double first_angle = LR_PI / 2 + draft->tilt_deg * LR_PI / 180, shift_mm = 0;
     if (in_buckets) {
-        /* Buckets are flat, and their middles stand on their normals (since STIR 6.2). */
+        /* Buckets are flat, and their normals pass through their middles (since STIR 6.2). */
         for (int k = 0; k < 2; k++) {
             if (!(draft->crystal_mm[k] > 0) || !(draft->block_mm[k] > 0)) {
                 return lr_keyed_text_error(&draft->text, NULL,
@@ -367,8 +365,8 @@ static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_pan
         double of_crystal;
         first_angle += lr_stir_bucket_turn(&bucket, &of_crystal);
     } else {
-        /* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its
-         * real crystals. */
+        /* In STIR's cylinder, crystals are at equal angles. Each block becomes flat, and touches the cylinder in the
+         * middle of its real crystals. */
         draft->crystal_mm[0] = 2 * LR_PI * draft->radius_mm / draft->places;
         draft->crystal_mm[1] = draft->ring_mm;
         draft->block_mm[0] = per_panel * draft->crystal_mm[0];
@@ -384,7 +382,7 @@ static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_pan
             const int k = place / per_panel, n = place % per_panel;
             const double angle = first_angle + 2 * LR_PI * k / panels;
             const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
-            /* Virtual crystals are the first around, and the last along the axis. */
+            /* Virtual crystals are the first of a block around the ring, and the last along the axis. */
             if (!(n % (int)draft->per_block[0] < draft->missing[0] ||
                   ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1])) {
                 const double s = sin(angle), c = cos(angle);
@@ -440,7 +438,8 @@ static lr_scanner *build(struct draft *draft)
     const int per_panel = (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1);
     if (list_crystals(draft, buckets, per_panel) != LR_OK) return NULL;
 
-    /* Bins of sinograms without arc correction say how far apart measured crystals are. */
+    /* The number of bins in sinograms without arc correction gives the least distance between two crystals in
+     * coincidence. */
     const int panels = (int)draft->places / per_panel;
     const double apart = 0.5 * (draft->places - draft->bins);
     if (draft->bins > 0 && apart > 0 && panels >= 3) {
@@ -472,8 +471,8 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are used unchanged. The lines
- * list only positions; comments may give the sizes of crystals: "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
+/* A scanner from STIR's crystal map, which has lines "ring det [layer] x y z" in mm. Positions are used unchanged. The
+ * lines have no sizes, but comments may: "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
 
 enum { MAX_LINE = 1024 };
 
@@ -540,7 +539,7 @@ static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
 
 /* --- the scanner --- */
 
-/* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
+/* Crystals that form no flat panels become modules of one line of crystals along the axis. */
 static lr_scanner *create(struct map_draft *draft, const lr_crystal_list *list)
 {
     lr_scanner *scanner = lr_listed_crystals_try(list, NULL);
@@ -577,7 +576,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
         goto done;
     }
 
-    /* Maps may number layers from either side, and from 1: the nearest to the axis is in front. */
+    /* Maps may number layers from 1, and from either side. Here the front layer is the one nearest to the axis. */
     double radius[LR_MAX_LAYERS] = {0};
     int count[LR_MAX_LAYERS] = {0}, number[LR_MAX_LAYERS] = {0};
     for (int c = 0; c < draft.list.count; c++) {
@@ -597,8 +596,8 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
     list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
     for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
     if (!(list.depth_mm > 0)) {
-        /* The length is unknown. It is set to the crystals' spacing, and hits are in the middles of crystals, so that
-         * LORs end at the listed places, which they do in STIR. */
+        /* The length of crystals is unknown, so it is set to their spacing. Hits are in the middle of crystals. LORs
+         * thus end at the listed positions, as in STIR. */
         const double spacing = lr_crystals_spacing_mm(&list);
         list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
         list.detection_depth_mm = 0.5 * list.depth_mm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checking, writing and reading sessions. */
+ * Functions that check, write and read sessions. */
 #include "io/sessions/session.h"
 
 #include "base/clean_text.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First key of the file; its value is the version. */
+/* The first key of the file. Its value is the version. */
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 

@@ -31,7 +31,8 @@ struct lr_session_range {
     double low, high;           /* low < high */
 };
 
-/* The state of the viewer. A field that is zero or NULL was not chosen, unless a has_ field says that it was. */
+/* The state of the viewer. A zero or NULL field was not chosen by the user. If a has_ field is true, the fields that
+ * belong to it were chosen, even if they are zero. */
 struct lr_view_session {
     char *scanner, *image, *mu, *data; /* owned: preset name or path */
     lr_grid grid;                      /* size 0 = none */
@@ -79,8 +80,8 @@ lr_status lr_view_session_read(const char *path, struct lr_view_session *session
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log);
 
-/* Writes a file, from which all numbers are read back exactly. errors: LR_USAGE for a session that could not be read
- * back; LR_FAILED if writing fails. */
+/* Writes a file. All numbers are read back exactly. errors: LR_USAGE for a session that could not be read back;
+ * LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
 
 #endif
