@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables of functions for places and vectors on a device. A place is the host, or a device with a queue of work. gl/
- * and cuda_interop/ each fill in one table, which is in their plugin. */
+ * Tables of functions for places and vectors on a device. A place is where vectors are stored (lr/vector.h). gl/ and
+ * cuda_interop/ each fill in one table, which is in their plugin. */
 #ifndef LR_DEVICE_KINDS_H
 #define LR_DEVICE_KINDS_H
 

@@ -46,7 +46,7 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* fit: may be NULL on a device; the call then does not wait, and no fit is computed for the caller. */
+    /* fit: may be NULL on a device; the call then does not wait, and the fit is dropped. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     /* Only for devices: sums in slots, for which no call waits (see "work without a wait" below). They are sent at the
      * end of a turn. `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */

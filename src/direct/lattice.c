@@ -25,15 +25,16 @@ struct columns {
 
 /* --- steps --- */
 
-/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset. Shapes 0, 1 and 2 have 1, 3 and 4
- * taps. */
+/* Returns the class of a step: 8 shape + 2 shift + 1 if all outputs have an offset, else 8 shape + 2 shift. Shapes 0, 1
+ * and 2 have 1, 3 and 4 taps. */
 static int lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
 }
 
-/* Returns the column of mSR that output j has at a place. */
+/* Returns the column of mSR for output j of a step at a place, which is a source column relative to the thread's first
+ * output. */
 static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
 {
     const int x = place[0] - j * next[0];
@@ -44,7 +45,7 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* A step of two taps is stored as one of three taps, the last of which is empty. */
+/* A step with two taps is stored as one with three taps, whose last tap is empty. */
 static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
                                         const int slices[2])
 {
@@ -69,7 +70,7 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     return step;
 }
 
-/* A bit for each tap r: set if output j has an offset at the place, r slices above the given slice. */
+/* Bits of the taps r at a place: bit r is set if output j has an offset r slices above the given slice. */
 static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
 {
     const struct column *column = column_of(columns, next, place, j);
@@ -84,12 +85,12 @@ struct walked {
     int64_t cost;
 };
 
-/* Counts the steps of a lattice with rows along `next`, and writes them in the order of places if `steps` is not
- * NULL. */
+/* Counts the steps of a lattice whose rows run along `next`. If `steps` is not NULL, also writes them, in the order of
+ * their places. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* SLICES: approximate instructions of a thread for a tap in one output. Two outputs run a tap together if one of
-     * them has it. BESIDES: instructions for the rest of a step. */
+    /* SLICES: approximate number of instructions of a thread for one tap of one output. Outputs are taken in twos: both
+     * run a tap if one of them has it. BESIDES: instructions for the rest of a step. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;

@@ -24,8 +24,8 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
     bool may_be_near;       /* a crystal may look so large from a point that it must be divided */
-    /* True if the part of a module that is visible through the other module may be cut off. Seen from the other
-     * module's plane, this part then lies no higher than the point. */
+    /* True if part of a module may be invisible from a point through the plane of the other module, because this part
+     * lies no higher over that plane than the point. */
     bool meets_horizon;
     bool has_masks;     /* true if a pair has LORs out of coincidence */
     int64_t max_window; /* values */
