@@ -100,7 +100,7 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
     for (int y = -reach[1]; y <= reach[1]; y++) {
         for (int x = -reach[0]; x <= reach[0]; x++) {
             const int place[2] = {x, y};
-            int slices[2] = {INT32_MAX, INT32_MIN}; /* range of slices of all output columns here */
+            int slices[2] = {INT32_MAX, INT32_MIN}; /* range of the slices of all output columns at this place */
             for (int j = 0; j < J; j++) {
                 const struct column *column = column_of(columns, next, place, j);
                 if (column->low <= column->high) {
@@ -145,13 +145,13 @@ static int compare_steps(const void *a, const void *b)
 
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
-    /* The cheapest lattice has its rows within 50 degrees of the line of response. */
+    /* The rows of the cheapest lattice are within 50 degrees of the line of response. */
     const double least_alignment = cos(50 * 3.14159265358979 / 180);
     const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
     const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        /* The share of the row's direction that lies along the line of response, in voxels. */
+        /* The length of the row's step along the line of response, voxels. */
         const int *next = directions[k][0];
         const double alignment =
             fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
@@ -172,7 +172,7 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
     struct walked least = {0, INT64_MAX};
     *lattice = (struct lr_lattice){0};
 
-    /* mSR by columns. Offsets of a column are consecutive because an ellipsoid has no holes. */
+    /* Lists mSR by columns. The offsets of a column are consecutive, because an ellipsoid is convex. */
     const lr_direct_tables_info *info = &shape->info;
     const int width = 2 * info->half[0] + 1;
     const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);
@@ -228,7 +228,7 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
 
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] = 0; /* place of the first corner, column (0, 0) */
+    least[0] = least[1] = most[0] = most[1] = 0; /* coordinates of the first corner, column (0, 0) */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];

@@ -98,7 +98,7 @@ struct lr_direct_functions {
     void (*mark_lap)(void *self, bool ends);
     /* Implements lr_direct_device_attributes; NULL = not known. */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    double (*read_laps)(void *self); /* device time of the intervals since the last call, s; waits */
+    double (*read_laps)(void *self); /* device time of the intervals since the last call, s; waits for the device */
     void (*destroy)(void *self);
 };
 
