@@ -288,7 +288,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
                               const struct lr_listmode_backend_params *backend_params);
 
 /* Computes the sensitivity of all LORs, multiplied by the fraction of the events that are in the part. part NULL = all
- * events. If events give the ends of their lines, the sensitivity is the image that they name. image: [num_voxels]. */
+ * events. If events give the ends of their lines, it is copied from the operator that the caller named for this
+ * (sensitivity_of). image: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image);
 
 #endif

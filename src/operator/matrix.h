@@ -104,7 +104,7 @@ struct lr_stored_wish {
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 
-/* Returns the rows of the voxels begin <= row < end, with the operator's sample points. */
+/* Returns the rows of voxels begin .. end - 1, with the operator's sample points. */
 static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *params, int64_t begin, int64_t end)
 {
     return (struct lr_rows){.grid = params->grid,

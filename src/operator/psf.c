@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Number of standard deviations at which the Gaussian is cut; 6e-5 of it lies outside. */
+/* The number of standard deviations at which the Gaussian is cut. A fraction of 6e-5 is outside. */
 static const double cut = 4.0;
 
 /* --- the kernel --- */
