@@ -41,8 +41,8 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One module drawn into one image. `secondary` is the module's number with flags. In the simplest case all drawn
- * modules are secondaries of pairs with LORs.
+/* One module drawn into one image. `secondary` is the module's number with flags. The module is usually a secondary.
+ * The exceptions follow.
  *
  * With crystal penetration, every module is drawn that lines through the primary may cross, on either side of the
  * point. LR_ONLY_STOPS then means that the pair's roles are exchanged.

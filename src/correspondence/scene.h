@@ -34,8 +34,8 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Numbers the window's LORs from 0, in the order of the window's pairs. Pairs outside the window have no numbers.
- * Returns immediately if this window is already set and has no list of pairs. */
+/* Numbers LORs relative to the window's first LOR, in the order of the window's pairs. Pairs outside the window have no
+ * numbers. Returns immediately if this window is already set and has no list of pairs. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Binds the scene's buffers and the attenuation map to a pass. */

@@ -25,9 +25,9 @@ struct gl_stream {
  * is made. */
 int64_t gl_stream_most(const struct gl_context *ctx);
 
-/* Copies at most gl_stream_most bytes into the ring, and sets *offset to their offset in the buffer ctx->stream.name, a
- * multiple of 256. Commands that use the bytes must be issued before the next write. errors: LR_FAILED or LR_NO_DEVICE,
- * logged. */
+/* Copies at most gl_stream_most bytes into the ring, and sets *offset to their position in the buffer ctx->stream.name,
+ * a multiple of 256. Commands that use the bytes must be issued before the next write. errors: LR_FAILED or
+ * LR_NO_DEVICE, logged. */
 lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset);
 
 /* Frees the ring. The context is current. */
@@ -55,8 +55,8 @@ void gl_readback_finish(struct gl_readback *readback);
  * function and those below: LR_FAILED or LR_NO_DEVICE, logged. */
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
 
-/* Queues a copy after all earlier commands. range->to is not read. The next gl_readback_send also waits for earlier
- * copies, even if they were already sent. errors: also LR_USAGE for ranges outside the buffers. */
+/* Queues a copy after all earlier commands. range->to is not read. The fence of the next gl_readback_send also covers
+ * earlier copies, even those already sent. errors: also LR_USAGE for ranges outside the buffers. */
 lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
 
 /* Submits the queued copies to the device without waiting. */

@@ -123,9 +123,10 @@ int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
  * (docs/performance.md). For a backend with is_never_kept, it is not stored either.
  * - If the number of projections is not known, the matrix is stored.
  * - With a software renderer, it is not stored: its rows take as long as some 50 projections or more.
- * - On processors, it is stored for enough projections. For a backend that computes every row in a projection (cpu), 2
- * are enough, because making the matrix takes less time than two projections. For other backends (native), 8 are
- * enough, which is an ML-EM of four iterations: making the matrix of eXplore Vista took as long as 7 projections.
+ * - On processors, it depends on the number of projections. With a backend that computes every row in a projection
+ * (cpu), the matrix is stored from 2 projections on, because making it takes longer than one projection. With other
+ * backends (native), it is stored from 8 projections on, which is an ML-EM of four iterations: making the matrix of
+ * eXplore Vista took as long as 7 projections.
  * The rules use no timing, so that the same call computes the same numbers in every run. */
 bool lr_stored_pays(const struct lr_backend *backend, double projections);
 

@@ -460,8 +460,8 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     if (op->listmode != NULL && !op->info.of_lines) {
-        /* An operator may copy its sensitivity from an operator of lines. The sensitivity of the latter is computed
-         * here first. */
+        /* An operator may copy its sensitivity from an operator of lines, whose sensitivity is then computed here
+         * first. */
         lr_operator *from = op->listmode->sensitivity_of;
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);

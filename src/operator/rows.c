@@ -504,7 +504,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
  * no time is forecast --- */
 
 /* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES places, or after MOST_SECONDS if it has SOME_PLACES. A
- * place is a row at which consecutive rows begin. */
+ * place is a position in the choice at which some consecutive rows are computed. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };

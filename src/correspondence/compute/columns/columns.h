@@ -55,10 +55,10 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's context */
     int axis;               /* grid axis along the columns */
     int across[2];
-    /* True if the series expansion of shaders/correspondence/columns/exact.glsl may be too coarse: seen from some point
-     * of the grid, the largest face at the distance of the nearest module would look too large. The test errs on the
-     * safe side. An overlap is no larger than the farther face, so the expansion is too coarse only near both modules
-     * of a pair. */
+    /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too coarse: seen from some point of the
+     * grid, the largest face at the distance of the nearest module would look too large. The test errs on the safe
+     * side. An overlap is no larger than the farther face, so the expansion is too coarse only near both modules of a
+     * pair. */
     bool may_be_near;
     bool has_masks;                /* true if some pair has LORs out of coincidence */
     bool has_angles;               /* true if passes can leave out LORs by their angle */
