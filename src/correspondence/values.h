@@ -53,7 +53,7 @@ lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 /* Reads the sums as floats. values: [count]. */
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 
-/* The smallest exponent whose power of two exceeds the absolute values of all finite values. */
+/* The smallest exponent whose power of two is larger than all finite absolute values. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
 /* An exponent for the LOR values of an image. It allows for the sum of the voxels' absolute values times a generous

@@ -75,8 +75,8 @@ lr_status gl_context_open(const struct gl_context_params *params, struct gl_cont
  * ignored. errors, NULL returned: LR_NO_DEVICE if no context is current, or if it is older than OpenGL 4.5. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
 
-/* Gives the handles by which another context can share the objects of the context that is current on this thread.
- * Returns false if that context was not made by EGL. */
+/* Gets the handles with which another context can share the objects of this thread's current context. Returns false if
+ * EGL did not make the current context. */
 bool gl_context_share(lr_shared_context *shared);
 
 /* Frees the context. Its objects must have been destroyed before. If the context is current, the previous current

@@ -62,7 +62,7 @@ struct gl_pass {
 
     struct gl_target *target; /* required for drawing; NULL for compute */
     int viewport[4];          /* x, y, width, height; all 0 = the whole target */
-    int scissor[4];           /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
+    int scissor[4];           /* nothing is drawn outside; clipped to the target; all 0 = no limit */
     enum gl_blending blending;
     bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
     bool depth_zero_to_one;  /* clip space z in 0 .. 1, which a float depth resolves better */

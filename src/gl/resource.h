@@ -121,7 +121,7 @@ lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32
  * with neither. */
 struct gl_target_params {
     const char *label; /* required; the target's own textures get "LABEL colour 0" */
-    int width, height; /* 0 = those of colours[0] */
+    int width, height; /* 0 = the size of colours[0] */
     int layers;        /* of the target's own textures: 0 = plain 2D, else 2D arrays whose layers are chosen with
                         * gl_Layer */
     GLenum colour_formats[GL_MAX_COLOURS];

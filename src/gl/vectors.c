@@ -548,7 +548,7 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
     if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
     if (status == LR_OK) {
         copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush(); /* an unsubmitted fence would let the other context wait for ever */
+        glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
         if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
     }
     gl_texture_destroy(texture);
@@ -583,7 +583,7 @@ static lr_status fence(lr_place *place, void **done)
 {
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* an unsubmitted fence would let the other context wait for ever */
+    glFlush(); /* without it, the other context might wait for ever for an unsubmitted fence */
     const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     return gl_context_leave(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }

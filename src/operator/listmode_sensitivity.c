@@ -71,7 +71,7 @@ enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 /* The numbers of lines and of voxels that a thread takes at one time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
-/* A batch whose lines are drawn by several threads, block by block. */
+/* The work of drawing a batch's lines, which several threads do block by block. */
 struct lines {
     struct line_sum *sum;
     const struct line_batch *batch;
@@ -838,7 +838,8 @@ done:
     return status;
 }
 
-/* Makes op->sensitivity, or copies it from another operator whose sensitivity is the same. */
+/* Makes op->sensitivity: copies it from the operator that the caller named, whose sensitivity is the same, or computes
+ * it. */
 static lr_status make_sensitivity(struct lr_operator *op)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The number of LORs of a stretch. The LORs of a stretch are sorted together. */
+/* The number of LORs of a stretch. A stretch is a range of the list whose LORs are sorted together. */
 #define STRETCH ((int64_t)1 << 22)
 
 /* The number of jobs per thread, and the number of groups per job. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix. One thread computes the row of a voxel or point. The rows of a stretch are computed in parallel,
- * and then handed to the sink in ascending order. */
+ * Rows of the matrix. One thread computes the row of a voxel or point. A stretch is a range of consecutive rows, which
+ * are computed in parallel and then handed to the sink in ascending order. */
 #include "correspondence/native/native.h"
 #include "model/lors/elements.h"
 

@@ -55,8 +55,8 @@ void lr_texels_destroy(struct lr_texels *texels);
 /* The largest count of numbers for one texture of at most `bytes`. bytes: 0 = only the driver's limits apply. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* Copies a vector of `count` floats to the texture, or the texture to it. A vector at the place is copied on the
- * device. */
+/* Copies a vector of `count` floats to the texture (to_texels), or the texture to the vector. A vector at the place is
+ * copied on the device. */
 lr_status lr_texels_copy(const struct lr_texels *texels, const lr_vector *vector, bool to_texels);
 
 /* --- forward --- */
@@ -148,7 +148,7 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 /* A picture is one correspondence image for display, with the distance between the hits. */
 
 /* Renders one picture. images: made with path_length. module: the primary. pixels: [rays * nv][rays * nu] of the
- * module. The scene's window must hold all LORs. */
+ * module. The scene's window must have all LORs. */
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
                             int module, lr_pixel *pixels);
 

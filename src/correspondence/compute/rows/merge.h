@@ -46,8 +46,8 @@ struct lr_merge {
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a part */
-    int64_t slots;    /* slots of a row's table, a power of two; fewer if the tables lack room */
-    int64_t capacity; /* elements that the list can hold */
+    int64_t slots;    /* slots of a row's table, a power of two; fewer if the device lacks memory for the tables */
+    int64_t capacity; /* room of the list, in elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
