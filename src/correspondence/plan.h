@@ -95,8 +95,7 @@ struct lr_plan_params {
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas */
     int max_images;     /* most images in a batch; used only if there is no atlas */
     bool penetration;   /* list all modules that lines through a primary may cross */
-    int image_crystals; /* most crystals of an image; used if modules may hide each other and there is no atlas; 0 =
-                         * all */
+    int image_crystals; /* most crystals of an image, if modules may hide each other, without an atlas; 0 = all */
     const lr_log *log;
 };
 

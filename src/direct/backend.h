@@ -14,8 +14,7 @@ struct lr_direct_backend_params {
     lr_grid grid;
     const lr_view *views; /* [num_views] */
     int num_views;
-    const lr_lors *lors; /* each pair of modules stands for a view, and each LOR for a voxel of the view's
-                          * histo-image */
+    const lr_lors *lors; /* a pair of modules stands for a view, a LOR for a voxel of its histo-image */
     lr_direct_kernel kernel;
     int threads, device;
     const lr_shared_context *shared; /* NULL = none */

@@ -27,8 +27,7 @@ struct gl_context;
 struct gl_context_params {
     int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list; ignored if
                                       * `shared` is set */
-    const lr_shared_context *shared; /* the context with which textures, buffers, programs and fences are shared;
-                                      * NULL = none */
+    const lr_shared_context *shared; /* shares its textures, buffers, programs and fences; NULL = none */
     const lr_log *log;               /* not copied; must outlive the context */
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };

@@ -465,8 +465,7 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
     if (buffer == NULL) return;
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
-    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled, because another interface may still use its
-                                                * name */
+    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: another interface may still use its name */
     gl_loan_end(buffer->loan);
     if (!buffer->is_borrowed) {
         if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;

@@ -56,8 +56,7 @@ struct lr_vector_programs {
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined;              /* [slot], SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double, the sums of the
-                                            * slot */
+    struct gl_buffer *joined;              /* sums of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
     struct gl_readback arrived[NUM_TURNS]; /* sums on the host, for the slots of each turn */
     bool is_under_way[NUM_SLOTS];          /* true while the slot's sums are on their way to `arrived` */
 };

@@ -164,10 +164,10 @@ bool lr_gl_is_hardware(int device, const lr_log *log);
  * name is one of:
  * - the name of a backend. If it cannot be used, the error names the backends that can be used.
  * - several names with commas between them. The first backend that can be created is taken. op->passed_over then says
- * why the earlier ones cannot be used.
+ *   why the earlier ones cannot be used.
  * - NULL or "auto". Only backends with the required properties are tried. Backends on graphics processors or on the
- * processor's vector units come first, in the order of the list. A backend on a software renderer comes next, and the
- * reference last. Exact mode is tried before sampled mode, unless the caller asks for sampled mode.
+ *   processor's vector units come first, in the order of the list. A backend on a software renderer comes next, and the
+ *   reference last. Exact mode is tried before sampled mode, unless the caller asks for sampled mode.
  *
  * No backend is timed. On every scanner tried, a graphics processor was 10 to 100 times as fast as `native`
  * (docs/performance.md), and `native` was faster than a software renderer. If "auto" takes the processor because a

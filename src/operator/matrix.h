@@ -19,8 +19,8 @@
 struct lr_matrix_chunk {
     int64_t first_row;
     int64_t num_rows;
-    /* [num_ranges * num_rows + 1]: row first_row + r has, in range g, the elements split[g * num_rows + r] to split[g *
-     * num_rows + r + 1] - 1. */
+    /* [num_ranges * num_rows + 1]: in range g, row first_row + r has the elements
+     * split[g * num_rows + r] to split[g * num_rows + r + 1] - 1. */
     uint32_t *split;
     uint32_t *lor; /* [last entry of split] */
     float *value;  /* [last entry of split] */
@@ -54,8 +54,8 @@ struct lr_matrix_sample {
     uint32_t *lor;        /* [num_elements] in any order; lr_matrix_init sorts them */
 };
 
-/* Makes an empty matrix, whose ranges balance the elements of the sample. num_lors: at most 2^32. *matrix is empty
- * after an error. */
+/* Makes an empty matrix, whose ranges balance the elements of the sample. num_lors: at most 2^32. After an error
+ * *matrix holds no memory. */
 lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_matrix_sample *sample,
                          const lr_log *log);
 void lr_matrix_finish(struct lr_matrix *matrix);
@@ -119,14 +119,14 @@ int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
 /* Returns true if LR_STORE_AUTO stores the matrix, provided that it fits into memory. projections: the number of times
  * that all LORs will be projected; 0 = not known, or to be ignored. The rules, in this order:
  * - With a graphics processor, the matrix is not stored. It would be on the host, and the device recomputes it faster
- * than the host reads it. On an H200 eight iterations of eXplore Vista took 0.6 s without the matrix and 46 s with it
- * (docs/performance.md). For a backend with is_never_kept, it is not stored either.
+ *   than the host reads it. On an H200 eight iterations of eXplore Vista took 0.6 s without the matrix and 46 s with it
+ *   (docs/performance.md). For a backend with is_never_kept, it is not stored either.
  * - If the number of projections is not known, the matrix is stored.
  * - With a software renderer, it is not stored: its rows take as long as some 50 projections or more.
  * - On processors, it depends on the number of projections. With a backend that computes every row in a projection
- * (cpu), the matrix is stored from 2 projections on, because making it takes longer than one projection. With other
- * backends (native), it is stored from 8 projections on, which is an ML-EM of four iterations: making the matrix of
- * eXplore Vista took as long as 7 projections.
+ *   (cpu), the matrix is stored from 2 projections on, because making it takes longer than one projection. With other
+ *   backends (native), it is stored from 8 projections on, which is an ML-EM of four iterations: making the matrix of
+ *   eXplore Vista took as long as 7 projections.
  * The rules use no timing, so that the same call computes the same numbers in every run. */
 bool lr_stored_pays(const struct lr_backend *backend, double projections);
 

@@ -22,8 +22,7 @@ struct lr_compute {
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector; /* object of `method` */
-    void *lister;    /* object of `rows_method`, made at its first use; the projector itself if both methods are the
-                      * same */
+    void *lister;    /* object of `rows_method`, made at its first use; the projector if both methods are the same */
     struct lr_blanks blanks;
 };
 

@@ -175,8 +175,7 @@ struct lr_cpu_penetration {
     struct lr_cpu_candidate *met;      /* modules of `opposite` that cross the current line */
     int num_before, num_opposite, num_met;
     int64_t many;                    /* number of elements at which repeated LORs are merged next */
-    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, and on the other side of the
-                                      * point */
+    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, beyond the point */
 };
 
 /* errors: LR_USAGE for exact mode; LR_FAILED if memory runs out. Both are logged, and finish is not needed then. */

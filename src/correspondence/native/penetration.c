@@ -58,8 +58,7 @@ struct target {
     int module;
     float rotation[3][3]; /* converts a step from the primary's coordinates to the target's */
     float at[3];          /* the point */
-    int64_t pair;         /* pair in which this module is the secondary of the primary; -1 = the module only stops
-                           * photons */
+    int64_t pair;         /* pair of the primary and this module as secondary; -1 = it only stops photons */
 };
 
 /* A module that a line hits, and the coordinate at which the line enters it. */

@@ -373,8 +373,7 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     const int *crystals = scanner->modules[module].crystals;
     const int size[2] = {crystals[0] * plan->rays, crystals[1] * plan->rays};
     const int64_t count = (int64_t)size[0] * size[1];
-    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* has the layout of struct
-                                                                                         * hit */
+    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* laid out as struct hit */
     float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
     lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {

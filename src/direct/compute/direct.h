@@ -122,8 +122,7 @@ struct lr_direct_compute {
     int64_t cached_bytes;
     bool is_unordered; /* true if results of projections are not used, so that no barriers are set between them */
     struct gl_stopwatch *watch;
-    double device_seconds;               /* device time of the last forward or back projection, s, without unread
-                                          * intervals */
+    double device_seconds;               /* device time of the last projection, s, without unread intervals */
     bool has_laps;                       /* true if timed intervals (laps) have not been read */
     struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };

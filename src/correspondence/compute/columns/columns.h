@@ -69,16 +69,14 @@ struct lr_columns {
     int64_t max_window;            /* most LOR values of a window */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
     struct gl_buffer *packed;         /* four values per voxel, or NULL */
-    int shares;                       /* workgroups that work on one column in a back-projection, each with separate
-                                       * sums */
+    int shares;                       /* workgroups per column in a back-projection, each with separate sums */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* programs for matrix rows */
     uint64_t ended_well[64];        /* keys of lists for which the device ended no loop early; 0 = no key */
     int next_ended;                 /* entry of ended_well for the next key */
-    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that never do
-                                     * so */
+    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL if it never does */
     int64_t most_rounds;            /* most loop rounds of a thread; INT64_MAX on devices that end no loops */
     int element_rounds;             /* approximate loop rounds of one element, i.e. pieces of a strip */
     struct gl_stopwatch *watch;     /* times each pass, so that waiting for the host does not count */
@@ -86,8 +84,8 @@ struct lr_columns {
 
 /* Creates the method, which serves a scanner and grid under four conditions. Both modules of every pair have the same
  * in-plane axis (u or v) along one axis of the grid. No voxel has more points along this axis than a workgroup has
- * threads. No module hides another. Attenuation and penetration along lines are not asked for. The context is current
- * in this call and in those below. errors: NULL, logged. */
+ * threads. No module hides another. There is no attenuation and no penetration along lines. The context is current in
+ * this call and in those below. errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(void *columns); /* may be NULL */
 
@@ -250,8 +248,7 @@ struct lr_window {
     int most_across, most_along;    /* most crystal pairs of a module pair, across and along the columns */
     int most_stacked;               /* most crystal pairs of a pair of stacks, along the columns */
     int64_t rounds, most_rounds;    /* loop rounds of a thread: estimate and limit */
-    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = values are in the list's
-                             * order */
+    const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = in the list's order */
     int64_t num_sources;            /* values of the data; 0 if sources is NULL */
     struct lr_stack_buffers stacks; /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in the order of LORs and of columns */

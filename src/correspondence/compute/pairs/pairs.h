@@ -37,8 +37,8 @@ struct lr_pairs {
     struct gl_stopwatch *watch;                         /* times the projections */
 };
 
-/* Creates the method. It serves exact mode if no module hides another, and if attenuation and penetration along lines
- * are not asked for. The context is current in this call and in those below. errors: NULL, logged. */
+/* Creates the method. It serves exact mode if no module hides another, and if there is no attenuation and no
+ * penetration along lines. The context is current in this call and in those below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 

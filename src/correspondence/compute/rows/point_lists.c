@@ -33,8 +33,8 @@ struct listing {
     int points_now;   /* points of the next batch; fewer than max_points on software renderers, which would take
                        * seconds */
     double begun_s;   /* start of the last batch; 0 = none */
-    double started_s, waited_s, delivered_s; /* total times for starting batches, for waiting for the device, and for
-                                              * delivering, s */
+    double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver,
+                                              * s */
     int64_t num_batches, num_again;          /* number of batches; number of times that points were listed again */
     int64_t num_elements;                    /* elements in all */
     char *points;                            /* [max_points] */
